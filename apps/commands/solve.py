@@ -13,7 +13,7 @@ from deepphase.errors import DeepPhaseError
 
 if TYPE_CHECKING:
     from deepphase.corpus.solved_files import SolvedFile
-    from deepphase.solving.point_distances import DistanceSpread
+    from deepphase.solving.solve import DistanceSpread
 
 # Number of files whose residuals are listed.
 _MAX_LISTED = 60
@@ -81,7 +81,7 @@ class _Residuals:
     """Residuals and feet of all files, without their frames."""
 
     def __init__(self) -> None:
-        from deepphase.solving.point_distances import DistanceSpread
+        from deepphase.solving.solve import DistanceSpread
 
         self.clips, self.joints, self.seconds = 0, 0, 0.0
         self._all, self._moved = DistanceSpread(), DistanceSpread()
@@ -95,7 +95,7 @@ class _Residuals:
 
     def add(self, file: SolvedFile) -> None:
         """Add a file that was solved."""
-        from deepphase.solving.point_distances import DistanceSpread
+        from deepphase.solving.solve import DistanceSpread
 
         if not self.clips:
             self._points, self._carriers = tuple(file.points), tuple(file.carriers)

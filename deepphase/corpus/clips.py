@@ -22,8 +22,7 @@ from deepphase.memory import within_memory
 from deepphase.motion.clip import Clip
 from deepphase.motion.point_track import PointTrack, without_balls
 from deepphase.music.cache import song_features
-from deepphase.solving.point_structure import clip_of_points, find_structure
-from deepphase.solving.point_tree import PointStructure
+from deepphase.solving.point_structure import PointStructure, clip_of_points, find_structure
 
 # Label with the animation of a clip, for files with several.
 ANIMATION_LABEL = "animation"

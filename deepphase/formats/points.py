@@ -52,8 +52,7 @@ from deepphase.motion.clip import Clip, Source
 from deepphase.motion.orientation import turn_to_y
 from deepphase.motion.point_track import PointTrack, without_balls
 from deepphase.solving.point_limbs import body_size, infer_points_up
-from deepphase.solving.point_structure import clip_of_points
-from deepphase.solving.point_tree import plain_names
+from deepphase.solving.point_structure import clip_of_points, plain_names
 
 # Metres: sizes of bodies from a cat to a horse.
 _SMALLEST_BODY, _LARGEST_BODY = 0.2, 5.0

@@ -35,15 +35,18 @@ class FootHolds:
 
     Parameters
     ----------
+    joints
+        (feet,) toes, or ankles of feet without toes; left and right, then front paws of a
+        quadruped.
     tips
-        (frames, feet, 3) metres: toes (ankles of feet without toes) before the correction; left
-        and right, then front paws of a quadruped.
+        (frames, feet, 3) metres: these joints before the correction.
     shifts
         (frames, feet, 3) metres: correction of each foot.
     contacts
         (frames, feet) bool: frames in which each foot is held.
     """
 
+    joints: Array
     tips: Array
     shifts: Array
     contacts: Array
@@ -83,14 +86,11 @@ def find_holds(
             tips[:, foot], flags[:, foot], clip.fps, size, hold_share
         )
     shifts[..., 1] += np.maximum(floors - tips[..., 1] - shifts[..., 1], 0.0)
-    return FootHolds(tips, shifts, contacts)
+    return FootHolds(limbs.tips, tips, shifts, contacts)
 
 
 def reach_holds(clip: Clip, roles: Roles, holds: FootHolds) -> Clip:
-    """Apply foot corrections to a clip by two-joint inverse kinematics of each leg.
-
-    Feet keep their orientation in the world.
-    """
+    """Apply foot corrections to a clip; feet keep their orientation in the world."""
     limbs = LegChains.from_skeleton(clip.skeleton, roles)
     left = quaternions.rotate(clip.rotations[:, 0], _LEFT)
     return with_tips_at(clip, limbs, holds.tips + holds.shifts, left)
@@ -112,22 +112,14 @@ def with_tips_at(clip: Clip, limbs: LegChains, wanted: Array, left: Array) -> Cl
         transforms = solver.transforms(rotations, places)
         now = transforms.positions
         solver.reach(rotations, transforms, now[2] + wanted.swapaxes(0, 1) - now[3], left)
-    rotations = quaternions.sign_continuous(quaternions.normalized(rotations))
-    return replace(clip, rotations=rotations)
-
-
-def toe_positions(clip: Clip, roles: Roles) -> Array:
-    """(frames, 2, 3) metres: left and right toes, or ankles of feet without toes."""
-    limbs = LegChains.from_skeleton(clip.skeleton, roles)
-    return global_transforms(clip)[1][:, limbs.tips]
+    return replace(clip, rotations=quaternions.sign_continuous(quaternions.normalized(rotations)))
 
 
 def _shift(
     tip: Array, flags: Array, fps: float, size: float, hold_share: float
 ) -> tuple[Array, Array]:
     """(frames, 3) correction of a foot in metres, and (frames,) bool whether it is held."""
-    frames = len(tip)
-    shift, held = np.zeros((frames, 3)), np.zeros(frames, bool)
+    shift, held = np.zeros((len(tip), 3)), np.zeros(len(tip), bool)
     shortest, blend = max(2, round(_SHORTEST_S * fps)), max(2, round(HOLD_BLEND_S * fps))
     holds: list[tuple[int, int]] = []
     for start, stop in true_runs(flags):
@@ -137,8 +129,7 @@ def _shift(
             if start + last - begin >= shortest:
                 holds.append((begin, start + last))
     for start, stop in holds:
-        place = np.median(tip[start:stop], axis=0)
-        shift[start:stop] = place - tip[start:stop]
+        shift[start:stop] = np.median(tip[start:stop], axis=0) - tip[start:stop]
         if np.ptp(tip[start:stop, 1]) > _LEVEL_SHARE * size:
             shift[start:stop, 1] = 0.0
         held[start:stop] = True
@@ -156,20 +147,15 @@ def faded_corrections(shift: Array, holds: list[tuple[int, int]], blend: int) ->
         Corrections in the holds, 0 elsewhere; changed in place.
     """
     frames = len(shift)
-    edges = [(0, 0), *holds, (frames, frames)]
-    for (_, end), (begin, _) in pairwise(edges):
+    for (_, end), (begin, _) in pairwise([(0, 0), *holds, (frames, frames)]):
         gap = np.arange(end, begin)
         width = min(blend, begin - end + 1)
-        if end > 0 and len(gap):
-            shift[gap] += _fading((gap - end + 1) / width)[:, None] * shift[end - 1]
-        if begin < frames and len(gap):
-            shift[gap] += _fading((begin - gap) / width)[:, None] * shift[begin]
+        for frame, away in ((end - 1, gap - end + 1), (begin, begin - gap)):
+            if len(gap) and 0 <= frame < frames:
+                # 1 at the hold, 0 a blend away, with slope 0 at both.
+                share = 1.0 - smoothstep(np.clip(away / width, 0.0, 1.0))
+                shift[gap] += share[:, None] * shift[frame]
     return shift
-
-
-def _fading(share: Array) -> Array:
-    """Smooth blend weight: 1 at share 0, 0 at share 1, with slope 0 at both."""
-    return 1.0 - smoothstep(np.clip(share, 0.0, 1.0))
 
 
 def _stays(ground: Array, limit: float) -> list[tuple[int, int]]:

@@ -11,16 +11,32 @@ from scipy.ndimage import gaussian_filter1d
 from deepphase.arrays import Array
 from deepphase.errors import ParameterError, SkeletonError
 from deepphase.motion.point_track import PointTrack
-from deepphase.solving.body import BodyModel, body_of_offsets, planned_positions, rest_body
+from deepphase.motion.skeleton import Skeleton, subtree_mask
 from deepphase.solving.planning import JointPlan, plan_joints
-from deepphase.solving.point_structure import find_structure
-from deepphase.solving.point_tree import PointStructure
-from deepphase.solving.pose_solver import PoseSolver, SolverState, hinge_axis
+from deepphase.solving.point_structure import PointStructure, clip_of_points, find_structure
+from deepphase.solving.pose_solver import BodyModel, PoseSolver, SolverState, hinge_axis
 
+_UP = np.array([0.0, 1.0, 0.0])
+_MIRROR = np.array([-1.0, 1.0, 1.0])
 # Relative difference of sizes below which tracks belong to one person.
 _SAME_SIZE = 0.03
-# Number of tracks that a shared body is fitted to.
-_MAX_TRACKS = 12
+# Numbers of tracks that a shared body is fitted to, and of frames of all of them together.
+_MAX_TRACKS, _MAX_FRAMES = 12, 900
+_ROUNDS = 4
+# Share of the frames, those with the lowest toes, in which a foot is assumed to be flat.
+_FLAT_SHARE = 0.2
+# Regularization of point offsets and of lengths, relative to the noise of one frame: points lie
+# on the skin, near their joints.
+_POINT_SHARE, _LENGTH_SHARE = 0.04, 0.005
+# Weight of the parent's rotation, as a share of the squared lengths: it decides what the points
+# leave open, as the rotation about the axis of a limb.
+_AS_PARENT = 0.02
+# Seconds over which the axis of a knee or elbow is averaged, weighted by its bend; and the share
+# of the body's left in the axis of a knee, for straight knees and for noise that bends them to
+# the front.
+_HINGE_S, _LEFT_SHARE = 0.12, 0.3
+# Weight of that axis beside the limb itself.
+_HINGE_SHARE = 0.5
 
 
 def solve_body(
@@ -35,99 +51,129 @@ def solve_body(
     """
     if not tracks:
         raise ParameterError("a body needs at least one track")
-    first = tracks[0]
-    structure = find_structure(first, description) if structure is None else structure
-    plan = plan_joints(first, description, structure=structure)
-    sizes = np.array([_size(track, plan) for track in tracks])
+    structure = find_structure(tracks[0], description) if structure is None else structure
+    plan = plan_joints(tracks[0], description, structure=structure)
+    sizes = np.array([_measured(track, plan) for track in tracks])
     order = np.argsort(np.abs(sizes / np.median(sizes) - 1.0), kind="stable")
     near = [index for index in order if abs(sizes[index] / sizes[order[0]] - 1.0) < _SAME_SIZE]
-    return fit_body([tracks[index] for index in near[:_MAX_TRACKS]], plan)
-
-
-def _size(track: PointTrack, plan: JointPlan) -> float:
-    check_points(track, len(plan.carriers))
-    return rest_body([track], plan).measured
-
-
-def check_points(track: PointTrack, points: int) -> None:
-    """Raise SkeletonError unless a track has this number of points."""
-    if len(track.names) != points:
-        raise SkeletonError(
-            f"{len(track.names)} points, but the shared skeleton has {points}",
-            hint="solve files with other points separately",
-            path=track.source.path or None,
-        )
+    return _fit_body([tracks[index] for index in near[:_MAX_TRACKS]], plan)
 
 
 def scale_to(track: PointTrack, body: BodyModel) -> float:
     """Factor that scales a track's points to a body's size; 1 if the sizes nearly agree."""
-    scale = body.measured / max(rest_body([track], body.plan).measured, 1e-9)
+    scale = body.measured / max(_measured(track, body.plan), 1e-9)
     return 1.0 if abs(scale - 1.0) < _SAME_SIZE else scale
 
 
-_UP = np.array([0.0, 1.0, 0.0])
-# Weight of the parent's rotation, as a share of the squared lengths: it decides what the points
-# leave open, as the rotation about the axis of a limb.
-_AS_PARENT = 0.02
-# Seconds over which the axis of a knee or elbow is averaged, weighted by its bend; and the share
-# of the body's left in the axis of a knee, for straight knees and for noise that bends them to
-# the front.
-_HINGE_S, _LEFT_SHARE = 0.12, 0.3
-# Weight of that axis beside the limb itself.
-_HINGE_SHARE = 0.5
+def _measured(track: PointTrack, plan: JointPlan) -> float:
+    """Metres: length of all limbs. Raises SkeletonError for a track of other points."""
+    if len(track.names) != len(plan.carriers):
+        raise SkeletonError(
+            f"{len(track.names)} points, but the shared skeleton has {len(plan.carriers)}",
+            hint="solve files with other points separately",
+            path=track.source.path or None,
+        )
+    return _rest_body([track], plan).measured
 
 
-def initial_guess(body: BodyModel, positions: Array, points: Array, fps: float) -> SolverState:
-    """Initial poses whose joints have the directions measured in a track.
+def _rest_body(tracks: Sequence[PointTrack], plan: JointPlan) -> BodyModel:
+    """The body of median lengths of one or several tracks of the same points.
+
+    Points that are not joints are placed at their carriers; fitting finds their positions.
+    """
+    offsets = np.median([_rest_offsets(track, plan) for track in tracks], axis=0)
+    limbs = [joint for limb in plan.limbs for joint in limb[1:]]
+    measured = float(np.linalg.norm(offsets[limbs], axis=1).sum())
+    return _body_of_offsets(plan, offsets, np.zeros((len(plan.carriers), 3)), measured)
+
+
+def _rest_offsets(track: PointTrack, plan: JointPlan) -> Array:
+    """(joints, 3) metres: mean pose of the trunk, legs straight down, arms sideways."""
+    skeleton = clip_of_points(track, structure=plan.structure).skeleton
+    offsets = skeleton.offsets.copy()
+    lengths = np.linalg.norm(offsets, axis=1)
+    positions = plan.structure.joint_positions(track.positions.astype(np.float64))
+    for _, knee, ankle, toe in plan.legs:
+        offsets[[knee, ankle]] = -lengths[[knee, ankle], None] * _UP
+        if toe >= 0:
+            # A foot that stands is flat and points to the front.
+            heights = positions[:, toe, 1]
+            low = heights <= np.quantile(heights, _FLAT_SHARE)
+            down = float(np.median((positions[:, toe] - positions[:, ankle])[low, 1]))
+            down = max(min(down, 0.0), -0.95 * lengths[toe])
+            offsets[toe] = (0.0, down, np.sqrt(lengths[toe] ** 2 - down**2))
+    for side, (shoulder, *_) in zip((1.0, -1.0), plan.arms, strict=False):
+        below = np.flatnonzero(subtree_mask(skeleton, shoulder))[1:]
+        offsets[below] = 0.0
+        offsets[below, 0] = side * lengths[below]
+    return offsets
+
+
+def _body_of_offsets(
+    plan: JointPlan, offsets: Array, point_offsets: Array, measured: float
+) -> BodyModel:
+    """The body of (joints, 3) rest offsets in metres, which are made symmetric."""
+    offsets = 0.5 * (offsets + offsets[list(plan.pairs)] * _MIRROR)
+    size = float(np.linalg.norm(offsets[list(plan.legs[0][1:3])], axis=1).sum())
+    legs = [[joint for joint in leg if joint >= 0] for leg in plan.legs]
+    height = max(0.0, *(-float(offsets[leg, 1].sum()) for leg in legs))
+    offsets[0] = (0.0, height, 0.0)
+    extra = [
+        point
+        for point, carrier in enumerate(plan.carriers)
+        if carrier in {leg[2] for leg in plan.legs}
+        and np.linalg.norm(point_offsets[point]) > 0
+        and (point,) != plan.structure.points[carrier]
+    ]
+    skeleton = Skeleton(
+        plan.structure.names,
+        np.array(plan.structure.parents),
+        offsets,
+        np.array([plan.carriers[point] for point in extra], np.int64),
+        point_offsets[extra],
+    )
+    return BodyModel(plan, skeleton, point_offsets, size, measured)
+
+
+def initial_guess(body: BodyModel, points: Array, fps: float) -> SolverState:
+    """Initial poses whose joints have the directions measured in (frames, points, 3), metres.
 
     Each joint takes the rotation that best aligns its children and points with their measured
     directions: the rigid fit of Kabsch (1976), with a small weight on its parent's rotation, and
     with the hinge axis of knees and elbows.
-
-    Parameters
-    ----------
-    positions
-        (frames, joints, 3) metres: joints as means of their points.
-    points
-        (frames, points, 3) metres.
     """
     skeleton, plan = body.skeleton, body.plan
-    frames = len(positions)
+    positions = plan.structure.joint_positions(points)
     carriers = np.array(plan.carriers)
+    apart = np.linalg.norm(body.point_offsets, axis=1) > 0
     hinges = _hinges(body, positions, fps)
-    turns = np.empty((frames, len(skeleton), 3, 3))
+    turns = np.empty((len(points), len(skeleton), 3, 3))
     local = np.broadcast_to(np.eye(3), turns.shape).copy()
-    facing = _facing(body, positions)
     for joint, parent in enumerate(skeleton.parents.tolist()):
-        above = facing if parent < 0 else turns[:, parent]
-        rest = [skeleton.offsets[child] for child in skeleton.children(joint)]
-        measured = [positions[:, child] - positions[:, joint] for child in skeleton.children(joint)]
-        for point in np.flatnonzero(carriers == joint):
-            if np.linalg.norm(body.point_offsets[point]) > 0:
-                rest.append(body.point_offsets[point])
-                measured.append(points[:, point] - positions[:, joint])
-        if not rest:
+        above = _facing(body, positions) if parent < 0 else turns[:, parent]
+        children = skeleton.children(joint)
+        own = np.flatnonzero((carriers == joint) & apart)
+        rest = np.concatenate([skeleton.offsets[children], body.point_offsets[own]])
+        if not len(rest):
             turns[:, joint] = above
             continue
-        lengths = np.array([vector @ vector for vector in rest])
-        moments = _AS_PARENT * lengths.sum() * above
-        for vector, direction in zip(rest, measured, strict=True):
-            moments = moments + direction[:, :, None] * vector
+        measured = np.concatenate([positions[:, children], points[:, own]], axis=1)
+        measured = measured - positions[:, [joint]]
+        squares = np.square(rest).sum(axis=1)
+        moments = _AS_PARENT * squares.sum() * above + np.einsum("fki,kj->fij", measured, rest)
         for upper, axis, measured_axis in hinges:
             if joint in upper:
-                weight = _HINGE_SHARE * lengths.max()
-                moments = moments + weight * measured_axis[:, :, None] * axis
-        turns[:, joint] = nearest_rotation(moments)
+                moments += _HINGE_SHARE * squares.max() * measured_axis[:, :, None] * axis
+        turns[:, joint] = _nearest_rotation(moments)
         local[:, joint] = above.swapaxes(1, 2) @ turns[:, joint]
     local[:, 0] = turns[:, 0]
     return SolverState(local, positions[:, 0].copy())
 
 
-def nearest_rotation(matrices: Array) -> Array:
+def _nearest_rotation(matrices: Array) -> Array:
     """(..., 3, 3) rotation that best fits sums of measured x rest vectors (Kabsch 1976)."""
     left, _, right = np.linalg.svd(matrices)
-    mirrored = np.linalg.det(left @ right) < 0
-    left[mirrored, :, 2] *= -1.0
+    left[np.linalg.det(left @ right) < 0, :, 2] *= -1.0
     return left @ right
 
 
@@ -138,23 +184,21 @@ def _hinges(
 
     The length of a measured axis is the sine of the bend.
     """
-    plan = body.plan
-    left_leg, right_leg = plan.legs
+    left_leg, right_leg = body.plan.legs
     left = positions[:, left_leg[0]] - positions[:, right_leg[0]]
     left /= np.maximum(np.linalg.norm(left, axis=1, keepdims=True), 1e-9)
     found = []
-    for chain, knee in [*((leg[:3], True) for leg in plan.legs), *((a, False) for a in plan.arms)]:
-        upper, middle, last = chain
+    for place, (upper, middle, last) in enumerate(body.plan.limbs):
         thigh = positions[:, middle] - positions[:, upper]
         shin = positions[:, last] - positions[:, middle]
         size = np.linalg.norm(thigh, axis=1) * np.linalg.norm(shin, axis=1)
-        own = np.cross(thigh, shin) / np.maximum(size, 1e-9)[:, None]
-        own = gaussian_filter1d(own, _HINGE_S * fps, axis=0, mode="nearest")
-        if knee:
-            own = own + _LEFT_SHARE * left
+        axis = np.cross(thigh, shin) / np.maximum(size, 1e-9)[:, None]
+        axis = gaussian_filter1d(axis, _HINGE_S * fps, axis=0, mode="nearest")
+        if place < len(body.plan.legs):
+            axis = axis + _LEFT_SHARE * left
         direction = body.skeleton.offsets[last]
-        axis = hinge_axis(direction / max(float(np.linalg.norm(direction)), 1e-9))
-        found.append(((upper, middle), axis, own))
+        rest = hinge_axis(direction / max(float(np.linalg.norm(direction)), 1e-9))
+        found.append(((upper, middle), rest, axis))
     return found
 
 
@@ -162,39 +206,34 @@ def _facing(body: BodyModel, positions: Array) -> Array:
     """(frames, 3, 3) rotations about Y from +Z to the facing of hips and shoulders."""
     left = sum(positions[:, one] - positions[:, other] for one, other in body.plan.structure.across)
     front = np.cross(left, _UP)
-    front[:, 1] = 0.0
     front /= np.maximum(np.linalg.norm(front, axis=1, keepdims=True), 1e-9)
-    across = np.cross(_UP, front)
-    return np.stack([across, np.broadcast_to(_UP, front.shape), front], axis=-1)
+    return np.stack([np.cross(_UP, front), np.broadcast_to(_UP, front.shape), front], axis=-1)
 
 
-# Number of frames, of all tracks together, that lengths are fitted to.
-_MAX_FRAMES = 900
-_ROUNDS = 4
-# Regularization of point offsets and of lengths, relative to the noise of one frame: points lie
-# on the skin, near their joints.
-_POINT_SHARE = 0.04
-_LENGTH_SHARE = 0.005
-
-
-def fit_body(tracks: Sequence[PointTrack], plan: JointPlan) -> BodyModel:
+def _fit_body(tracks: Sequence[PointTrack], plan: JointPlan) -> BodyModel:
     """The body that fits the tracks of one person best.
 
     Alternates between poses at some frames of all tracks, and lengths and point offsets, which
     are a linear least-squares problem. Both sides have equal lengths; limbs are straight at rest.
     """
-    body = rest_body(tracks, plan)
-    share = max(1, len(tracks))
-    samples = []
-    for track in tracks:
-        step = max(1, -(-len(track) * share // _MAX_FRAMES))
-        samples.append(track.positions[::step].astype(np.float64))
-    points = np.concatenate(samples)
+    body = _rest_body(tracks, plan)
+    points = np.concatenate(
+        [
+            track.positions[:: max(1, -(-len(track) * len(tracks) // _MAX_FRAMES))]
+            for track in tracks
+        ]
+    ).astype(np.float64)
     # The low rate prevents averaging over frames that are far apart in time.
-    whole = PointTrack(tracks[0].names, points, tracks[0].fps)
-    positions = planned_positions(whole, plan)
-    state = initial_guess(body, positions, points, 1e-3)
-    body = _with_extra_points(body, state, points)
+    state = initial_guess(body, points, 1e-3)
+    # Points that are not joints are at their median positions.
+    turns, places = PoseSolver(body).forward(state)
+    offsets = np.zeros_like(body.point_offsets)
+    for point, carrier in enumerate(plan.carriers):
+        if plan.structure.points[carrier] != (point,):
+            vector = points[:, point] - places[:, carrier]
+            local = np.einsum("fji,fj->fi", turns[:, carrier], vector)
+            offsets[point] = np.median(local, axis=0)
+    body = _body_of_offsets(plan, body.skeleton.offsets, offsets, body.measured)
     for _ in range(_ROUNDS):
         solver = PoseSolver(body)
         state = solver.solve(state, points, 3)
@@ -202,78 +241,51 @@ def fit_body(tracks: Sequence[PointTrack], plan: JointPlan) -> BodyModel:
     return body
 
 
-def _with_extra_points(body: BodyModel, state: SolverState, points: Array) -> BodyModel:
-    """The body with points that are not joints at their median positions."""
-    plan = body.plan
-    turns, places = PoseSolver(body).forward(state)
-    offsets = np.zeros_like(body.point_offsets)
-    for point, carrier in enumerate(plan.carriers):
-        if plan.structure.points[carrier] != (point,):
-            vector = points[:, point] - places[:, carrier]
-            local = (turns[:, carrier].swapaxes(1, 2) @ vector[..., None])[..., 0]
-            offsets[point] = np.median(local, axis=0)
-    return body_of_offsets(plan, body.skeleton.offsets, offsets, body.measured)
-
-
 def _refitted(body: BodyModel, solver: PoseSolver, state: SolverState, points: Array) -> BodyModel:
     """The body with lengths and point offsets by linear least squares at given rotations."""
     plan, skeleton = body.plan, body.skeleton
     turns, _ = solver.forward(state)
     residual = points - solver.points(state)
-    directions = _freedoms(body)
-    lengths, count = len(directions), len(plan.carriers)
-    frames = len(points)
-    parents = skeleton.parents
-    unknowns = lengths + 3 * count
-    matrix, slope = np.zeros((unknowns, unknowns)), np.zeros(unknowns)
+    freedoms = _freedoms(body)
+    frames, lengths = len(points), len(freedoms)
+    unknowns = lengths + 3 * len(plan.carriers)
+    matrix, slope = _LENGTH_SHARE * frames * np.eye(unknowns), np.zeros(unknowns)
     # Movement of each joint for one unit of each degree of freedom.
     moved = np.zeros((frames, len(skeleton), 3, lengths))
-    for joint in range(1, len(skeleton)):
-        own = np.stack([freedom.get(joint, np.zeros(3)) for freedom in directions], axis=1)
-        moved[:, joint] = moved[:, parents[joint]] + turns[:, parents[joint]] @ own
+    for joint, parent in enumerate(skeleton.parents[1:].tolist(), start=1):
+        moved[:, joint] = moved[:, parent] + turns[:, parent] @ freedoms[:, joint].T
     for point, carrier in enumerate(plan.carriers):
-        rows = np.concatenate([moved[:, carrier], turns[:, carrier]], axis=2).reshape(
-            -1, lengths + 3
-        )
-        columns = np.r_[0:lengths, lengths + 3 * point : lengths + 3 * point + 3]
+        rows = np.concatenate([moved[:, carrier], turns[:, carrier]], axis=2)
+        rows = rows.reshape(-1, lengths + 3)
+        place = lengths + 3 * point + np.arange(3)
+        columns = np.r_[0:lengths, place]
         matrix[np.ix_(columns, columns)] += rows.T @ rows
         slope[columns] += rows.T @ residual[:, point].reshape(-1)
-        if carrier in plan.loose:
-            place = slice(lengths + 3 * point, lengths + 3 * point + 3)
-            matrix[place, place] += _POINT_SHARE * frames * np.eye(3)
-        elif plan.structure.points[carrier] == (point,):
-            place = slice(lengths + 3 * point, lengths + 3 * point + 3)
-            matrix[place, place] += _POINT_SHARE * frames * np.eye(3)
+        if carrier in plan.loose or plan.structure.points[carrier] == (point,):
+            matrix[place, place] += _POINT_SHARE * frames
+        if carrier not in plan.loose and plan.structure.points[carrier] == (point,):
             slope[place] -= _POINT_SHARE * frames * body.point_offsets[point]
-    diagonal = np.arange(unknowns)
-    matrix[diagonal, diagonal] += _LENGTH_SHARE * frames
     change = np.linalg.solve(matrix, slope)
-    offsets = skeleton.offsets.copy()
-    for amount, freedom in zip(change[:lengths], directions, strict=True):
-        for joint, direction in freedom.items():
-            offsets[joint] += amount * direction
+    offsets = skeleton.offsets + np.tensordot(change[:lengths], freedoms, axes=1)
     places = body.point_offsets + change[lengths:].reshape(-1, 3)
-    return body_of_offsets(plan, offsets, places, body.measured)
+    return _body_of_offsets(plan, offsets, places, body.measured)
 
 
-def _freedoms(body: BodyModel) -> list[dict[int, Array]]:
-    """Degrees of freedom of the lengths: joint -> direction, both sides of a pair together."""
+def _freedoms(body: BodyModel) -> Array:
+    """(freedoms, joints, 3) directions in which joints move; both sides of a pair together."""
     plan, skeleton = body.plan, body.skeleton
-    straight = {joint for leg in plan.legs for joint in leg[1:3]}
-    straight |= {joint for arm in plan.arms for joint in arm[1:]}
+    straight = {*plan.loose, *(joint for limb in plan.limbs for joint in limb[1:])}
     feet = {leg[3] for leg in plan.legs}
-    freedoms: list[dict[int, Array]] = []
-    mirror = np.array([-1.0, 1.0, 1.0])
+    freedoms = [np.zeros((0, len(skeleton), 3))]
     for joint, partner in enumerate(plan.pairs):
         if joint == 0 or partner < joint:
             continue
         offset = skeleton.offsets[joint]
-        if joint in straight or joint in plan.loose:
-            axes = [offset / max(float(np.linalg.norm(offset)), 1e-9)]
-        else:
-            axes = list(np.eye(3)[1 if joint in feet or joint == partner else 0 :])
-        freedoms.extend(
-            {joint: axis, partner: axis * mirror} if partner != joint else {joint: axis}
-            for axis in axes
-        )
-    return freedoms
+        axes = np.eye(3)[1 if joint in feet or joint == partner else 0 :]
+        if joint in straight:
+            axes = offset[None] / max(float(np.linalg.norm(offset)), 1e-9)
+        freedom = np.zeros((len(axes), len(skeleton), 3))
+        freedom[:, partner] = axes * _MIRROR
+        freedom[:, joint] = axes
+        freedoms.append(freedom)
+    return np.concatenate(freedoms)

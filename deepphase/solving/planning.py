@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import re
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -11,13 +13,29 @@ import numpy as np
 from deepphase.errors import SkeletonError
 from deepphase.motion.clip import Clip
 from deepphase.motion.joint_names import parse_names
+from deepphase.motion.kinematics import joint_positions
 from deepphase.motion.point_track import PointTrack
 from deepphase.motion.roles import Roles, find_roles
 from deepphase.motion.root_trajectory import root_trajectory
 from deepphase.motion.skeleton import ancestors, subtree_mask
-from deepphase.solving.joints import SIDES, JointBuilder, head_joints, limb_end_joints
-from deepphase.solving.point_structure import clip_of_points, find_structure
-from deepphase.solving.point_tree import PointStructure
+from deepphase.solving.point_structure import (
+    LOWER_SHARE,
+    PointStructure,
+    clip_of_points,
+    find_structure,
+)
+
+# Points belong to the head if they are below its highest point by at most this share of its
+# height over the shoulders.
+_HEAD_SHARE = 0.3
+# Weights of shoulders and head in the position of the neck.
+_NECK_WEIGHTS = (3, 2)
+# Points needed for the rotation of a head; two leave it free to nod.
+_MIN_HEAD_POINTS = 3
+# Up to this number of points beyond a knee or elbow are markers on two parts of the limb; more
+# points form a tree of joints.
+_MAX_MARKERS = 4
+_SIDES = ("Left", "Right")
 
 
 @dataclass(frozen=True)
@@ -28,6 +46,8 @@ class JointPlan:
     ----------
     carriers
         (points,) the joint that each point of the track is attached to.
+    legs, arms
+        (hip, knee, foot, toe or -1) and (shoulder, elbow, hand), left first.
     pairs
         (joints,) mirror partners; a joint's own index on the middle line.
     """
@@ -42,18 +62,9 @@ class JointPlan:
     loose: tuple[int, ...] = ()
 
     @property
-    def hinges(self) -> tuple[tuple[int, int], ...]:
-        """(joint, its child) of knees and then elbows, left first."""
-        knees = tuple((leg[1], leg[2]) for leg in self.legs)
-        return knees + tuple((arm[1], arm[2]) for arm in self.arms)
-
-
-# Weights of shoulders and head in the position of the neck.
-_NECK_WEIGHTS = (3, 2)
-# Points needed for the rotation of a head; two leave it free to nod.
-_MIN_HEAD_POINTS = 3
-_LEG_NAMES = ("UpLeg", "Leg", "Foot", "ToeBase")
-_ARM_NAMES = ("Arm", "ForeArm", "Hand")
+    def limbs(self) -> list[tuple[int, int, int]]:
+        """The three joints of legs and then arms, left first."""
+        return [leg[:3] for leg in self.legs] + list(self.arms)
 
 
 def plan_joints(
@@ -70,11 +81,6 @@ def plan_joints(
     structure = find_structure(track, description) if structure is None else structure
     clip = clip_of_points(track, description, structure=structure)
     roles = find_roles(clip.skeleton, description, clip)
-    _check_roles(roles, clip)
-    return _Planner(track, clip, roles, structure).plan()
-
-
-def _check_roles(roles: Roles, clip: Clip) -> None:
     lacking = [part for part in ("hip", "knee", "foot") if roles.both(part) is None]
     if lacking:
         raise SkeletonError(
@@ -89,222 +95,277 @@ def _check_roles(roles: Roles, clip: Clip) -> None:
             hint="if it is a biped, write 'kind: biped' in a skeleton description",
             path=clip.source.path or None,
         )
+    return _Planner(len(track.names), clip, roles, structure).plan()
 
 
 class _Planner:
-    """Chooses the joints; indices named `old` belong to the structure that was found."""
+    """Chooses the joints, parents first; indices named `old` are those of the structure found.
 
-    def __init__(
-        self, track: PointTrack, clip: Clip, roles: Roles, structure: PointStructure
-    ) -> None:
-        self._old, self._roles, self._structure = clip.skeleton, roles, structure
-        self._positions = clip.translations.astype(np.float64).copy()
-        for joint, parent in enumerate(self._old.parents.tolist()[1:], start=1):
-            self._positions[:, joint] += self._positions[:, parent]
+    Attributes
+    ----------
+    carriers : (points,)
+        The joint that each point is attached to; -1 if it is not known yet.
+    of_old
+        Joint of the structure -> joint of the plan.
+    """
+
+    def __init__(self, points: int, clip: Clip, roles: Roles, found: PointStructure) -> None:
+        self._old, self._roles, self._found = clip.skeleton, roles, found
+        self._positions = joint_positions(clip).astype(np.float64)
         self._front = root_trajectory(clip, roles, self._positions).directions
-        self._joints = JointBuilder(structure, clip.skeleton, len(track.names))
-        self._notes = list(structure.notes)
+        self.names: list[str] = []
+        self.parents: list[int] = []
+        self.points: list[tuple[int, ...]] = []
+        self.of_old: dict[int, int] = {}
+        self.carriers = np.full(points, -1)
+        self._notes = list(found.notes)
         self._loose: list[int] = []
-        self._between: set[int] = set()
 
     def plan(self) -> JointPlan:
         roles, old = self._roles, self._old
         limb_joints: set[int] = set()
-        for part in ("hip", "shoulder"):
-            for joint in roles.both(part) or ():
-                limb_joints |= set(np.flatnonzero(subtree_mask(old, joint)).tolist())
-        self._trunk(limb_joints)
-        legs = self._limbs("hip", "knee", "foot", _LEG_NAMES)
+        for joint in (*(roles.both("hip") or ()), *(roles.both("shoulder") or ())):
+            limb_joints |= set(np.flatnonzero(subtree_mask(old, joint)).tolist())
+        trunk = self._trunk(limb_joints)
+        legs = self._limbs(("hip", "knee", "foot"), ("UpLeg", "Leg", "Foot"))
         arms: list[list[int]] = []
         if roles.both("shoulder") and roles.both("elbow"):
-            arms = self._limbs("shoulder", "elbow", "hand", _ARM_NAMES)
+            arms = self._limbs(("shoulder", "elbow", "hand"), ("Arm", "ForeArm", "Hand"))
         else:
             self._notes.append("no arms were found: the skeleton has none")
-        head = self._heads(limb_joints, [arm[0] for arm in arms])
-        self._rest(limb_joints)
-        for point in np.flatnonzero(self._joints.carriers < 0):
-            self._joints.carriers[point] = 0
-        across = [tuple(leg[0] for leg in legs)]
-        if arms:
-            across.append(tuple(arm[0] for arm in arms))
-        structure = self._joints.structure(tuple((pair[0], pair[1]) for pair in across))
+        head = self._head(limb_joints, [arm[0] for arm in arms])
+        self._rest(limb_joints, trunk)
+        names, points = tuple(self.names), tuple(self.points)
+        across = tuple((limbs[0][0], limbs[1][0]) for limbs in (legs, arms) if limbs)
+        place = {name: joint for joint, name in enumerate(names)}
         return JointPlan(
-            structure,
-            tuple(self._joints.carriers.tolist()),
-            tuple((leg[0], leg[1], leg[2], leg[3] if len(leg) > 3 else -1) for leg in legs),
+            PointStructure(names, tuple(self.parents), points, across, self._found.confidence),
+            tuple(np.maximum(self.carriers, 0).tolist()),
+            tuple((leg[0], leg[1], leg[2], leg[3]) for leg in legs),
             tuple((arm[0], arm[1], arm[2]) for arm in arms),
-            self._joints.partners(),
+            tuple(place.get(_other_side(name), place[name]) for name in names),
             head,
             tuple(self._notes),
             tuple(self._loose),
         )
 
-    def _trunk(self, limb_joints: set[int]) -> None:
-        """The root and all joints between it and the arms and the head."""
+    def _add(self, name: str, parent: int, points: tuple[int, ...], *old: int) -> int:
+        """Add a joint, numbered if its name is in use; a single point is attached to it."""
+        unique, number = name, 2
+        while unique in self.names:
+            unique, number = f"{name}{number}", number + 1
+        joint = len(self.names)
+        self.names.append(unique)
+        self.parents.append(parent)
+        self.points.append(points)
+        self.of_old |= dict.fromkeys(old, joint)
+        if len(set(points)) == 1:
+            self.carriers[points[0]] = joint
+        return joint
+
+    def _points(self, *old: int) -> tuple[int, ...]:
+        """The points of joints of the structure, each once."""
+        return tuple(dict.fromkeys(point for joint in old for point in self._found.points[joint]))
+
+    def _carry(self, old: Iterable[int], joint: int) -> None:
+        self.carriers[list(self._points(*old))] = joint
+
+    def _above(self, old: int) -> int:
+        """The joint of a joint of the structure, or of its nearest ancestor that has one."""
+        return next((self.of_old[o] for o in ancestors(self._old, old) if o in self.of_old), 0)
+
+    def _distance(self, first: int, second: int) -> float:
+        vectors = self._positions[:, first] - self._positions[:, second]
+        return float(np.median(np.linalg.norm(vectors, axis=1)))
+
+    def _trunk(self, limb_joints: set[int]) -> set[int]:
+        """Add the root and the joints between it and arms and head; all between are returned."""
         old, roles = self._old, self._roles
-        self._joints.of_old[0] = self._joints.add("Hips", -1, self._joints.points_of(0))
+        self._add("Hips", -1, self._found.points[0], 0)
         shoulders: tuple[int, ...] = roles.both("shoulder") or ()
         ends = [*shoulders, *([] if roles.head is None else [roles.head])]
         path = {joint for end in ends for joint in ancestors(old, end)[1:]} - {0}
-        self._between = path
         sides = [name.side for name in parse_names(old.names)]
-        one_sided = {
-            joint
-            for joint in path
-            if any(subtree_mask(old, joint)[list(shoulders)])
-            and not all(subtree_mask(old, joint)[list(shoulders)])
-        }
-        # Collar bones found in line with the spine are points on the chest.
-        middle = [
-            joint for joint in sorted(path - limb_joints) if not sides[joint] or joint in one_sided
-        ]
-        neck = [joint for joint in middle if not any(subtree_mask(old, joint)[list(shoulders)])]
-        number = 0
-        for joint in middle:
-            if shoulders and joint in neck:
-                name = "Neck"
-            elif shoulders and joint in one_sided:
-                left = bool(subtree_mask(old, joint)[shoulders[0]])
-                name = "LeftShoulder" if left else "RightShoulder"
-            else:
-                name, number = f"Spine{number or ''}", number + 1
-            self._joints.of_old[joint] = self._joints.add(
-                name, self._joints.above(joint), self._joints.points_of(joint)
+        self._spine, spines = 0, 0
+        for joint in sorted(path - limb_joints):
+            below = [joint in ancestors(old, shoulder) for shoulder in shoulders]
+            one_sided = any(below) and not all(below)
+            # Collar bones found in line with the spine are points on the chest.
+            if sides[joint] and not one_sided:
+                continue
+            spine = not shoulders or all(below)
+            name = "Neck" if not any(below) else f"{_SIDES[below.index(True)]}Shoulder"
+            if spine:
+                name, spines = f"Spine{spines or ''}", spines + 1
+            added = self._add(name, self._above(joint), self._points(joint), joint)
+            self._spine = added if spine else self._spine
+        if shoulders and spines == 0:
+            hips, upper = (
+                tuple(point for joint in pair for point in self._found.points[joint])
+                for pair in (roles.both("hip") or (), shoulders)
             )
-        if shoulders and number == 0:
-            hips = tuple(p for hip in roles.both("hip") or () for p in self._joints.points_of(hip))
-            upper = tuple(p for shoulder in shoulders for p in self._joints.points_of(shoulder))
-            self._spine = self._joints.add("Spine", 0, hips * 2 * len(upper) + upper * len(hips))
+            self._spine = self._add("Spine", 0, hips * 2 * len(upper) + upper * len(hips))
             self._notes.append("no point at the spine: a joint was added there")
-        else:
-            spines = [joint for joint, name in enumerate(self._joints.names) if "Spine" in name]
-            self._spine = spines[-1] if spines else 0
+        return path
 
-    def _limbs(self, upper: str, middle: str, last: str, names: tuple[str, ...]) -> list[list[int]]:
-        """Joints of a pair of limbs, from the trunk outwards."""
-        roles, old = self._roles, self._old
-        uppers, middles = roles.both(upper) or (), roles.both(middle) or ()
-        lasts = roles.both(last)
-        distal = [np.flatnonzero(subtree_mask(old, joint))[1:].tolist() for joint in middles]
-        lengths = [
-            [self._distance(joint, each) for each in limb]
-            for joint, limb in zip(middles, distal, strict=True)
-        ]
-        thighs = [self._distance(*pair) for pair in zip(uppers, middles, strict=True)]
-        groups = limb_end_joints(
-            distal, lengths, thighs, self._distance, lasts, leg=names is _LEG_NAMES
-        )
+    def _limbs(self, parts: tuple[str, str, str], names: tuple[str, str, str]) -> list[list[int]]:
+        """Joints of a pair of limbs, from the trunk outwards; of legs with toes, -1 without."""
         limbs = []
-        for side in range(2):
-            parent = self._spine
-            inner = ancestors(old, uppers[side])[1:]
-            known = [self._joints.of_old[each] for each in inner if each in self._joints.of_old]
-            if names is _LEG_NAMES:
-                parent = known[0] if known else 0
-            elif known and known[0] != 0:
-                parent = known[0]
-            chain = []
-            near, end, beyond = groups[side]
-            for name, points, joint in zip(
-                names[:3],
-                (
-                    self._joints.points_of(uppers[side]),
-                    self._joints.points_of(middles[side]),
-                    self._joints.all_points(end),
-                ),
-                (uppers[side], middles[side], end[0]),
-                strict=True,
-            ):
-                parent = self._joints.add(f"{SIDES[side]}{name}", parent, points)
-                self._joints.of_old[joint] = parent
-                chain.append(parent)
-            path = ancestors(old, middles[side])
-            between = path[1 : path.index(uppers[side])]
-            self._joints.carry(self._joints.all_points(between), chain[0])
-            self._joints.carry(self._joints.all_points(near), chain[1])
+        leg = parts[0] == "hip"
+        for side, upper, middle, (near, end, beyond) in zip(
+            _SIDES,
+            self._roles.both(parts[0]) or (),
+            self._roles.both(parts[1]) or (),
+            self._limb_ends(parts, leg),
+            strict=True,
+        ):
+            path = ancestors(self._old, middle)
+            between, inner = path[1 : path.index(upper)], path[path.index(upper) + 1 :]
+            above = next((self.of_old[joint] for joint in inner if joint in self.of_old), 0)
+            parent = above or (0 if leg else self._spine)
+            limb = []
+            for name, joints in zip(names, ([upper], [middle], end), strict=True):
+                parent = self._add(f"{side}{name}", parent, self._points(*joints), joints[0])
+                limb.append(parent)
+            self._carry(between, limb[0])
+            self._carry(near, limb[1])
             if len(end) > 1:
                 # Several points of one wrist rotate with the forearm.
-                self._joints.carry(self._joints.all_points(end), chain[1])
-            if names is _LEG_NAMES:
-                chain.append(self._toe(side, end[0], chain[2], beyond))
+                self._carry(end, limb[1])
+            if leg:
+                limb.append(self._toe(side, end[0], limb[2], beyond))
             else:
-                self._tree(side, beyond, chain[2])
-            limbs.append(chain)
+                # The joints of a hand, in the hierarchy that was found.
+                for joint in beyond:
+                    parent = self._above(joint) or limb[2]
+                    self._add(f"{side}Finger", parent, self._points(joint), joint)
+            limbs.append(limb)
         return limbs
 
-    def _toe(self, side: int, ankle: int, foot: int, beyond: list[int]) -> int:
+    def _toe(self, side: str, ankle: int, foot: int, beyond: list[int]) -> int:
         """Add the toes at the point of the foot farthest to the front; -1 without points."""
         if not beyond:
             return -1
         vectors = self._positions[:, beyond] - self._positions[:, [ankle]]
         forward = np.median(np.einsum("fpc,fc->fp", vectors, self._front), axis=0)
         toe = beyond[int(np.argmax(forward))]
-        joint = self._joints.add(f"{SIDES[side]}ToeBase", foot, self._joints.points_of(toe))
-        self._joints.of_old[toe] = joint
-        self._joints.carry(self._joints.all_points([each for each in beyond if each != toe]), foot)
+        joint = self._add(f"{side}ToeBase", foot, self._points(toe), toe)
+        self._carry([other for other in beyond if other != toe], foot)
         return joint
 
-    def _tree(self, side: int, beyond: list[int], above: int) -> None:
-        """Add the joints beyond a wrist in the hierarchy that was found."""
-        for joint in beyond:
-            self._joints.of_old[joint] = self._joints.add(
-                f"{SIDES[side]}Finger",
-                self._joints.above(joint) or above,
-                self._joints.points_of(joint),
+    def _limb_ends(
+        self, parts: tuple[str, str, str], leg: bool
+    ) -> list[tuple[list[int], list[int], list[int]]]:
+        """Joints of both limbs between knee and ankle (elbow and wrist), at it and beyond it."""
+        roles, far = self._roles, self._distance
+        uppers, middles = roles.both(parts[0]) or (), roles.both(parts[1]) or ()
+        limbs = [
+            sorted(
+                np.flatnonzero(subtree_mask(self._old, middle))[1:].tolist(),
+                key=lambda joint, middle=middle: (far(middle, joint), joint),  # type: ignore[misc]
             )
+            for middle in middles
+        ]
+        if not all(limbs):
+            raise SkeletonError(
+                "solving needs a point beyond each knee and elbow",
+                hint="use a skeleton description without arms that end at the elbow",
+            )
+        lasts = roles.both(parts[2]) or (-1, -1)
+        known = all(last in limb for last, limb in zip(lasts, limbs, strict=True))
+        if known and max(map(len, limbs)) > _MAX_MARKERS:
+            places = [limb.index(last) for last, limb in zip(lasts, limbs, strict=True)]
+            return [
+                (limb[:place], [last], limb[place + 1 :])
+                for limb, last, place in zip(limbs, lasts, places, strict=True)
+            ]
+        groups = [[[joint] for joint in limb] for limb in limbs]
+        if not leg and min(map(len, limbs)) >= 3:
+            groups = [self._two_groups(limb) for limb in groups]
+        thighs = sum(far(*pair) for pair in zip(uppers, middles, strict=True))
 
-    def _heads(self, limb_joints: set[int], shoulders: list[int]) -> int:
+        def share(place: int) -> float:
+            lower = sum(
+                np.mean([far(middle, joint) for joint in limb[place]])
+                for middle, limb in zip(middles, groups, strict=True)
+            )
+            return float(lower) / max(thighs, 1e-9)
+
+        count = min(map(len, groups))
+        last_place = next((p for p in range(count) if share(p) >= LOWER_SHARE), count - 1)
+        return [
+            (
+                [joint for group in limb[:last_place] for joint in group],
+                limb[last_place],
+                [joint for group in limb[last_place + 1 :] for joint in group],
+            )
+            for limb in groups
+        ]
+
+    def _two_groups(self, groups: list[list[int]]) -> list[list[int]]:
+        """Join groups of points, from the elbow outwards, until two apart are left."""
+        while len(groups) > 2:
+            gaps = [
+                min(self._distance(one, other) for one in near for other in far)
+                for near, far in pairwise(groups)
+            ]
+            place = int(np.argmin(gaps))
+            groups[place : place + 2] = [groups[place] + groups[place + 1]]
+        return groups
+
+    def _head(self, limb_joints: set[int], shoulders: list[int]) -> int:
+        """Add the head, and a neck where there is none; -1 without a head."""
         old, head = self._old, self._roles.head
         if head is None or head in limb_joints or head == 0:
             return -1
-        heads, rest = head_joints(old, head, self._positions, self._shoulders())
-        for joint in rest:
+        same = re.compile(re.escape(old.names[head]) + r"[_ ]?\d+$")
+        group = [
+            joint
+            for joint in np.flatnonzero(subtree_mask(old, head)).tolist()
+            if joint == head or (same.match(old.names[joint]) and not old.children(joint))
+        ]
+        # The group may contain everything above the shoulders; the head is its highest part.
+        line = list(self._roles.both("shoulder") or self._roles.both("hip") or ())
+        height = np.median(self._positions[..., 1], axis=0)
+        top = max(group, key=lambda joint: height[joint])
+        room = _HEAD_SHARE * max(float(height[top] - height[line].mean()), 1e-9)
+        heads = [top, *(j for j in group if j != top and height[top] - height[j] <= room)]
+        for joint in sorted(set(group) - set(heads)):
             # The others belong to the neck or the chest; they are attached to the chest.
-            self._joints.of_old[joint] = self._spine
-            self._joints.carry(self._joints.points_of(joint), self._spine)
-        points = self._joints.all_points(heads)
-        parent = self._joints.above(heads[0])
-        if shoulders and not self._joints.names[parent].startswith("Neck"):
-            upper = tuple(point for joint in shoulders for point in self._joints.points[joint])
+            self.of_old[joint] = self._spine
+            self._carry([joint], self._spine)
+        points, parent = self._points(*heads), self._above(top)
+        if shoulders and not self.names[parent].startswith("Neck"):
+            upper = tuple(point for joint in shoulders for point in self.points[joint])
             low, high = _NECK_WEIGHTS
             # Repeated points weight the mean: shoulders against head.
             neck = upper * (low * len(points)) + points * (len(upper) * high // 2)
-            parent = self._joints.add("Neck", self._spine, neck, carried=False)
+            parent = self._add("Neck", self._spine, neck)
             self._notes.append("no point at the neck: a joint was added there")
             self._loose.append(parent)
-        joint = self._joints.add("Head", parent, points)
+        joint = self._add("Head", parent, points, *heads)
         if len(points) < _MIN_HEAD_POINTS:
             self._loose.append(joint)
-        for each in heads:
-            self._joints.of_old[each] = joint
-        self._joints.carry(points, joint)
+        self._carry(heads, joint)
         return joint
 
-    def _rest(self, limb_joints: set[int]) -> None:
+    def _rest(self, limb_joints: set[int], trunk: set[int]) -> None:
         """Attach points of joints without a role to their nearest ancestor."""
-        old = self._old
-        for joint in range(1, len(old)):
-            if joint in self._joints.of_old or joint in limb_joints:
+        others = [joint for joint in range(1, len(self._old)) if joint not in limb_joints]
+        for joint in [*others, *sorted(limb_joints)]:
+            if joint in self.of_old and joint not in limb_joints:
                 continue
-            free = [
-                point for point in self._joints.points_of(joint) if self._joints.carriers[point] < 0
-            ]
-            more = any(child not in self._joints.of_old for child in old.children(joint))
-            if more and joint not in self._between:
-                self._joints.of_old[joint] = self._joints.add(
-                    old.names[joint], self._joints.above(joint), self._joints.points_of(joint)
-                )
+            more = any(child not in self.of_old for child in self._old.children(joint))
+            if more and joint not in trunk | limb_joints:
+                name = self._old.names[joint]
+                self._add(name, self._above(joint), self._points(joint), joint)
             else:
-                self._joints.carry(tuple(free), self._joints.above(joint))
-        for joint in sorted(limb_joints):
-            free = [
-                point for point in self._joints.points_of(joint) if self._joints.carriers[point] < 0
-            ]
-            self._joints.carry(tuple(free), self._joints.above(joint))
+                free = [point for point in self._points(joint) if self.carriers[point] < 0]
+                self.carriers[free] = self._above(joint)
 
-    def _shoulders(self) -> list[int]:
-        return list(self._roles.both("shoulder") or self._roles.both("hip") or ())
 
-    def _distance(self, first: int, second: int) -> float:
-        vectors = self._positions[:, first] - self._positions[:, second]
-        return float(np.median(np.linalg.norm(vectors, axis=1)))
+def _other_side(name: str) -> str:
+    for side, other in (_SIDES, _SIDES[::-1]):
+        if name.startswith(side):
+            return other + name.removeprefix(side)
+    return name

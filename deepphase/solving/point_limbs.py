@@ -1,7 +1,8 @@
-"""Legs, arms and the middle line of a body of points, found by structure and heights."""
+"""Legs, arms and the middle line of a body of points, found by steady distances and heights."""
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from dataclasses import dataclass
 from itertools import combinations
 
@@ -9,16 +10,15 @@ import numpy as np
 
 from deepphase.arrays import Array
 from deepphase.motion.orientation import ASSUMED_UP, AXES
-from deepphase.solving.point_distances import (
-    PointDistances,
-    change,
-    distance_frames,
-    point_distances,
-    spanning_tree,
-    spanning_tree_within,
-    tree_parents,
-    tree_path,
-)
+
+# Numbers of evenly spread frames and of distances that are enough for the statistics.
+_MAX_FRAMES, _MAX_DISTANCES = 600, 4_000_000
+# A distance that changes by this share of itself counts as twice as long in the tree: within one
+# limb distances change by less than a tenth even in noisy captures, between two knees by more
+# than a fifth.
+_FREE_SHARE = 0.2
+# Standard deviations from the 10th to the 90th percentile of a normal distribution.
+_DEVIATIONS_10_TO_90 = 2.563
 
 # The tips of legs are in this lowest share of the body's height, and the path between them rises
 # by the second share: from foot to foot over the hips, not from heel to toe.
@@ -46,6 +46,85 @@ _LONGEST_CHAIN = 6
 _AS_FAR_SHARE = 0.04
 
 
+@dataclass(frozen=True, eq=False)
+class PointDistances:
+    """Distances between all points over a motion, metres; each (points, points).
+
+    Parameters
+    ----------
+    changes
+        Robust standard deviation over time as a share of the median; 0 for a point and itself.
+    """
+
+    medians: Array
+    reaches: Array
+    changes: Array
+
+
+def distance_frames(positions: Array) -> Array:
+    """(frames, points, 3) evenly spread frames, enough for statistics of distances."""
+    count = max(2, min(_MAX_FRAMES, _MAX_DISTANCES // positions.shape[1] ** 2))
+    return positions[:: max(1, -(-len(positions) // count))].astype(np.float64)
+
+
+def _spread(distances: Array) -> PointDistances:
+    """Statistics over the first axis."""
+    low, median, high = np.percentile(distances, [10, 50, 90], axis=0)
+    change = (high - low) / _DEVIATIONS_10_TO_90 / np.maximum(median, 1e-9)
+    return PointDistances(median, high, change)
+
+
+def point_distances(positions: Array) -> PointDistances:
+    """The distances between the points of (frames, points, 3) positions, metres."""
+    frames = distance_frames(positions)
+    return _spread(np.linalg.norm(frames[:, :, None] - frames[:, None], axis=-1))
+
+
+def spanning_tree(
+    distances: PointDistances, edges: Array, within: Collection[int] | None = None
+) -> list[list[int]]:
+    """Neighbours of every point in the tree that joins close points of constant distance.
+
+    Parameters
+    ----------
+    edges
+        (edges, 2) pairs that are known to be connected: the tree contains them first.
+    within
+        The tree's points, all by default; the others have no neighbours.
+    """
+    points = len(distances.medians)
+    weights = distances.medians * (1.0 + (distances.changes / _FREE_SHARE) ** 2)
+    weights[edges[:, 0], edges[:, 1]] = weights[edges[:, 1], edges[:, 0]] = -1.0
+    # Only their order counts; a weight of 0, of coincident points, would be no edge at all.
+    ranks = 1.0 + np.unique(weights, return_inverse=True)[1].reshape(weights.shape)
+    np.fill_diagonal(ranks, 0.0)
+    if within is not None:
+        outside = np.setdiff1d(np.arange(points), list(within))
+        ranks[outside] = ranks[:, outside] = 0.0
+    from scipy.sparse.csgraph import minimum_spanning_tree
+
+    tree = minimum_spanning_tree(ranks).tocoo()
+    neighbours: list[list[int]] = [[] for _ in range(points)]
+    for first, second in zip(tree.row.tolist(), tree.col.tolist(), strict=True):
+        neighbours[first].append(second)
+        neighbours[second].append(first)
+    return [sorted(points) for points in neighbours]
+
+
+def tree_parents(
+    neighbours: list[list[int]], sources: list[int], within: Collection[int] | None = None
+) -> dict[int, int]:
+    """Point -> parent of all points reachable from the sources, breadth first; -1 for sources."""
+    parents = dict.fromkeys(sources, -1)
+    queue = list(sources)
+    for point in queue:
+        for other in neighbours[point]:
+            if other not in parents and (within is None or other in within):
+                parents[other] = point
+                queue.append(other)
+    return parents
+
+
 @dataclass(frozen=True)
 class PointLimb:
     """A limb: its points, and the parent of each (-1 for the first)."""
@@ -68,7 +147,11 @@ class PointBody:
     arms: tuple[PointLimb, PointLimb] | None
     lower: tuple[int, ...]
     upper: tuple[int, ...]
-    others: tuple[int, ...]
+
+    @property
+    def pairs(self) -> list[tuple[PointLimb, PointLimb]]:
+        """The legs and, if they were found, the arms."""
+        return [self.legs] if self.arms is None else [self.legs, self.arms]
 
 
 def find_point_limbs(
@@ -80,35 +163,28 @@ def find_point_limbs(
     hips = _hips(heights, distances, neighbours)
     if hips is None:
         return None
+    points = set(range(len(neighbours)))
     legs = []
     for hip, knee in hips:
-        below = tree_parents(neighbours, [knee], set(range(len(neighbours))) - {hip})
+        below = tree_parents(neighbours, [knee], points - {hip})
         legs.append(_limb(hip, {hip, *below}, distances, neighbours, ordered))
     if set(legs[0].points) & set(legs[1].points):
         return None
     sides = _Sides(frames, hips[0][0], hips[1][0], float(np.ptp(heights)))
-    rest = sorted(set(range(len(neighbours))) - {*legs[0].points, *legs[1].points})
+    rest = points - {*legs[0].points, *legs[1].points}
     middle = [point for point in rest if sides.is_middle(point)]
-    arms = _arms([point for point in rest if point not in middle], sides, distances, neighbours)
-    limbs = None
-    if arms is not None:
-        limbs = tuple(
-            _limb(root, set(arm), distances, neighbours, ordered, hand=True) for root, arm in arms
-        )
-    lower, upper = _middle_line(middle, limbs, sides)
-    limb_points = {point for limb in limbs or () for point in limb.points}
+    roots = _arms(rest - {*middle}, sides, distances, neighbours)
+    arms = [_limb(root, arm, distances, neighbours, ordered, hand=True) for root, arm in roots]
+    outwards = sorted(middle, key=lambda point: (sides.distance[point], point))
+    if not arms:
+        return PointBody((legs[0], legs[1]), None, tuple(outwards[:-1]), tuple(outwards[-1:]))
+    shoulders = float(np.mean([sides.rise[arm.points[0]] for arm in arms]))
+    lower = [point for point in outwards if sides.rise[point] <= shoulders]
+    upper = [point for point in outwards if sides.rise[point] > shoulders]
     # Points connected to the neck belong to the head, even if they sway.
-    if limbs is not None:
-        free = set(rest) - {*limb_points, *lower}
-        upper = (*upper, *sorted(set(tree_parents(neighbours, list(upper), free)) - {*upper}))
-    taken = {*lower, *upper, *limb_points}
-    return PointBody(
-        legs=(legs[0], legs[1]),
-        arms=None if limbs is None else (limbs[0], limbs[1]),
-        lower=lower,
-        upper=upper,
-        others=tuple(point for point in rest if point not in taken),
-    )
+    free = rest - {*arms[0].points, *arms[1].points, *lower}
+    upper += sorted(set(tree_parents(neighbours, upper, free)) - {*upper})
+    return PointBody((legs[0], legs[1]), (arms[0], arms[1]), tuple(lower), tuple(upper))
 
 
 class _Sides:
@@ -120,9 +196,8 @@ class _Sides:
         from_hips = frames - 0.5 * (frames[:, [first]] + frames[:, [second]])
         lateral = np.einsum("fpc,fc->fp", from_hips, across / np.maximum(width, 1e-9))
         low, self.lateral, high = np.percentile(lateral, [10, 50, 90], axis=0)
-        far = np.linalg.norm(from_hips, axis=-1)
-        near, self.distance, away = np.percentile(far, [10, 50, 90], axis=0)
-        self.changes = change(near, self.distance, away)
+        far = _spread(np.linalg.norm(from_hips, axis=-1))
+        self.distance, self.changes = far.medians, far.changes
         self.rise = np.median(from_hips[..., 1], axis=0)
         self.height = height
         self._width = max(float(np.median(width)), _MIN_HIPS * height)
@@ -150,46 +225,43 @@ def _hips(
     ]
     paths = []
     for first, last in combinations(tips, 2):
-        path = tree_path(neighbours, first, last)
+        above = tree_parents(neighbours, [last])
+        path = [first]
+        while path[-1] != last:
+            path.append(above[path[-1]])
         climb = heights[path].max() - heights[[first, last]].max()
         if climb >= _CLIMB_SHARE * size > 0:
             paths.append((float(distances.medians[path[:-1], path[1:]].sum()), path))
-    for _, path in sorted(paths):
-        found = _thighs(path, heights, distances)
-        if found is not None:
-            return found
-    return None
+    thighs = (_thighs(path, heights, distances) for _, path in sorted(paths))
+    return next((pair for pair in thighs if pair is not None), None)
 
 
 def _thighs(
     path: list[int], heights: Array, distances: PointDistances
 ) -> tuple[tuple[int, int], tuple[int, int]] | None:
     """The innermost two similar steps of a path from foot to foot; each (upper, lower) point."""
-    medians = distances.medians
-    total = float(medians[path[:-1], path[1:]].sum())
-    candidates = []
-    for first in range(1, len(path) - 2):
-        for second in range(first + 1, len(path) - 1):
-            thighs = [medians[path[first - 1], path[first]]]
-            thighs.append(medians[path[second], path[second + 1]])
-            # A step longer than a tenth of the path (two legs) is a thigh, not a part of a foot.
-            long = min(thighs) > 0.1 * total
-            alike = abs(thighs[0] - thighs[1]) < _ALIKE_SHARE * max(thighs)
-            up = heights[path[first]] > heights[path[first - 1]]
-            up &= heights[path[second]] > heights[path[second + 1]]
-            if long and alike and up:
-                candidates.append((second - first, abs(thighs[0] - thighs[1]), first, second))
+    steps = distances.medians[path[:-1], path[1:]]
+    up = np.diff(heights[path]) > 0
+    down = np.diff(heights[path]) < 0
+    # A step longer than a tenth of the path (two legs) is a thigh, not a part of a foot.
+    long = steps > 0.1 * steps.sum()
+    candidates = [
+        (second - first, abs(steps[first] - steps[second]), first, second)
+        for first in np.flatnonzero(long & up).tolist()
+        for second in np.flatnonzero(long & down).tolist()
+        if second > first + 1
+        and abs(steps[first] - steps[second]) < _ALIKE_SHARE * max(steps[first], steps[second])
+    ]
     if not candidates:
         return None
     _, _, first, second = min(candidates)
-    return (path[first], path[first - 1]), (path[second], path[second + 1])
+    return (path[first + 1], path[first]), (path[second], path[second + 1])
 
 
 def _arms(
-    points: list[int], sides: _Sides, distances: PointDistances, neighbours: list[list[int]]
-) -> list[tuple[int, list[int]]] | None:
-    """(shoulder, points) of the arm on the first leg's side and of the other; None if not found."""
-    allowed = set(points)
+    points: set[int], sides: _Sides, distances: PointDistances, neighbours: list[list[int]]
+) -> list[tuple[int, set[int]]]:
+    """(shoulder, points) of the arm on the first leg's side and of the other; empty if none."""
     # Shoulders stay on one side; a tree that joins both arms there is cut between them.
     fixed = {
         point: bool(sides.lateral[point] > 0)
@@ -197,24 +269,22 @@ def _arms(
         if sides.is_lateral(point) and sides.changes[point] < _TRUNK_CHANGE
     }
     pruned = [
-        [
-            other
-            for other in near
-            if fixed.get(point, True) == fixed.get(other, fixed.get(point, True))
-        ]
-        for point, near in enumerate(neighbours)
+        [other for other in near if fixed.get(other, side) == side]
+        for side, near in ((fixed.get(point, True), near) for point, near in enumerate(neighbours))
     ]
-    groups: dict[bool, list[tuple[float, int, list[int]]]] = {True: [], False: []}
+    groups: dict[bool, list[tuple[float, int, set[int]]]] = {True: [], False: []}
     left = set(points)
     while left:
-        group = sorted(tree_parents(pruned, [min(left)], allowed))
-        left -= set(group)
-        root = _root_of(group, sides, neighbours)
+        group = set(tree_parents(pruned, [min(left)], points))
+        left -= group
+        # The steadiest point that connects the group with the rest of the body.
+        joined = [point for point in group if set(neighbours[point]) - group] or group
+        root = min(joined, key=lambda point: (sides.changes[point], point))
         side = fixed.get(root, bool(sides.lateral[root] > 0))
-        groups[side].append((float(distances.reaches[root, group].max()), root, group))
+        groups[side].append((float(distances.reaches[root, list(group)].max()), root, group))
     arms = []
     for side in (True, False):
-        length, root, group = max(groups[side], default=(0.0, -1, []))
+        length, root, group = max(groups[side], default=(0.0, -1, set()), key=lambda each: each[:2])
         # If elbows are close to the waist, the tree may not connect them with the shoulders.
         high = [
             point
@@ -229,21 +299,14 @@ def _arms(
         ]
         if shoulders and sides.changes[root] > sides.changes[shoulders].min():
             root = min(shoulders, key=lambda point: (sides.changes[point], point))
-            group = sorted({*group, *shoulders})
-            length = float(distances.reaches[root, group].max())
+            group = {*group, *shoulders}
+            length = float(distances.reaches[root, list(group)].max())
         if length < _SHORTEST_ARM * sides.height:
-            return None
+            return []
         arms.append((root, group))
     if any(sides.rise[root] < _SHOULDER_RISE * sides.height for root, _ in arms):
-        return None
+        return []
     return arms
-
-
-def _root_of(group: list[int], sides: _Sides, neighbours: list[list[int]]) -> int:
-    """The steadiest point that connects a group with the rest of the body."""
-    inside = set(group)
-    joined = [point for point in group if set(neighbours[point]) - inside] or group
-    return min(joined, key=lambda point: (sides.changes[point], point))
 
 
 def _limb(
@@ -258,7 +321,8 @@ def _limb(
     if ordered or len(points) > _LONGEST_CHAIN:
         above = tree_parents(neighbours, [root], points)
         if len(above) < len(points):
-            above = tree_parents(spanning_tree_within(distances, points), [root])
+            tree = spanning_tree(distances, np.zeros((0, 2), np.int64), points)
+            above = tree_parents(tree, [root])
         return PointLimb(tuple(above), tuple(above.values()))
     reaches = distances.reaches[root]
     chain = [root, *sorted(points - {root}, key=lambda point: (reaches[point], point))]
@@ -269,21 +333,8 @@ def _limb(
     return PointLimb(tuple(chain), (-1, *chain[:-1]))
 
 
-def _middle_line(
-    middle: list[int], arms: tuple[PointLimb, ...] | None, sides: _Sides
-) -> tuple[tuple[int, ...], tuple[int, ...]]:
-    outwards = sorted(middle, key=lambda point: (sides.distance[point], point))
-    if not outwards:
-        return (), ()
-    if arms is None:
-        return tuple(outwards[:-1]), tuple(outwards[-1:])
-    shoulders = float(np.mean([sides.rise[arm.points[0]] for arm in arms]))
-    lower = tuple(point for point in outwards if sides.rise[point] <= shoulders)
-    return lower, tuple(point for point in outwards if point not in lower)
-
-
-# Prior penalty of each axis, in shares of the body's size.
-_UNUSUAL = {"y": 0.0, "z": 0.02, "x": 0.1}
+# Prior penalty of x, y and z as the up axis, in shares of the body's size.
+_UNUSUAL = (0.1, 0.0, 0.02)
 _UPSIDE_DOWN = 0.1
 _TALLNESS_WEIGHT = 0.5
 
@@ -312,36 +363,21 @@ def infer_points_up(positions: Array, edges: Array) -> tuple[str, str]:
         return "y", f"{ASSUMED_UP}y: all points are in one place"
     tall = np.median(np.ptp(frames, axis=1), axis=0)
     # (2, 3) vertical range over time of the lowest and of the highest point of each axis.
-    sways = np.array(
-        [np.ptp(np.percentile(ends, [10, 90], axis=0), axis=0) for ends in _ends(frames)]
-    )
-    unlikely = (sways.min(axis=0) - _TALLNESS_WEIGHT * tall) / size
-    axis = int(np.argmin(unlikely + [_UNUSUAL[name] for name in AXES[:3]]))
+    ends = frames.min(axis=1), frames.max(axis=1)
+    sways = np.ptp(np.percentile(ends, [10, 90], axis=1), axis=0)
+    axis = int(np.argmin((sways.min(axis=0) - _TALLNESS_WEIGHT * tall) / size + _UNUSUAL))
     distances = point_distances(frames)
     neighbours = spanning_tree(distances, edges)
-    legs = [
-        find_point_limbs(_upright(frames, axis, sign), distances, neighbours, ordered=False)
+    # The axis becomes Y, in any rotation about it.
+    upright = frames[..., [(axis + 2) % 3, axis, (axis + 1) % 3]]
+    stands, hangs = (
+        find_point_limbs(upright * [1.0, sign, 1.0], distances, neighbours, ordered=False)
         is not None
         for sign in (1.0, -1.0)
-    ]
-    if legs[0] != legs[1]:
-        up = AXES[axis if legs[0] else axis + 3]
+    )
+    if stands != hangs:
+        up = AXES[axis if stands else axis + 3]
         return up, f"{ASSUMED_UP}{up}: along it the body stands on two legs"
     down = sways[1, axis] + _UPSIDE_DOWN * size < sways[0, axis]
     up = AXES[axis + 3 if down else axis]
-    return (
-        up,
-        f"{ASSUMED_UP}{up}: the lowest point is steady or the body longest along it",
-    )
-
-
-def _ends(frames: Array) -> tuple[Array, Array]:
-    return frames.min(axis=1), frames.max(axis=1)
-
-
-def _upright(frames: Array, axis: int, sign: float) -> Array:
-    """The frames with an axis as Y, in any rotation about it."""
-    others = [each for each in range(3) if each != axis]
-    return np.stack(
-        [frames[..., others[0]], sign * frames[..., axis], frames[..., others[1]]], axis=-1
-    )
+    return up, f"{ASSUMED_UP}{up}: the lowest point is steady or the body longest along it"

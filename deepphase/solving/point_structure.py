@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -18,100 +18,67 @@ from deepphase.motion.kinematics import velocities
 from deepphase.motion.point_track import PointTrack
 from deepphase.motion.roles import PAIRED_PARTS
 from deepphase.motion.skeleton import Skeleton
-from deepphase.solving.point_distances import (
+from deepphase.solving.point_limbs import (
+    PointBody,
     PointDistances,
+    PointLimb,
     distance_frames,
+    find_point_limbs,
     point_distances,
     spanning_tree,
     tree_parents,
 )
-from deepphase.solving.point_limbs import PointBody, PointLimb, find_point_limbs
-from deepphase.solving.point_tree import (
-    ARM_WORDS,
-    LEG_WORDS,
-    PointStructure,
-    PointTree,
-    add_body,
-    joint_positions_of,
-    last_place,
-    limb_names,
-    middle_names,
-    plain_names,
-    plain_tree,
-)
 
 _UP = np.array([0.0, 1.0, 0.0])
 _GROUND = np.array([1.0, 0.0, 1.0])
+# Words for the joints of a leg and of an arm: upper, middle and last joint, what lies beyond, tip.
+_LEG_WORDS = ("Hip", "Knee", "Ankle", "Foot", "Toe")
+_ARM_WORDS = ("Shoulder", "Elbow", "Wrist", "Hand", "Hand")
+# A lower leg or arm is at least this share of the upper one: what is nearer to the knee or elbow
+# is a second point on it.
+LOWER_SHARE = 0.55
+# Points above the shoulders, closer than this share of the farthest one's distance, are the neck.
+_NECK_SHARE = 0.5
+# Largest distance of the hips point from the middle of both hips, as a share of their width.
+_AT_HIPS = 0.4
 # Weight of each sign. Toes and knees always point forwards; elbows point backwards unless arms are
 # raised, and dancers move backwards nearly as much as forwards.
 _WEIGHTS = {"feet": 2.0, "knees": 2.0, "elbows": 0.5, "travel": 0.5}
+# Below this confidence the notes call the sides a guess.
+_CONFIDENT = 0.1
 
 
-def facing(positions: Array, body: PointBody) -> Array:
-    """(frames, 3) unit vectors on the ground: facing of the body if its first limbs are left."""
-    pairs = [body.legs, *([] if body.arms is None else [body.arms])]
-    across = sum(positions[:, a.points[0]] - positions[:, b.points[0]] for a, b in pairs)
-    front = np.cross(across, _UP)
-    return front / np.maximum(np.linalg.norm(front, axis=1, keepdims=True), 1e-9)
-
-
-def first_points_are_left(
-    positions: Array, fps: float, body: PointBody, joints: dict[str, list[int]]
-) -> tuple[float, str]:
-    """Confidence that the first leg is the left one, from -1 (it is the right one) to 1.
+@dataclass(frozen=True)
+class PointStructure:
+    """A hierarchy of joints, each at the mean of some points.
 
     Parameters
     ----------
-    positions
-        (frames, points, 3) metres, Y up.
+    names
+        (joints,) parents before their children; the first is the root.
+    parents
+        (joints,) index of each joint's parent; -1 for the root.
+    points
+        (joints,) the points whose mean each joint is: one or several.
+    across
+        (left, right) joints of hips and shoulders; empty if no legs were found.
     """
-    front = facing(positions, body)
-    evidence = {}
-    feet = joints.get("feet")
-    if feet is not None:
-        tips = [leg.points[-1] for leg in body.legs]
-        if tips != feet:
-            evidence["feet"] = list(np.moveaxis(positions[:, tips] - positions[:, feet], 1, 0))
-        if "knees" in joints:
-            evidence["knees"] = _bends(positions, body.legs, joints["knees"], feet)
-    if body.arms is not None and "elbows" in joints and "hands" in joints:
-        bends = _bends(positions, body.arms, joints["elbows"], joints["hands"])
-        evidence["elbows"] = [-bend for bend in bends]
-    hips = positions[:, [leg.points[0] for leg in body.legs]].mean(axis=1)
-    evidence["travel"] = [velocities(hips, fps)]
-    votes = {}
-    for name, vectors in evidence.items():
-        ground = [vector * _GROUND for vector in vectors]
-        length = sum(float(np.linalg.norm(vector, axis=1).sum()) for vector in ground)
-        along = sum(float(np.einsum("fc,fc->", vector, front)) for vector in ground)
-        votes[name] = along / length if length > 1e-9 else 0.0
-    total = sum(_WEIGHTS[name] for name in votes)
-    confidence = sum(_WEIGHTS[name] * vote for name, vote in votes.items()) / total
-    agreeing = {name: abs(vote) for name, vote in votes.items() if vote * confidence > 0}
-    for_it = ", ".join(f"{name} {vote:.2f}" for name, vote in agreeing.items())
-    against = ", ".join(name for name, vote in votes.items() if vote * confidence < 0)
-    note = f"left and right distinguished by {for_it or 'nothing'} (1 is certain)"
-    return confidence, f"{note}, against {against}" if against else note
+
+    names: tuple[str, ...]
+    parents: tuple[int, ...]
+    points: tuple[tuple[int, ...], ...]
+    across: tuple[tuple[int, int], ...] = ()
+    confidence: float = field(default=0.0, compare=False)
+    notes: tuple[str, ...] = field(default=(), compare=False)
+
+    def joint_positions(self, positions: Array) -> Array:
+        """(frames, joints, 3) positions of the joints from (frames, points, 3)."""
+        return np.stack([positions[:, list(points)].mean(axis=1) for points in self.points], 1)
 
 
-def _bends(
-    positions: Array, limbs: tuple[PointLimb, PointLimb], middles: list[int], ends: list[int]
-) -> list[Array]:
-    """(frames, 3) of each limb: offset of its middle joint from the line between the ends."""
-    bends = []
-    for limb, middle, end in zip(limbs, middles, ends, strict=True):
-        start = positions[:, limb.points[0]]
-        line, vector = positions[:, end] - start, positions[:, middle] - start
-        squared = np.maximum(np.einsum("fc,fc->f", line, line), 1e-12)
-        share = np.einsum("fc,fc->f", vector, line) / squared
-        bends.append(vector - share[:, None] * line)
-    return bends
-
-
-# Largest distance of the hips point from the middle of both hips, as a share of their width.
-_AT_HIPS = 0.4
-# Below this confidence the notes call the sides a guess.
-_CONFIDENT = 0.1
+def plain_names(points: int) -> tuple[str, ...]:
+    """Names of unnamed points: point_07 has index 7."""
+    return tuple(f"point_{point:02d}" for point in range(points))
 
 
 def find_structure(
@@ -131,94 +98,83 @@ def find_structure(
     distances = point_distances(track.positions)
     neighbours = spanning_tree(distances, track.edges)
     ordered = len(track.edges) > 0
-    notes = [
-        "the hierarchy follows the edges given"
-        if ordered
-        else "the hierarchy was found from constant distances"
-    ]
+    how = "follows the edges given" if ordered else "was found from constant distances"
+    notes = [f"the hierarchy {how}"]
     named = track.names != plain_names(points)
-    roles = parse_names(track.names) if named else [JointName("", "", "")] * points
-    hips = _named_hips(track, description, roles)
+    names = parse_names(track.names) if named else [JointName("", "", "")] * points
+    hips = next((p for p, name in enumerate(names) if name.part == "hips" and not name.side), None)
+    if description.get("hips") in track.names:
+        hips = track.names.index(description["hips"])
     body = find_point_limbs(track.positions, distances, neighbours, ordered=ordered)
     if body is None:
-        root = _most_central(distances) if hips is None else hips
+        central = int(np.argmin(distances.medians.sum(axis=0).round(9)))
         notes.append(
             "no two legs were found: name joints in a skeleton description for facing and contacts"
         )
-        parents = tree_parents(neighbours, [root])
-        return plain_tree(track.names, parents, notes)
-    confidence, note = _sides(track, body, roles, description, distances)
+        above = tree_parents(neighbours, [central if hips is None else hips])
+        return _as_structure(track.names, above, notes)
+    confidence, note = _sides(track, body, names, description, distances)
     notes.append(note if abs(confidence) >= _CONFIDENT else f"{note}: a guess, check it")
     if confidence < 0:
-        body = replace(
-            body, legs=body.legs[::-1], arms=None if body.arms is None else body.arms[::-1]
-        )
+        arms = None if body.arms is None else body.arms[::-1]
+        body = replace(body, legs=body.legs[::-1], arms=arms)
     if body.arms is None:
         notes.append("no arms were found: name shoulders and hands in a skeleton description")
-    if hips is None:
-        hips = _point_at_hips(track, body, distances)
+    first, second = (leg.points[0] for leg in body.legs)
+    if hips is None and body.lower:
+        middle = track.positions[:, [first, second]].mean(axis=1)
+        away = np.linalg.norm(track.positions[:, body.lower[0]] - middle, axis=1)
+        if np.median(away) < _AT_HIPS * distances.medians[first, second]:
+            hips = body.lower[0]
     body = replace(body, lower=tuple(point for point in body.lower if point != hips))
-    names = track.names if named else _role_names(track.names, body, hips, distances)
-    tree = PointTree(names)
+    neck = _neck_and_head(body, distances)
+    if not named:
+        found = _role_names(body, hips, neck, distances)
+        track = replace(track, names=tuple(map(found.get, range(points), track.names)))
     if hips is None:
         notes.append("no point at the hips: the root is the middle between both hips")
-        tree.add_middle(tuple(leg.points[0] for leg in body.legs))
-    else:
-        tree.add(hips, None)
-    add_body(tree, body, distances, neighbours)
-    return tree.structure(body, abs(confidence), notes)
+    above = _body_tree(body, hips, neck, neighbours)
+    structure = _as_structure(track.names, above, notes, (first, second) if hips is None else ())
+    joints = {points[0]: joint for joint, points in enumerate(structure.points) if len(points) == 1}
+    across = tuple((joints[left.points[0]], joints[right.points[0]]) for left, right in body.pairs)
+    return replace(structure, across=across, confidence=abs(confidence))
 
 
 def _described(track: PointTrack, description: Mapping[str, Any]) -> PointTrack:
-    names = description.get("names")
+    path = track.source.path or None
+    names, edges = description.get("names"), description.get("edges")
     if names is not None:
         if len(names) != len(track.names):
             raise SkeletonError(
                 f"the skeleton description names {len(names)} points, but the track has "
                 f"{len(track.names)}",
                 hint="name every point",
-                path=track.source.path or None,
+                path=path,
             )
         track = replace(track, names=tuple(names))
-    edges = description.get("edges")
     if edges is not None:
-        pairs = [[_index(track, name) for name in edge] for edge in edges]
+        index = {name: point for point, name in enumerate(track.names)}
+        unknown = next((name for edge in edges for name in edge if name not in index), None)
+        if unknown is not None:
+            listed = f"the points are {', '.join(track.names)}"
+            raise SkeletonError(f"there is no point {unknown!r}", hint=listed, path=path)
+        pairs = [[index[name] for name in edge] for edge in edges]
         track = replace(track, edges=np.array(pairs, np.int64))
     return track
-
-
-def _index(track: PointTrack, name: str) -> int:
-    if name not in track.names:
-        raise SkeletonError(
-            f"there is no point {name!r}",
-            hint=f"the points are {', '.join(track.names)}",
-            path=track.source.path or None,
-        )
-    return track.names.index(name)
-
-
-def _named_hips(
-    track: PointTrack, description: Mapping[str, Any], roles: list[JointName]
-) -> int | None:
-    given = description.get("hips")
-    if given is not None and given in track.names:
-        return track.names.index(given)
-    return next((p for p, role in enumerate(roles) if role.part == "hips" and not role.side), None)
-
-
-def _most_central(distances: PointDistances) -> int:
-    return int(np.argmin(distances.medians.sum(axis=0).round(9)))
 
 
 def _sides(
     track: PointTrack,
     body: PointBody,
-    roles: list[JointName],
+    names: list[JointName],
     description: Mapping[str, Any],
     distances: PointDistances,
 ) -> tuple[float, str]:
-    """Confidence and note as of `first_points_are_left`; names and the description come first."""
-    given = {
+    """Confidence that the first leg is the left one, from -1 (it is the right one) to 1.
+
+    Names and the description come first, then the motion.
+    """
+    described = {
         description.get(f"{side}_{part}"): side
         for side in ("left", "right")
         for part in PAIRED_PARTS
@@ -227,42 +183,172 @@ def _sides(
         side == ("left" if place == 0 else "right")
         for place, leg in enumerate(body.legs)
         for point in leg.points
-        if (side := given.get(track.names[point]) or roles[point].side)
+        if (side := described.get(track.names[point]) or names[point].side)
     )
     if votes[True] != votes[False]:
         confidence = 1.0 if votes[True] > votes[False] else -1.0
         return confidence, "left and right distinguished by names"
-    joints: dict[str, list[int]] = {}
-    for limbs, (middle, last) in ((body.legs, ("knees", "feet")), (body.arms, ("elbows", "hands"))):
-        place = None if limbs is None else last_place(limbs, distances)
-        if limbs is not None and place is not None:
-            joints[middle] = [limb.points[1] for limb in limbs]
-            joints[last] = [limb.points[place] for limb in limbs]
-    return first_points_are_left(track.positions, track.fps, body, joints)
+    return _sides_by_motion(track.positions, track.fps, body, distances)
+
+
+def _sides_by_motion(
+    positions: Array, fps: float, body: PointBody, distances: PointDistances
+) -> tuple[float, str]:
+    across = sum(positions[:, a.points[0]] - positions[:, b.points[0]] for a, b in body.pairs)
+    front = np.cross(across, _UP)
+    front /= np.maximum(np.linalg.norm(front, axis=1, keepdims=True), 1e-9)
+    evidence = {}
+    ankle = _last_place(body.legs, distances)
+    if ankle is not None:
+        feet, tips = ([leg.points[place] for leg in body.legs] for place in (ankle, -1))
+        if tips != feet:
+            evidence["feet"] = positions[:, tips] - positions[:, feet]
+        evidence["knees"] = _bends(positions, body.legs, ankle)
+    wrist = None if body.arms is None else _last_place(body.arms, distances)
+    if body.arms is not None and wrist is not None:
+        evidence["elbows"] = -_bends(positions, body.arms, wrist)
+    hips = positions[:, [leg.points[0] for leg in body.legs]].mean(axis=1)
+    evidence["travel"] = velocities(hips, fps)[:, None]
+    votes = {}
+    for name, vectors in evidence.items():
+        length = float(np.linalg.norm(vectors * _GROUND, axis=-1).sum())
+        along = float(np.einsum("flc,fc->", vectors, front))
+        votes[name] = along / length if length > 1e-9 else 0.0
+    total = sum(_WEIGHTS[name] for name in votes)
+    confidence = sum(_WEIGHTS[name] * vote for name, vote in votes.items()) / total
+    agreeing = [f"{name} {abs(v):.2f}" for name, v in votes.items() if v * confidence > 0]
+    against = ", ".join(name for name, vote in votes.items() if vote * confidence < 0)
+    note = f"left and right distinguished by {', '.join(agreeing) or 'nothing'} (1 is certain)"
+    return confidence, f"{note}, against {against}" if against else note
+
+
+def _bends(positions: Array, limbs: tuple[PointLimb, PointLimb], last: int) -> Array:
+    """(frames, limbs, 3) offset of middle joints from the line between the ends of their limbs."""
+    start, middle, end = (
+        positions[:, [limb.points[place] for limb in limbs]] for place in (0, 1, last)
+    )
+    line, vector = end - start, middle - start
+    share = np.vecdot(vector, line) / np.maximum(np.vecdot(line, line), 1e-12)
+    return vector - share[..., None] * line
+
+
+def _last_place(limbs: tuple[PointLimb, PointLimb], distances: PointDistances) -> int | None:
+    """Index of the ankle or wrist among two limbs' points; the middle joint is at 1.
+
+    Both limbs share one index, so that partners have one name. None if a limb has fewer than 3
+    points.
+    """
+    places = min(len(limb.points) for limb in limbs)
+    if places < 3:
+        return None
+
+    def length(first: int, last: int) -> float:
+        return sum(distances.medians[limb.points[first], limb.points[last]] for limb in limbs)
+
+    upper = length(0, 1)
+    far = (place for place in range(2, places) if length(1, place) >= LOWER_SHARE * upper)
+    return next(far, places - 1)
+
+
+def _neck_and_head(body: PointBody, distances: PointDistances) -> tuple[list[int], list[int]]:
+    """Points of the neck, from the shoulders on, and of the head, in the file's order."""
+    shoulders = [arm.points[0] for arm in body.arms or ()]
+    if not shoulders or not body.upper:
+        return [], sorted(body.upper)
+    away = {point: float(distances.medians[point, shoulders].mean()) for point in body.upper}
+    necks = [point for point in away if away[point] < _NECK_SHARE * max(away.values())]
+    return sorted(necks, key=lambda point: (away[point], point)), sorted({*away} - {*necks})
 
 
 def _role_names(
-    names: tuple[str, ...], body: PointBody, hips: int | None, distances: PointDistances
-) -> tuple[str, ...]:
-    found = middle_names(body, distances)
+    body: PointBody, hips: int | None, neck: tuple[list[int], list[int]], distances: PointDistances
+) -> dict[int, str]:
+    """Point -> name of its role: Hips, Spine, Chest, Neck, Head, LeftKnee and so on."""
+    found = dict(zip(body.lower, _numbered("Spine", len(body.lower)), strict=True))
+    if len(body.lower) > 1:
+        found[body.lower[-1]] = "Chest"
+    for word, points in zip(("Neck", "Head"), neck, strict=True):
+        found |= zip(points, _numbered(word, len(points)), strict=True)
     if hips is not None:
         found[hips] = "Hips"
-    for limbs, words in ((body.legs, LEG_WORDS), (body.arms, ARM_WORDS)):
-        last = None if limbs is None else last_place(limbs, distances)
-        for limb, side in zip(limbs or (), ("Left", "Right"), strict=False):
-            found |= limb_names(limb, last, side, words)
-    return tuple(found.get(point, name) for point, name in enumerate(names))
+    for limbs, words in zip(body.pairs, (_LEG_WORDS, _ARM_WORDS), strict=False):
+        upper, middle, end, beyond, tip = words
+        last = _last_place(limbs, distances)
+        for limb, side in zip(limbs, ("Left", "Right"), strict=True):
+            count = len(limb.points)
+            if last is None:
+                # Two points are both ends of a limb, one is its start.
+                known = [upper, *_numbered(end, count - 1)]
+            else:
+                known = [upper, *_numbered(middle, last - 1), end]
+                known += _numbered(beyond, count - 1 - last)
+                if count - 1 > last and tip != beyond:
+                    known[-1] = tip
+            found |= {p: f"{side}{word}" for p, word in zip(limb.points, known, strict=True)}
+    return found
 
 
-def _point_at_hips(track: PointTrack, body: PointBody, distances: PointDistances) -> int | None:
-    first, second = (leg.points[0] for leg in body.legs)
-    width = distances.medians[first, second]
-    middle = track.positions[:, [first, second]].mean(axis=1)
-    for point in body.lower[:1]:
-        away = np.linalg.norm(track.positions[:, point] - middle, axis=1)
-        if np.median(away) < _AT_HIPS * width:
-            return point
-    return None
+def _numbered(word: str, count: int) -> list[str]:
+    return [word if number == 1 else f"{word}{number}" for number in range(1, count + 1)]
+
+
+def _body_tree(
+    body: PointBody,
+    hips: int | None,
+    neck: tuple[list[int], list[int]],
+    neighbours: list[list[int]],
+) -> dict[int, int]:
+    """Point -> the point above it, -1 for the root, parents first.
+
+    Legs and middle line are below the root, arms and head below that; the spanning tree places
+    all other points.
+    """
+    above: dict[int, int] = {}
+    root = -1
+    if hips is not None:
+        above[hips], root = -1, hips
+
+    def add_limb(limb: PointLimb, start: int) -> None:
+        for point, parent in zip(limb.points, limb.parents, strict=True):
+            above.setdefault(point, start if parent < 0 else parent)
+
+    for leg in body.legs:
+        add_limb(leg, root)
+    chest = root
+    for point in body.lower:
+        above.setdefault(point, chest)
+        chest = point
+    for arm in body.arms or ():
+        add_limb(arm, chest)
+    top, (necks, heads) = chest, neck
+    for point in necks:
+        above.setdefault(point, top)
+        top = point
+    for point in heads:
+        above.setdefault(point, top)
+        top = heads[0]
+    for point, parent in tree_parents(neighbours, list(above)).items():
+        above.setdefault(point, parent)
+    return above
+
+
+def _as_structure(
+    names: tuple[str, ...],
+    above: Mapping[int, int],
+    notes: list[str],
+    middle: tuple[int, ...] = (),
+) -> PointStructure:
+    """The structure of points below others, or below a root at the mean of `middle` points."""
+    order = {point: joint for joint, point in enumerate(above, start=len(middle) > 0)}
+    parents = [order.get(parent, -1 if not middle else 0) for parent in above.values()]
+    points: list[tuple[int, ...]] = [(point,) for point in above]
+    joint_names = [names[point] for point in above]
+    if middle:
+        root = "Hips"
+        while root in names:
+            root = f"Middle{root}"
+        joint_names, parents, points = [root, *joint_names], [-1, *parents], [middle, *points]
+    return PointStructure(tuple(joint_names), tuple(parents), tuple(points), notes=tuple(notes))
 
 
 def clip_of_points(
@@ -282,7 +368,7 @@ def clip_of_points(
         The hierarchy, if it is known; files of one set share one.
     """
     structure = find_structure(track, description) if structure is None else structure
-    points = {point for each in structure.points for point in each}
+    points = {point for joint_points in structure.points for point in joint_points}
     if max(points) >= len(track.names):
         raise SkeletonError(
             f"a hierarchy of {max(points) + 1} points, but the track has {len(track.names)}",
@@ -290,12 +376,12 @@ def clip_of_points(
             path=track.source.path or None,
         )
     parents = np.array(structure.parents)
-    positions = joint_positions_of(track.positions, structure)
+    positions = structure.joint_positions(track.positions)
     local = positions.copy()
     local[:, 1:] -= positions[:, parents[1:]]
     rotations = np.tile(quaternions.IDENTITY.astype(local.dtype), (*local.shape[:2], 1))
     return Clip(
-        skeleton=Skeleton(structure.names, parents, _rest_offsets_of_points(positions, structure)),
+        skeleton=Skeleton(structure.names, parents, _rest_offsets(positions, structure)),
         rotations=rotations,
         translations=local,
         fps=track.fps,
@@ -306,27 +392,21 @@ def clip_of_points(
     )
 
 
-def _rest_offsets_of_points(positions: Array, structure: PointStructure) -> Array:
+def _rest_offsets(positions: Array, structure: PointStructure) -> Array:
     """(joints, 3) metres."""
     frames = distance_frames(positions)
     heights = frames[:, 0, 1] - frames[..., 1].min(axis=1)
     local = frames - frames[:, np.maximum(structure.parents, 0)]
     lengths = np.median(np.linalg.norm(local, axis=-1), axis=0)
-    upright = heights >= np.median(heights)
-    mean = _facing_front(frames, local, structure)[upright].mean(axis=0)
+    if structure.across:
+        # The body faces +Z.
+        across = sum(frames[:, left] - frames[:, right] for left, right in structure.across)
+        front = np.cross(across, _UP)
+        turns = quaternions.about_axis(_UP, -np.arctan2(front[:, 0], front[:, 2]))
+        local = quaternions.rotate(turns[:, None], local)
+    mean = local[heights >= np.median(heights)].mean(axis=0)
     size = np.linalg.norm(mean, axis=1, keepdims=True)
     # Directions that cancel over time are arbitrary: up is used.
-    directions = np.where(size > 1e-6, mean / np.maximum(size, 1e-6), _UP)
-    offsets = directions * lengths[:, None]
+    offsets = np.where(size > 1e-6, mean / np.maximum(size, 1e-6), _UP) * lengths[:, None]
     offsets[0] = (0.0, np.median(heights), 0.0)
     return offsets
-
-
-def _facing_front(frames: Array, vectors: Array, structure: PointStructure) -> Array:
-    """(frames, joints, 3) vectors rotated about Y so that the body faces +Z."""
-    across = sum(frames[:, left] - frames[:, right] for left, right in structure.across)
-    if not structure.across:
-        return vectors
-    front = np.cross(across, _UP)
-    turns = quaternions.about_axis(_UP, -np.arctan2(front[:, 0], front[:, 2]))
-    return quaternions.rotate(turns[:, None], vectors)

@@ -10,22 +10,8 @@ from scipy.spatial.transform import Rotation
 from deepphase.arrays import Array
 from deepphase.motion import quaternions
 from deepphase.motion.resample import low_passed, low_passed_rotations
-from deepphase.motion.skeleton import Skeleton
-from deepphase.solving.body import BodyModel
-
-
-def low_passed_state(state: SolverState, cutoff_hz: float, fps: float) -> SolverState:
-    """Low-pass the rotations and the root of poses."""
-    rotations = low_passed_rotations(quaternions_of(state), cutoff_hz, fps)
-    matrices = Rotation.from_quat(rotations.reshape(-1, 4)).as_matrix()
-    return SolverState(matrices.reshape(state.local.shape), low_passed(state.root, cutoff_hz, fps))
-
-
-def quaternions_of(state: SolverState) -> Array:
-    """(frames, joints, 4) local rotations, continuous in sign."""
-    flat = Rotation.from_matrix(state.local.reshape(-1, 3, 3)).as_quat()
-    return quaternions.sign_continuous(flat.reshape(*state.local.shape[:2], 4))
-
+from deepphase.motion.skeleton import Skeleton, ancestors
+from deepphase.solving.planning import JointPlan
 
 # Weights in metres of point residual per radian: rotation off a hinge's axis, and bend of a knee or
 # elbow to the wrong side; and the sine up to which the latter is free.
@@ -43,6 +29,25 @@ _MAX_STEP = 0.6
 _FRAMES_AT_ONCE = 256
 
 
+@dataclass(frozen=True, eq=False)
+class BodyModel:
+    """A skeleton of constant lengths and the points attached to it.
+
+    Parameters
+    ----------
+    point_offsets
+        (points, 3) metres: position of each point in the frame of its carrier joint.
+    size, measured
+        Metres: length of a leg, and of all limbs as measured.
+    """
+
+    plan: JointPlan
+    skeleton: Skeleton
+    point_offsets: Array
+    size: float
+    measured: float
+
+
 @dataclass(eq=False)
 class SolverState:
     """Poses of a body.
@@ -58,11 +63,22 @@ class SolverState:
     local: Array
     root: Array
 
-    def __len__(self) -> int:
-        return len(self.root)
+    @classmethod
+    def from_rotations(cls, rotations: Array, root: Array) -> SolverState:
+        """Poses of (frames, joints, 4) local quaternions."""
+        matrices = Rotation.from_quat(rotations.reshape(-1, 4)).as_matrix()
+        return cls(matrices.reshape(*rotations.shape[:2], 3, 3), root)
 
-    def copy(self) -> SolverState:
-        return SolverState(self.local.copy(), self.root.copy())
+    @property
+    def rotations(self) -> Array:
+        """(frames, joints, 4) local rotations, continuous in sign."""
+        flat = Rotation.from_matrix(self.local.reshape(-1, 3, 3)).as_quat()
+        return quaternions.sign_continuous(flat.reshape(*self.local.shape[:2], 4))
+
+    def low_passed(self, cutoff_hz: float, fps: float) -> SolverState:
+        """The poses with rotations and root low-passed."""
+        rotations = low_passed_rotations(self.rotations, cutoff_hz, fps)
+        return self.from_rotations(rotations, low_passed(self.root, cutoff_hz, fps))
 
 
 class PoseSolver:
@@ -70,44 +86,39 @@ class PoseSolver:
 
     def __init__(self, body: BodyModel) -> None:
         self.body = body
-        skeleton = body.skeleton
-        self._parents = skeleton.parents.tolist()
-        self._offsets = skeleton.offsets
-        self._carriers = np.array(body.plan.carriers)
-        self._point_offsets = body.point_offsets
-        turning = rotating_joints(skeleton, self._carriers, body.point_offsets)
+        plan, skeleton = body.plan, body.skeleton
+        self._parents, self._offsets = skeleton.parents.tolist(), skeleton.offsets
+        self._carriers = np.array(plan.carriers)
+        at_joint = np.linalg.norm(body.point_offsets, axis=1) == 0
+        # (joints, joints): whether a joint is another one or below it.
+        below = np.zeros((len(skeleton), len(skeleton)), bool)
+        for joint in range(len(skeleton)):
+            below[joint, ancestors(skeleton, joint)] = True
+        # Points below a joint, or several points apart from it, determine its rotation.
+        carrying = np.bincount(self._carriers, minlength=len(skeleton)) > 0
+        turning = (below & ~np.eye(len(skeleton), dtype=bool))[carrying].any(axis=0)
+        turning |= np.bincount(self._carriers[~at_joint], minlength=len(skeleton)) > 1
+        turning[0] = True
         self.turning = np.flatnonzero(turning)
         # (points, turning joints): whether a joint's rotation moves a point.
-        above = np.zeros((len(skeleton), len(skeleton)), bool)
-        for joint, parent in enumerate(self._parents):
-            if parent >= 0:
-                above[joint] = above[parent]
-            above[joint, joint] = True
-        moves = above[self._carriers][:, self.turning]
-        own = self._carriers[:, None] == self.turning[None]
-        at_joint = np.linalg.norm(body.point_offsets, axis=1) == 0
-        self._moves = (moves & ~(own & at_joint[:, None])).astype(float)
-        hinges = []
-        place = {int(joint): index for index, joint in enumerate(self.turning)}
-        for joint, child in body.plan.hinges:
+        own = self._carriers[:, None] == self.turning
+        moves = below[self._carriers][:, self.turning] & ~(own & at_joint[:, None])
+        self._moves = moves.astype(float)
+        self._hinges = []
+        place = {joint: index for index, joint in enumerate(self.turning.tolist())}
+        for _, joint, child in plan.limbs:
             direction = self._offsets[child]
             if joint in place and np.linalg.norm(direction) > 0:
                 direction = direction / np.linalg.norm(direction)
-                hinges.append((place[joint], joint, hinge_axis(direction), direction))
-        self._hinges = hinges
-        head = body.plan.head
-        limbs = {0, *(joint for leg in body.plan.legs for joint in leg)}
-        limbs |= {joint for arm in body.plan.arms for joint in arm[:2]}
-        rest = [
-            (_HEAD_M if joint == head else _NECK_M)
-            if joint in body.plan.loose
-            else 0.0
-            if joint in limbs
-            else _TRUNK_M
-            for joint in self.turning.tolist()
-        ]
-        self._loose = np.flatnonzero(rest)
-        self._rest_m = np.array(rest)[self._loose]
+                self._hinges.append((place[joint], joint, hinge_axis(direction), direction))
+        rest = np.full(len(skeleton), _TRUNK_M)
+        rest[[0, *(joint for leg in plan.legs for joint in leg if joint >= 0)]] = 0.0
+        rest[[joint for arm in plan.arms for joint in arm[:2]]] = 0.0
+        rest[list(plan.loose)] = _NECK_M
+        if plan.head in plan.loose:
+            rest[plan.head] = _HEAD_M
+        self._loose = np.flatnonzero(rest[self.turning])
+        self._rest_m = rest[self.turning][self._loose]
 
     def forward(self, state: SolverState) -> tuple[Array, Array]:
         """World rotations (frames, joints, 3, 3) and positions (frames, joints, 3)."""
@@ -122,7 +133,7 @@ class PoseSolver:
     def points(self, state: SolverState, world: tuple[Array, Array] | None = None) -> Array:
         """(frames, points, 3) metres: positions of the body's points."""
         turns, places = self.forward(state) if world is None else world
-        offsets = np.einsum("fpij,pj->fpi", turns[:, self._carriers], self._point_offsets)
+        offsets = np.einsum("fpij,pj->fpi", turns[:, self._carriers], self.body.point_offsets)
         return places[:, self._carriers] + offsets
 
     def solve(
@@ -145,10 +156,10 @@ class PoseSolver:
         weights
             (points,) or (frames, points) weights of the residuals of each point.
         """
-        solved = state.copy()
+        solved = SolverState(state.local.copy(), state.root.copy())
         weights = np.ones(1) if weights is None else weights
         weights = np.broadcast_to(weights, targets.shape[:2])
-        for start in range(0, len(state), _FRAMES_AT_ONCE):
+        for start in range(0, len(state.root), _FRAMES_AT_ONCE):
             here = slice(start, start + _FRAMES_AT_ONCE)
             part = SolverState(solved.local[here], solved.root[here])
             prior_rotations = None if prior is None else prior.local[here][:, self.turning]
@@ -170,26 +181,23 @@ class PoseSolver:
         turning = self.turning
         count = 3 * len(turning) + 3
         predicted = self.points(state, (turns, places))
-        residual = predicted - targets
         arms = (predicted[:, :, None] - places[:, None, turning]) * self._moves[..., None]
-        arms *= weights[..., None, None]
         jacobian = np.zeros((frames, points, 3, len(turning) + 1, 3))
         # Column k of a joint's block: unit axis k x arm.
-        x, y, z = np.moveaxis(arms, -1, 0)
-        blocks = jacobian[..., :-1, :]
-        blocks[:, :, 0, :, 1], blocks[:, :, 0, :, 2] = z, -y
-        blocks[:, :, 1, :, 0], blocks[:, :, 1, :, 2] = -z, x
-        blocks[:, :, 2, :, 0], blocks[:, :, 2, :, 1] = y, -x
+        jacobian[..., :-1, :] = _crossing(arms * weights[..., None, None]).swapaxes(2, 3)
         jacobian[..., -1, :] = weights[..., None, None] * np.eye(3)
         flat = jacobian.reshape(frames, 3 * points, count)
         transposed = flat.swapaxes(1, 2)
         matrix = transposed @ flat
-        weighted = (residual * weights[..., None]).reshape(frames, -1, 1)
+        weighted = ((predicted - targets) * weights[..., None]).reshape(frames, -1, 1)
         slope = (transposed @ weighted)[..., 0]
         self._add_hinges(matrix, slope, turns)
         diagonal = np.arange(count)
         matrix[:, diagonal, diagonal] += _DAMPING_M**2
-        above = self._above(turns)
+        # (frames, turning joints, 3, 3) world rotations of their parents.
+        parents = np.array(self._parents)[turning]
+        above = turns[:, np.maximum(parents, 0)]
+        above[:, parents < 0] = np.eye(3)
         if prior_rotations is not None and prior_m > 0:
             off = state.local[:, turning] @ prior_rotations.swapaxes(-1, -2)
             pulls = np.full(len(turning), prior_m)
@@ -205,13 +213,6 @@ class PoseSolver:
         turn = (above.swapaxes(-1, -2) @ turn[..., None])[..., 0]
         step = Rotation.from_rotvec(turn.reshape(-1, 3)).as_matrix().reshape(frames, -1, 3, 3)
         state.local[:, turning] = step @ state.local[:, turning]
-
-    def _above(self, turns: Array) -> Array:
-        """(frames, turning joints, 3, 3) world rotations of their parents."""
-        parents = np.array(self._parents)[self.turning]
-        above = turns[:, np.maximum(parents, 0)].copy()
-        above[:, parents < 0] = np.eye(3)
-        return above
 
     def _add_hinges(self, matrix: Array, slope: Array, turns: Array) -> None:
         for index, joint, axis, direction in self._hinges:
@@ -252,26 +253,10 @@ def hinge_axis(direction: Array) -> Array:
 
 
 def _crossing(vectors: Array) -> Array:
-    """(frames, 3, 3) matrices K with K d = d x v."""
+    """(..., 3, 3) matrices K with K d = d x v, of vectors (..., 3)."""
     matrix = np.zeros((*vectors.shape, 3))
-    x, y, z = vectors.T
-    matrix[:, 0, 1], matrix[:, 0, 2] = z, -y
-    matrix[:, 1, 0], matrix[:, 1, 2] = -z, x
-    matrix[:, 2, 0], matrix[:, 2, 1] = y, -x
+    x, y, z = np.moveaxis(vectors, -1, 0)
+    matrix[..., 0, 1], matrix[..., 0, 2] = z, -y
+    matrix[..., 1, 0], matrix[..., 1, 2] = -z, x
+    matrix[..., 2, 0], matrix[..., 2, 1] = y, -x
     return matrix
-
-
-def rotating_joints(skeleton: Skeleton, carriers: Array, offsets: Array) -> Array:
-    """(joints,) bool: joints whose rotation can be determined from points.
-
-    For the last joint of a limb this needs several points apart from the joint.
-    """
-    off_joint = carriers[np.linalg.norm(offsets, axis=1) > 0]
-    turning = np.bincount(off_joint, minlength=len(skeleton)) > 1
-    held = np.bincount(carriers, minlength=len(skeleton)) > 0
-    for joint in range(len(skeleton) - 1, 0, -1):
-        parent = int(skeleton.parents[joint])
-        held[parent] |= held[joint]
-        turning[parent] |= held[joint]
-    turning[0] = True
-    return turning

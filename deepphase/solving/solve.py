@@ -8,7 +8,6 @@ from typing import Any
 
 import numpy as np
 from scipy.ndimage import gaussian_filter1d, grey_opening
-from scipy.spatial.transform import Rotation
 
 from deepphase.arrays import Array
 from deepphase.errors import ParameterError, SkeletonError
@@ -18,11 +17,10 @@ from deepphase.motion.kinematics import joint_positions
 from deepphase.motion.point_track import PointTrack
 from deepphase.motion.resample import low_passed
 from deepphase.motion.roles import Roles
-from deepphase.solving.body import BodyModel, planned_positions
-from deepphase.solving.feet import find_holds, reach_holds, toe_positions
-from deepphase.solving.fitting import check_points, initial_guess, scale_to, solve_body
-from deepphase.solving.point_tree import PointStructure
-from deepphase.solving.pose_solver import PoseSolver, SolverState, low_passed_state, quaternions_of
+from deepphase.solving.feet import find_holds, reach_holds
+from deepphase.solving.fitting import initial_guess, scale_to, solve_body
+from deepphase.solving.point_structure import PointStructure
+from deepphase.solving.pose_solver import BodyModel, PoseSolver, SolverState
 
 # Gauss-Newton steps from the initial guess, and again close to the smoothed poses; the weight of
 # the difference from these in metres per radian, and their cutoff as a share of the given one.
@@ -35,6 +33,8 @@ _FOOT_WEIGHT = 3.0
 _FLOOR_WINDOW_S, _LEVEL_SHARE = 2.0, 0.05
 # Leg lengths per second: drift is slower, and climbing or jumping on a box is faster.
 _CLIMB_SHARE = 0.15
+_BIN_M, _LARGEST_M = 1e-4, 2.0
+_BINS = round(_LARGEST_M / _BIN_M)
 
 
 @dataclass(frozen=True)
@@ -75,8 +75,8 @@ class FeetMeasures:
 
     contacts: Array
     moved: Array
-    sliding_before: float
-    sliding_after: float
+    sliding_before: float = 0.0
+    sliding_after: float = 0.0
 
 
 @dataclass(frozen=True, eq=False)
@@ -110,26 +110,15 @@ def solve_points(
 ) -> SolvedMotion:
     """Solve for a clip of constant lengths whose joints follow the points of a track."""
     settings = settings or SolveSettings()
-    track = track_of(motion)
+    track, scale = track_of(motion), 1.0
     if body is None:
         body = solve_body([track], description, structure=structure)
-        scale = 1.0
     else:
-        check_points(track, len(body.plan.carriers))
         scale = scale_to(track, body)
     raw = track.positions.astype(np.float64) * scale
     notes = [*body.plan.notes]
     if settings.level_floor:
-        drift = floor_drift(raw, body, track.fps)
-        fastest = float(np.abs(np.diff(drift)).max(initial=0.0)) * track.fps
-        if fastest > _CLIMB_SHARE * body.size:
-            notes.append(
-                f"the ground under the feet changes by {100 * np.ptp(drift):.0f} cm, as fast as on "
-                "boxes or stairs: not levelled"
-            )
-        elif np.ptp(drift) > _LEVEL_SHARE * body.size:
-            raw[..., 1] -= drift[:, None]
-            notes.append(f"the floor drifts by {100 * np.ptp(drift):.0f} cm in height: levelled")
+        notes += _level(raw, body, track.fps)
     points = low_passed(raw, settings.smoothing_hz, track.fps)
     notes.append(f"smoothed to {settings.smoothing_hz:g} Hz" if points is not raw else "unsmoothed")
     solver = PoseSolver(body)
@@ -138,17 +127,17 @@ def solve_points(
     state = _solve_poses(solver, points, weights, track.fps, settings.smoothing_hz)
     clip = Clip(
         skeleton=body.skeleton,
-        rotations=quaternions_of(state),
+        rotations=state.rotations,
         translations=state.root[:, None],
         fps=track.fps,
         labels=track.labels,
         source=replace(track.source, notes=(*track.source.notes, *notes)),
         name=track.name,
     )
-    feet = FeetMeasures(np.zeros((len(track), 2), bool), np.zeros((len(track), 2)), 0.0, 0.0)
+    feet = FeetMeasures(np.zeros((len(track), 2), bool), np.zeros((len(track), 2)))
     if settings.hold_feet:
         clip, feet = _with_held_feet(solver, state, clip, weights)
-        state = SolverState(_matrices(clip), clip.translations[:, 0])
+        state = SolverState.from_rotations(clip.rotations, clip.translations[:, 0])
     residuals = np.linalg.norm(solver.points(state) - raw, axis=-1)
     clip = replace(
         clip,
@@ -158,16 +147,11 @@ def solve_points(
     return SolvedMotion(clip, body, track.names, residuals.astype(np.float32), feet, scale)
 
 
-def floor_drift(points: Array, body: BodyModel, fps: float) -> Array:
-    """(frames,) metres: apparent height of the floor over its lowest.
+def _level(points: Array, body: BodyModel, fps: float) -> list[str]:
+    """Take the drift of the floor out of (frames, points, 3), in place; returns notes.
 
     The height from inertial suits drifts over minutes. The floor is the lower envelope of the
     feet: within two seconds one of them is in contact.
-
-    Parameters
-    ----------
-    points
-        (frames, points, 3) metres.
     """
     feet = {joint for leg in body.plan.legs for joint in leg[2:] if joint >= 0}
     of_feet = [point for point, joint in enumerate(body.plan.carriers) if joint in feet]
@@ -175,33 +159,53 @@ def floor_drift(points: Array, body: BodyModel, fps: float) -> Array:
     window = min(len(low), max(1, round(_FLOOR_WINDOW_S * fps)))
     floor = grey_opening(low, window)
     floor = gaussian_filter1d(floor, 0.25 * _FLOOR_WINDOW_S * fps, mode="nearest")
-    return floor - floor.min()
+    drift, cm = floor - floor.min(), f"{100 * np.ptp(floor):.0f} cm"
+    if np.abs(np.diff(drift)).max(initial=0.0) * fps > _CLIMB_SHARE * body.size:
+        how = "as fast as on boxes or stairs: not levelled"
+        return [f"the ground under the feet changes by {cm}, {how}"]
+    if np.ptp(drift) > _LEVEL_SHARE * body.size:
+        points[..., 1] -= drift[:, None]
+        return [f"the floor drifts by {cm} in height: levelled"]
+    return []
+
+
+def _solve_poses(
+    solver: PoseSolver, points: Array, weights: Array, fps: float, smoothing_hz: float
+) -> SolverState:
+    state = initial_guess(solver.body, points, fps)
+    state = solver.solve(state, points, _STEPS, weights=weights)
+    if smoothing_hz <= 0:
+        return solver.solve(state, points, _STEPS_AGAIN, weights=weights)
+    prior = state.low_passed(_PRIOR_SHARE * smoothing_hz, fps)
+    state = solver.solve(
+        prior, points, _STEPS_AGAIN, prior=prior, prior_m=_PRIOR_M, weights=weights
+    )
+    return state.low_passed(smoothing_hz, fps)
 
 
 def _with_held_feet(
     solver: PoseSolver, state: SolverState, clip: Clip, weights: Array
 ) -> tuple[Clip, FeetMeasures]:
     """Solve again with the feet held, then correct the legs exactly by inverse kinematics."""
-    body, fps = solver.body, clip.fps
+    body = solver.body
     roles = body_roles(body)
     holds = find_holds(clip, roles, body.size)
     targets, weights = solver.points(state), weights.copy()
     for foot, leg in enumerate(body.plan.legs):
-        for point, carrier in enumerate(body.plan.carriers):
-            if carrier in leg[2:]:
-                targets[:, point] += holds.shifts[:, foot]
-                weights[:, point] *= _FOOT_WEIGHT
+        points = np.isin(body.plan.carriers, leg[2:])
+        targets[:, points] += holds.shifts[:, [foot]]
+        weights[:, points] *= _FOOT_WEIGHT
     state = solver.solve(
         state, targets, _STEPS_AGAIN, prior=state, prior_m=_PRIOR_M, weights=weights
     )
-    clip = replace(clip, rotations=quaternions_of(state), translations=state.root[:, None])
+    clip = replace(clip, rotations=state.rotations, translations=state.root[:, None])
     clip = reach_holds(clip, roles, holds)
-    tips = toe_positions(clip, roles)
+    tips = joint_positions(clip)[:, holds.joints]
     return clip, FeetMeasures(
         holds.contacts,
         np.linalg.norm(tips - holds.tips, axis=-1).astype(np.float32),
-        sliding_speed(holds.tips, holds.contacts, fps),
-        sliding_speed(tips, holds.contacts, fps),
+        sliding_speed(holds.tips, holds.contacts, clip.fps),
+        sliding_speed(tips, holds.contacts, clip.fps),
     )
 
 
@@ -233,35 +237,37 @@ def track_of(motion: PointTrack | Clip) -> PointTrack:
 def body_roles(body: BodyModel) -> Roles:
     """The roles of a body's joints."""
     plan = body.plan
-    fields: dict[str, int | None] = {}
-    for side, leg in zip(("left", "right"), plan.legs, strict=True):
-        for part, joint in zip(("hip", "knee", "foot", "toe"), leg, strict=True):
-            fields[f"{side}_{part}"] = None if joint < 0 else joint
-    for side, arm in zip(("left", "right"), plan.arms, strict=False):
-        for part, joint in zip(("shoulder", "elbow", "hand"), arm, strict=True):
-            fields[f"{side}_{part}"] = joint
-    head = None if plan.head < 0 else plan.head
-    return Roles(hips=0, pairs=np.array(plan.pairs), kind="biped", head=head, **fields)  # type: ignore[arg-type]
+    fields: dict[str, int | None] = {"head": None if plan.head < 0 else plan.head}
+    for limbs, parts in (
+        (plan.legs, ("hip", "knee", "foot", "toe")),
+        (plan.arms, ("shoulder", "elbow", "hand")),
+    ):
+        for side, limb in zip(("left", "right"), limbs, strict=False):
+            for part, joint in zip(parts, limb, strict=True):
+                fields[f"{side}_{part}"] = None if joint < 0 else joint
+    return Roles(hips=0, pairs=np.array(plan.pairs), kind="biped", **fields)  # type: ignore[arg-type]
 
 
-def _solve_poses(
-    solver: PoseSolver, points: Array, weights: Array, fps: float, smoothing_hz: float
-) -> SolverState:
-    body = solver.body
-    whole = PointTrack(tuple(map(str, range(points.shape[1]))), points, fps)
-    positions = planned_positions(whole, body.plan)
-    state = solver.solve(
-        initial_guess(body, positions, points, fps), points, _STEPS, weights=weights
-    )
-    if smoothing_hz <= 0:
-        return solver.solve(state, points, _STEPS_AGAIN, weights=weights)
-    prior = low_passed_state(state, _PRIOR_SHARE * smoothing_hz, fps)
-    state = solver.solve(
-        prior, points, _STEPS_AGAIN, prior=prior, prior_m=_PRIOR_M, weights=weights
-    )
-    return low_passed_state(state, smoothing_hz, fps)
+class DistanceSpread:
+    """Mean and percentiles of distances, counted in bins of 0.1 mm up to 2 m."""
 
+    def __init__(self, columns: int = 1) -> None:
+        self._counts = np.zeros((columns, _BINS + 1), np.int64)
+        self._sums = np.zeros(columns)
 
-def _matrices(clip: Clip) -> Array:
-    flat = Rotation.from_quat(clip.rotations.reshape(-1, 4)).as_matrix()
-    return flat.reshape(*clip.rotations.shape[:2], 3, 3)
+    def add(self, values: Array) -> None:
+        """Add (values, columns) distances in metres."""
+        bins = np.minimum(values / _BIN_M, _BINS).astype(np.int64)
+        for column, own in enumerate(bins.T):
+            self._counts[column] += np.bincount(own, minlength=_BINS + 1)
+        self._sums += values.sum(axis=0, dtype=np.float64)
+
+    def mean(self, column: int = 0) -> float:
+        """Metres."""
+        return float(self._sums[column] / self._counts[column].sum())
+
+    def percentile(self, percent: float, column: int = 0) -> float:
+        """Metres, to 0.1 mm; values of more than 2 m count as 2 m."""
+        counted = np.cumsum(self._counts[column])
+        at = int(np.searchsorted(counted, percent / 100.0 * counted[-1]))
+        return min((at + 0.5) * _BIN_M, _LARGEST_M)

@@ -12,7 +12,7 @@ from deepphase.formats.load import load
 from deepphase.formats.points import save_points
 from deepphase.motion.kinematics import joint_positions
 from deepphase.motion.point_track import PointTrack
-from deepphase.solving.point_tree import plain_names
+from deepphase.solving.point_structure import plain_names
 from deepphase.synthetic.gait_motion import locomotion
 from tests.viewer.player_pages import wav_bytes
 

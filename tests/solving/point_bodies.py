@@ -9,7 +9,7 @@ import numpy as np
 from deepphase.motion.clip import Clip
 from deepphase.motion.kinematics import joint_positions
 from deepphase.motion.point_track import PointTrack
-from deepphase.solving.point_tree import PointStructure, plain_names
+from deepphase.solving.point_structure import PointStructure, plain_names
 from deepphase.synthetic.gait_motion import locomotion
 
 

@@ -16,8 +16,7 @@ from deepphase.motion.resample import resample
 from deepphase.motion.roles import find_roles
 from deepphase.motion.root_trajectory import root_trajectory
 from deepphase.solving.point_limbs import infer_points_up
-from deepphase.solving.point_structure import clip_of_points, find_structure
-from deepphase.solving.point_tree import plain_names
+from deepphase.solving.point_structure import clip_of_points, find_structure, plain_names
 from tests.solving.point_bodies import points_of, walker
 
 # Our name -> the made body's, which says what it is.

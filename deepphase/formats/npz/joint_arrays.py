@@ -47,8 +47,7 @@ from deepphase.motion.mirror import is_left_handed, reflected
 from deepphase.motion.point_track import PointTrack
 from deepphase.motion.roles import find_roles
 from deepphase.motion.skeleton import Skeleton
-from deepphase.solving.point_structure import clip_of_points
-from deepphase.solving.point_tree import PointStructure, plain_names
+from deepphase.solving.point_structure import PointStructure, clip_of_points, plain_names
 
 NAME_KEYS = ("names", "bone_names", "joint_names")
 RATE_KEYS = ("fps", "framerate", "frame_rate", "mocap_framerate", "mocap_frame_rate")

@@ -28,7 +28,7 @@ from deepphase.motion.clip import Clip
 from deepphase.motion.contacts import foot_contacts
 from deepphase.motion.mirror import mirrored
 from deepphase.motion.resample import low_passed
-from deepphase.motion.retargeting.joint_matches import match_joints
+from deepphase.motion.retargeting.correspondence import match_joints
 from deepphase.motion.retargeting.retarget import retarget
 from deepphase.motion.roles import find_roles
 from deepphase.motion.root_trajectory import RootTrajectory

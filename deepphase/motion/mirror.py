@@ -30,25 +30,22 @@ from deepphase.motion import quaternions
 from deepphase.motion.clip import Clip
 from deepphase.motion.joint_names import parse_names
 from deepphase.motion.kinematics import joint_positions
+from deepphase.motion.limbs import level_trunk
 from deepphase.motion.roles import Roles, find_roles
 from deepphase.motion.skeleton import Skeleton, longest_chains
 
 # How far partners' offsets may differ, as a share of their length: measured people are a few
 # percent asymmetric. Offsets shorter than the second share of the body are exempt: toes, eyes.
-OFFSET_TOLERANCE = 0.12
-_NEGLIGIBLE = 0.01
+_OFFSET_TOLERANCE, _NEGLIGIBLE = 0.12, 0.01
 # Weight of the preference for a common matrix, where the likeness of rotations counts 1.
 _COMMON_WEIGHT = 0.8
 # Small beside the offsets: rotations decide only what offsets leave open.
 _FREEDOM_WEIGHT = 1e-6
 _WORLD = np.diag([-1.0, 1.0, 1.0])
-_UP = np.array([0.0, 1.0, 0.0])
-_GROUND = np.array([1.0, 0.0, 1.0])
+_UP, _GROUND = np.array([0.0, 1.0, 0.0]), np.array([1.0, 0.0, 1.0])
 _FRAMES_COMPARED = 200
 # Mean cosine of the named left and up x front, beyond which coordinates are left-handed.
 _MIRRORED = -0.5
-# A trunk with a smaller sine of its elevation points to the front, as a quadruped's does.
-_UPRIGHT = 0.6
 
 
 @dataclass(frozen=True, eq=False)
@@ -69,66 +66,90 @@ class MirrorMap:
 
 
 def mirror_map(clips: Clip | Sequence[Clip], roles: Roles) -> MirrorMap:
-    """Correspondence of the joints of a clip's skeleton under mirroring."""
+    """Correspondence of the joints of a clip's skeleton under mirroring.
+
+    Raises
+    ------
+    SkeletonError
+        If partners' parents are not partners, or their offsets are not symmetric.
+    """
+    from scipy.spatial.transform import Rotation
+
     clips = [clips] if isinstance(clips, Clip) else list(clips)
     skeleton, pairs = clips[0].skeleton, roles.pairs
     _check_pairs(skeleton, pairs)
-    means = np.stack([_mean_matrices(clip) for clip in clips]).mean(axis=0)
+    means = np.mean(
+        [
+            Rotation.from_quat(quaternions.mean_rotation(clip.rotations)).as_matrix()
+            for clip in clips
+        ],
+        axis=0,
+    )
     negligible = _NEGLIGIBLE * longest_chains(skeleton)[0].max()
-    parents = skeleton.parents
+    # Left out are translated joints, whose offsets the motion replaces, and joints without partner.
     moving = np.unique(np.concatenate([clip.translated_joints for clip in clips]))
-    left_out = np.union1d(moving, pairs[moving])
-    left_out = np.union1d(left_out, np.flatnonzero(without_partner(skeleton, pairs)))
-    hanging = [_children(skeleton, pairs, joint, left_out) for joint in range(len(skeleton))]
-    fitting = [
-        _fitting(*offsets, negligible, on_middle=pairs[joint] == joint)
-        for joint, offsets in enumerate(hanging)
-    ]
-    common = _common_reflections(skeleton, pairs, means, fitting)
+    left_out = {*moving, *pairs[moving], *np.flatnonzero(without_partner(skeleton, pairs))}
+    hanging = []
+    for joint in range(len(skeleton)):
+        children = [child for child in skeleton.children(joint) if child not in left_out]
+        hanging.append((skeleton.offsets[children], skeleton.offsets[pairs[children]]))
+    joints = np.arange(len(skeleton))
+    # (joints, matrices) whether a matrix of `_IMPROPER` maps a joint's offsets to its partner's.
+    fits = np.array([_fits(_IMPROPER, *offsets, negligible, 0.5) for offsets in hanging])
+    fits &= _SYMMETRIC | (pairs != joints)[:, None]
     # If some axes are not axes of a symmetric pose, any may be.
-    plain = all(fitting)
+    plain = bool(fits.any(axis=1).all())
+    common = _common_reflections(skeleton, pairs, means, fits) if plain else None
     reflections = np.tile(_WORLD, (len(skeleton), 1, 1))
     for joint, partner in enumerate(pairs.tolist()):
         if partner < joint:
             continue
-        above = _WORLD if joint == 0 else reflections[parents[joint]]
-        own, other = hanging[joint]
+        above = _WORLD if joint == 0 else reflections[skeleton.parents[joint]]
         # L'_j = S_p^T L_m(j) S_j should look like L_j: S_j like this, on average.
         wanted = means[partner].T @ above @ means[joint]
-        if plain:
+        if common is not None:
             if joint > 0:
                 wanted = wanted + _COMMON_WEIGHT * common[int(partner != joint)]
+            candidates = _IMPROPER[fits[joint]]
             ends = _ends(skeleton, joint, partner)
-            reflection = _likeliest(fitting[joint], own, other, ends, wanted)
+            # Offsets have priority over rotations. End sites have a small weight: many are
+            # placeholders, equal on both sides.
+            likeness = np.einsum("cij,ij->c", candidates, wanted)
+            likeness -= 10.0 * _misfit(candidates, *hanging[joint]) + _misfit(candidates, *ends)
+            reflection = candidates[int(np.argmax(likeness))]
         else:
-            reflection = _fitted(own, other, wanted, partner == joint)
-            _check_fit(skeleton, joint, partner, reflection, own, other, negligible)
+            reflection = _fitted(*hanging[joint], wanted, partner == joint)
+            if not _fits(reflection, *hanging[joint], negligible, 1.0):
+                names = " and ".join(repr(skeleton.names[j]) for j in sorted({joint, partner}))
+                own, other = hanging[joint]
+                size = np.maximum(np.linalg.norm(own, axis=1), negligible)
+                worst = 100 * (_errors(reflection, own, other) / size).max()
+                raise SkeletonError(
+                    f"not symmetric: offsets below {names} differ by {worst:.0f} % in the mirror",
+                    hint="name the true pairs in a skeleton description, or do not mirror",
+                )
         reflections[joint] = reflection
         reflections[partner] = reflection.T
     return MirrorMap(pairs, reflections)
 
 
 def _common_reflections(
-    skeleton: Skeleton, pairs: Array, means: Array, fitting: list[list[Array]]
+    skeleton: Skeleton, pairs: Array, means: Array, fits: Array
 ) -> tuple[Array, Array]:
     """The best common reflections for the joints of the middle line and of the limbs."""
-    joints, parents = np.arange(len(skeleton)), skeleton.parents
-    middle = joints[(pairs == joints) & (joints > 0)]
+    joints = np.arange(len(skeleton))
+    on_limb = pairs != joints
+
+    def best(group: Array, above: Array) -> Array:
+        turned = means[pairs[group]] @ _IMPROPER[:, None]
+        likeness = (turned * (above @ means[group])).sum(axis=(2, 3))
+        total = np.where(fits[group].T, likeness, -1.0).sum(axis=1)
+        return _IMPROPER[int(np.argmax(np.where(_SYMMETRIC, total, -np.inf)))]
+
+    middle = best(joints[~on_limb & (joints > 0)], _IMPROPER[:, None])
     limbs = joints[pairs > joints]
-
-    def score(group: Array, index: int, above_limb: Array | None) -> float:
-        total, one = 0.0, _SYMMETRIC[index]
-        for joint in group.tolist():
-            on_limb = above_limb is None or pairs[parents[joint]] != parents[joint]
-            above = one if on_limb else above_limb
-            likeness = np.trace(one.T @ means[pairs[joint]].T @ above @ means[joint])
-            fits = any(one is candidate for candidate in fitting[joint])
-            total += likeness if fits else -1.0
-        return total
-
-    indices = range(len(_SYMMETRIC))
-    on_middle = _SYMMETRIC[max(indices, key=lambda index: score(middle, index, None))]
-    return on_middle, _SYMMETRIC[max(indices, key=lambda index: score(limbs, index, on_middle))]
+    below_limb = on_limb[skeleton.parents[limbs]][:, None, None]
+    return middle, best(limbs, np.where(below_limb, _IMPROPER[:, None], middle))
 
 
 def mirrored(clip: Clip, mapping: MirrorMap | Roles) -> Clip:
@@ -195,60 +216,26 @@ def _check_pairs(skeleton: Skeleton, pairs: Array) -> None:
             )
 
 
-def _mean_matrices(clip: Clip) -> Array:
-    from scipy.spatial.transform import Rotation
-
-    return Rotation.from_quat(quaternions.mean_rotation(clip.rotations)).as_matrix()
-
-
-def _children(skeleton: Skeleton, pairs: Array, joint: int, left_out: Array) -> tuple[Array, Array]:
-    """(children, 3) offsets of a joint's children, and of their partners.
-
-    Translated joints, whose offsets the motion replaces, and joints without a partner are left
-    out.
-    """
-    children = [child for child in skeleton.children(joint) if child not in left_out]
-    own = skeleton.offsets[children].reshape(-1, 3)
-    return own, skeleton.offsets[pairs[children]].reshape(-1, 3)
-
-
 def _ends(skeleton: Skeleton, joint: int, partner: int) -> tuple[Array, Array]:
     """(1, 3) offsets of the end sites of a joint and its partner; empty unless each has one."""
     own, other = (skeleton.end_offsets[skeleton.end_parents == one] for one in (joint, partner))
     return (own, other) if len(own) == len(other) == 1 else (own[:0], other[:0])
 
 
-def _errors(reflection: Array, own: Array, other: Array) -> Array:
-    return np.linalg.norm(own @ reflection.T - other, axis=1)
+def _errors(reflections: Array, own: Array, other: Array) -> Array:
+    """(..., offsets) distances of offsets that (..., 3, 3) matrices map from those wanted."""
+    return np.linalg.norm(own @ np.swapaxes(reflections, -1, -2) - other, axis=-1)
 
 
-def _within(
-    reflection: Array, own: Array, other: Array, negligible: float, share: float = 0.5
-) -> bool:
-    """Whether all offsets match within a share of the tolerance."""
-    allowed = np.maximum(OFFSET_TOLERANCE * np.linalg.norm(own, axis=1), negligible)
-    return bool((_errors(reflection, own, other) <= share * allowed).all())
+def _fits(reflections: Array, own: Array, other: Array, negligible: float, share: float) -> Array:
+    """(...) whether all offsets match within a share of the tolerance."""
+    allowed = np.maximum(_OFFSET_TOLERANCE * np.linalg.norm(own, axis=1), negligible)
+    return np.asarray((_errors(reflections, own, other) <= share * allowed).all(axis=-1))
 
 
-def _fitting(own: Array, other: Array, negligible: float, on_middle: bool) -> list[Array]:
-    candidates = _SYMMETRIC if on_middle else _IMPROPER
-    return [one for one in candidates if _within(one, own, other, negligible)]
-
-
-def _likeliest(
-    candidates: list[Array], own: Array, other: Array, ends: tuple[Array, Array], wanted: Array
-) -> Array:
-    # Offsets have priority over rotations. End sites have a small weight: many are placeholders,
-    # equal on both sides.
-    likeness = np.array([np.trace(one.T @ wanted) for one in candidates])
-    misfit = np.array([_misfit(one, own, other) for one in candidates])
-    end_misfit = np.array([_misfit(one, *ends) for one in candidates])
-    return candidates[int(np.argmax(likeness - 10.0 * misfit - end_misfit))]
-
-
-def _misfit(reflection: Array, own: Array, other: Array) -> float:
+def _misfit(reflections: Array, own: Array, other: Array) -> Array:
     scale = max(float(np.linalg.norm(own, axis=1).sum()), 1e-9)
-    return float(_errors(reflection, own, other).sum()) / scale
+    return np.asarray(_errors(reflections, own, other).sum(axis=-1) / scale)
 
 
 def _fitted(own: Array, other: Array, wanted: Array, on_middle: bool) -> Array:
@@ -267,40 +254,11 @@ def _fitted(own: Array, other: Array, wanted: Array, on_middle: bool) -> Array:
     return u @ np.diag([1.0, 1.0, -np.sign(np.linalg.det(u @ vt))]) @ vt
 
 
-def _check_fit(
-    skeleton: Skeleton,
-    joint: int,
-    partner: int,
-    reflection: Array,
-    own: Array,
-    other: Array,
-    negligible: float,
-) -> None:
-    if _within(reflection, own, other, negligible, share=1.0):
-        return
-    worst = _errors(reflection, own, other) / np.maximum(np.linalg.norm(own, axis=1), negligible)
-    between = (
-        f"below {skeleton.names[joint]!r}"
-        if joint == partner
-        else f"below {skeleton.names[joint]!r} and {skeleton.names[partner]!r}"
-    )
-    raise SkeletonError(
-        f"not symmetric: offsets {between} differ by {100 * worst.max():.0f} % in the mirror",
-        hint="name the true pairs in a skeleton description, or do not mirror",
-    )
-
-
-def _improper_signed_permutations() -> list[Array]:
-    matrices = [
-        np.diag(signs)[list(order)]
-        for order in permutations(range(3))
-        for signs in product((1.0, -1.0), repeat=3)
-    ]
-    return [matrix for matrix in matrices if np.linalg.det(matrix) < 0]
-
-
-_IMPROPER = _improper_signed_permutations()
-_SYMMETRIC = [matrix for matrix in _IMPROPER if (matrix == matrix.T).all()]
+# All signed permutations of the axes that turn a left hand into a right one.
+_ORDERS, _SIGNS = list(permutations(range(3))), list(product((1.0, -1.0), repeat=3))
+_SIGNED = (np.eye(3)[_ORDERS][:, None] * np.array(_SIGNS)[:, None]).reshape(-1, 3, 3)
+_IMPROPER = _SIGNED[np.linalg.det(_SIGNED) < 0]
+_SYMMETRIC = (_IMPROPER.swapaxes(1, 2) == _IMPROPER).all(axis=(1, 2))
 
 
 def is_left_handed(clip: Clip) -> bool:
@@ -310,7 +268,8 @@ def is_left_handed(clip: Clip) -> bool:
     front is that of a horizontal trunk, else of the feet. False where one of these is missing.
     """
     roles = find_roles(clip.skeleton, clip=clip)
-    hips = roles.both("hip")
+    hips, shoulders = roles.both("hip"), roles.both("shoulder")
+    feet, toes = roles.both("foot"), roles.both("toe")
     sides = [name.side for name in parse_names(clip.skeleton.names)]
     if hips is None or [sides[hip] for hip in hips] != ["left", "right"]:
         return False
@@ -318,28 +277,19 @@ def is_left_handed(clip: Clip) -> bool:
     positions = joint_positions(
         replace(clip, rotations=clip.rotations[::step], translations=clip.translations[::step])
     )
-    front = _front(positions, roles)
+    front = None
+    if shoulders is not None:
+        front = level_trunk(positions[:, list(shoulders)].mean(axis=1) - positions[:, roles.hips])
+    if front is None and feet is not None and toes is not None:
+        front = (positions[:, list(toes)] - positions[:, list(feet)]).sum(axis=1) * _GROUND
     if front is None:
         return False
     left = np.cross(_UP, front)
     side = (positions[:, hips[0]] - positions[:, hips[1]]) * _GROUND
     size = np.linalg.norm(left, axis=-1) * np.linalg.norm(side, axis=-1)
     clear = size > 1e-9
-    cosines = np.einsum("fc,fc->f", left, side)[clear] / size[clear]
+    cosines = np.vecdot(left, side)[clear] / size[clear]
     return bool(clear.any() and cosines.mean() < _MIRRORED)
-
-
-def _front(positions: Array, roles: Roles) -> Array | None:
-    """(frames, 3) on the ground."""
-    shoulders, feet, toes = roles.both("shoulder"), roles.both("foot"), roles.both("toe")
-    if shoulders is not None:
-        trunk = positions[:, list(shoulders)].mean(axis=1) - positions[:, roles.hips]
-        length = max(float(np.linalg.norm(trunk, axis=-1).sum()), 1e-12)
-        if abs(float(trunk[:, 1].sum())) < _UPRIGHT * length:
-            return np.asarray(trunk * _GROUND)
-    if feet is None or toes is None:
-        return None
-    return np.asarray((positions[:, list(toes)] - positions[:, list(feet)]).sum(axis=1) * _GROUND)
 
 
 def reflected(clip: Clip) -> Clip:

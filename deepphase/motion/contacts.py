@@ -8,7 +8,7 @@ import numpy as np
 from scipy.ndimage import binary_closing, binary_opening, uniform_filter1d
 
 from deepphase.arrays import Array
-from deepphase.errors import ParameterError, SkeletonError
+from deepphase.errors import SkeletonError
 from deepphase.motion.clip import Clip
 from deepphase.motion.kinematics import end_positions, global_transforms, velocities
 from deepphase.motion.roles import Roles
@@ -17,41 +17,15 @@ from deepphase.short_repr import counted, short_repr
 
 GRAVITY = 9.81
 _TRAVEL_WINDOW_S = 0.5
-
-
-@dataclass(frozen=True)
-class ContactThresholds:
-    """Thresholds below which a contact begins, and above which it ends.
-
-    Parameters
-    ----------
-    enter_speed, leave_speed
-        Shares of the speed sqrt(g * leg length), at which bodies of all sizes move alike
-        (Alexander and Jayes 1983): 1 is 2.8 m/s for an adult.
-    travel_share
-        A foot that swings is twice as fast as the body: in fast gaits, whose contacts are few
-        frames long and blurred, `enter_speed` rises to this share of the body's speed and
-        `leave_speed` in proportion.
-    """
-
-    enter_speed: float = 0.18
-    leave_speed: float = 0.25
-    travel_share: float = 0.3
-    enter_height: float = 0.07
-    leave_height: float = 0.12
-    shortest_s: float = 0.05
-
-    def __post_init__(self) -> None:
-        if not (0 < self.enter_speed <= self.leave_speed):
-            raise ParameterError("contact speeds must be 0 < enter_speed <= leave_speed")
-        if not (0 < self.enter_height <= self.leave_height):
-            raise ParameterError("contact heights must be 0 < enter_height <= leave_height")
-        if not 0 <= self.travel_share < 1:
-            raise ParameterError("travel_share must be at least 0 and below 1")
-        if not self.shortest_s >= 0:
-            raise ParameterError(
-                "shortest_s, the shortest contact, is negative", hint="give 0 or more seconds"
-            )
+# A contact begins below the first value and ends above the second. Speeds are shares of
+# sqrt(g * leg length), at which bodies of all sizes move alike (Alexander and Jayes 1983): 1 is
+# 2.8 m/s for an adult. Heights are shares of the leg length.
+_ENTER_SPEED, _LEAVE_SPEED = 0.18, 0.25
+_ENTER_HEIGHT, _LEAVE_HEIGHT = 0.07, 0.12
+# A foot that swings is twice as fast as the body: in fast gaits, whose contacts are few frames long
+# and blurred, the speeds rise with this share of the body's.
+_TRAVEL_SHARE = 0.3
+_SHORTEST_S = 0.05
 
 
 @dataclass(frozen=True, eq=False)
@@ -83,7 +57,7 @@ def foot_contacts(
     roles: Roles,
     *,
     transforms: tuple[Array, Array] | None = None,
-    thresholds: ContactThresholds | None = None,
+    at_any_height: bool = False,
 ) -> Contacts:
     """Contacts of the feet with the clip's own floor, from height and speed with hysteresis.
 
@@ -95,13 +69,14 @@ def foot_contacts(
     ----------
     transforms
         The clip's `global_transforms`, if they were computed before.
+    at_any_height
+        Whether speed alone decides, for feet on boxes and stairs.
 
     Raises
     ------
     SkeletonError
         If no pair of feet was found, or the legs have no length.
     """
-    thresholds = thresholds or ContactThresholds()
     feet = roles.both("foot")
     if feet is None:
         raise SkeletonError(
@@ -109,28 +84,23 @@ def foot_contacts(
             hint="name them in a skeleton description (left_foot, right_foot)",
         )
     transforms = global_transforms(clip) if transforms is None else transforms
-    groups = [_points_of_pair(clip, transforms, roles, "foot", feet)]
-    joints: tuple[int, ...] = feet
-    paws = roles.both("hand")
-    if roles.kind == "quadruped" and paws is not None:
-        groups.append(_points_of_pair(clip, transforms, roles, "hand", paws))
-        joints = (*feet, *paws)
-    hips = roles.both("hip") or ()
-    legs = [path_length(clip.skeleton, *leg) for leg in zip(hips, feet, strict=False)]
-    leg = max(legs, default=0.0)
+    paws = roles.both("hand") if roles.kind == "quadruped" else None
+    legs = zip(roles.both("hip") or (), feet, strict=False)
+    leg = max((path_length(clip.skeleton, *joints) for joints in legs), default=0.0)
     if leg <= 0:
         raise SkeletonError("contacts need the length of the legs, but it is 0")
     travel = velocities(transforms[1][:, roles.hips, ::2], clip.fps)
     window = min(len(travel), max(1, round(_TRAVEL_WINDOW_S * clip.fps)))
     body_speed = np.linalg.norm(uniform_filter1d(travel, window, axis=0), axis=1)
-    columns, floors = [], []
-    for points in groups:
-        on_floor, floor = _points_on_floor(points, body_speed, clip.fps, leg, thresholds)
-        columns.append(on_floor.any(axis=1))
+    flags, floors = [], []
+    for part in ("foot", "hand") if paws else ("foot",):
+        points = _points_of_pair(clip, transforms, roles, part)
+        on_floor, floor = _points_on_floor(points, body_speed, clip.fps, leg, at_any_height)
+        flags.append(on_floor.any(axis=1))
         floors.append(floor)
-    flags = np.concatenate(columns, axis=1)
-    flags = _without_brief(flags, max(1, round(thresholds.shortest_s * clip.fps)))
-    return Contacts(tuple(joints), flags, float(min(floors)))
+    shortest = max(1, round(_SHORTEST_S * clip.fps))
+    contacts = _without_brief(np.concatenate(flags, axis=1), shortest)
+    return Contacts((*feet, *(paws or ())), contacts, min(floors))
 
 
 def sliding_speed(feet: Array, contacts: Array, fps: float) -> float:
@@ -143,19 +113,10 @@ def sliding_speed(feet: Array, contacts: Array, fps: float) -> float:
     return float(speed[both].mean()) if both.any() else 0.0
 
 
-def _points_of_pair(
-    clip: Clip,
-    transforms: tuple[Array, Array],
-    roles: Roles,
-    part: str,
-    joints: tuple[int, int],
-) -> Array:
+def _points_of_pair(clip: Clip, transforms: tuple[Array, Array], roles: Roles, part: str) -> Array:
     """(frames, points, 2 sides, 3) metres: joints and tips of a pair of feet that touch floors."""
-    positions = transforms[1]
-    points = [positions[:, list(joints)]]
-    toes = roles.both("toe") if part == "foot" else None
-    if toes:
-        points.append(positions[:, list(toes)])
+    pairs = [roles.both(part), roles.both("toe") if part == "foot" else None]
+    points = [transforms[1][:, list(pair)] for pair in pairs if pair]
     ends = roles.both(f"{part}_end")
     if ends:
         points.append(end_positions(clip, transforms)[:, list(ends)])
@@ -163,20 +124,21 @@ def _points_of_pair(
 
 
 def _points_on_floor(
-    points: Array, body_speed: Array, fps: float, leg: float, thresholds: ContactThresholds
+    points: Array, body_speed: Array, fps: float, leg: float, at_any_height: bool
 ) -> tuple[Array, float]:
     heights = points[..., 1]
     low = np.percentile(heights, 5, axis=0)
     # A foot that never comes down uses the floor of the other foot, not its own lowest height.
     pair_floor = low.min(axis=1, keepdims=True)
-    floor = np.where(low - pair_floor > 0.5 * thresholds.enter_height * leg, pair_floor, low)
+    enter_height, leave_height = (1e6, 2e6) if at_any_height else (_ENTER_HEIGHT, _LEAVE_HEIGHT)
+    floor = np.where(low - pair_floor > 0.5 * enter_height * leg, pair_floor, low)
     height = (heights - floor) / leg
-    speed = np.linalg.norm(velocities(points, fps), axis=-1) / np.sqrt(GRAVITY * leg)
-    moving = body_speed / np.sqrt(GRAVITY * leg)
-    enter_speed = np.maximum(thresholds.enter_speed, thresholds.travel_share * moving)
-    leave_speed = enter_speed * (thresholds.leave_speed / thresholds.enter_speed)
-    enter = (height < thresholds.enter_height) & (speed < enter_speed[:, None, None])
-    leave = (height > thresholds.leave_height) | (speed > leave_speed[:, None, None])
+    scale = np.sqrt(GRAVITY * leg)
+    speed = np.linalg.norm(velocities(points, fps), axis=-1) / scale
+    enter_speed = np.maximum(_ENTER_SPEED, _TRAVEL_SHARE * (body_speed / scale))[:, None, None]
+    leave_speed = enter_speed * (_LEAVE_SPEED / _ENTER_SPEED)
+    enter = (height < enter_height) & (speed < enter_speed)
+    leave = (height > leave_height) | (speed > leave_speed)
     return _with_hysteresis(enter, leave), float(low.min())
 
 

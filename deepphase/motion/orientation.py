@@ -33,13 +33,14 @@ AXES = ("x", "y", "z", "-x", "-y", "-z")
 
 # Axis and angle of the turn that brings each up axis to +Y. For z it is the usual -90 degrees
 # about X: what faced -Y then faces +Z. For x and -y the turn is about Z, so +Z stays the front.
+_X, _Z = np.array([1.0, 0.0, 0.0]), np.array([0.0, 0.0, 1.0])
 _TURN = {
-    "x": ((0.0, 0.0, 1.0), np.pi / 2),
-    "y": ((0.0, 0.0, 1.0), 0.0),
-    "z": ((1.0, 0.0, 0.0), -np.pi / 2),
-    "-x": ((0.0, 0.0, 1.0), -np.pi / 2),
-    "-y": ((0.0, 0.0, 1.0), np.pi),
-    "-z": ((1.0, 0.0, 0.0), np.pi / 2),
+    "x": (_Z, np.pi / 2),
+    "y": (_Z, 0.0),
+    "z": (_X, -np.pi / 2),
+    "-x": (_Z, -np.pi / 2),
+    "-y": (_Z, np.pi),
+    "-z": (_X, np.pi / 2),
 }
 
 
@@ -89,7 +90,12 @@ def infer_unit(skeleton_in_file_units: Skeleton) -> tuple[float, str]:
     longest = body_length(skeleton, roles)
     if longest <= 0:
         return 1.0, "unit assumed to be metres: the skeleton has no length"
-    ratios = _human_ratios(skeleton, roles) if roles.kind == "biped" else []
+    ratios = []
+    if roles.kind == "biped":
+        for upper, last, human in (("hip", "foot", _HUMAN_LEG), ("shoulder", "hand", _HUMAN_ARM)):
+            ends = zip(roles.both(upper) or (), roles.both(last) or (), strict=False)
+            ratios += [path_length(skeleton, *pair) / human for pair in ends]
+    ratios = [ratio for ratio in ratios if ratio > 0]
     if ratios:
         size = float(np.exp(np.median(np.log(ratios))))
         name = min(_UNITS, key=lambda unit: abs(np.log(size * _UNITS[unit][0])) + _UNITS[unit][1])
@@ -110,7 +116,12 @@ def infer_unit(skeleton_in_file_units: Skeleton) -> tuple[float, str]:
 def body_length(skeleton: Skeleton, roles: Roles | None = None) -> float:
     """Length of the longest path along the joints of a body, from tip to tip."""
     roles = roles or find_roles(skeleton)
-    return longest_path(skeleton, roles.hips) or longest_path(skeleton, 0)
+    lengths, _ = longest_chains(skeleton)
+    bones, longest = bone_lengths(skeleton), np.zeros(len(skeleton))
+    for joint in range(len(skeleton)):
+        down = sorted(lengths[child] + bones[child] for child in skeleton.children(joint))[-2:]
+        longest[joint] = max(lengths[joint], sum(down))
+    return float(longest[subtree_mask(skeleton, roles.hips)].max() or longest.max())
 
 
 def other_floors(heights: Sequence[float], length: float) -> tuple[float, list[int]]:
@@ -121,25 +132,6 @@ def other_floors(heights: Sequence[float], length: float) -> tuple[float, list[i
     usual = float(np.median(heights))
     apart = np.abs(np.asarray(heights) - usual) > _OTHER_FLOOR * length
     return usual, np.flatnonzero(apart).tolist()
-
-
-def _human_ratios(skeleton: Skeleton, roles: Roles) -> list[float]:
-    ratios = []
-    for upper, last, human in (("hip", "foot", _HUMAN_LEG), ("shoulder", "hand", _HUMAN_ARM)):
-        for top, tip in zip(roles.both(upper) or (), roles.both(last) or (), strict=False):
-            ratios.append(path_length(skeleton, top, tip) / human)
-    return [ratio for ratio in ratios if ratio > 0]
-
-
-def longest_path(skeleton: Skeleton, joint: int) -> float:
-    """Length of the longest path along the joints from tip to tip, within a joint's subtree."""
-    lengths, _ = longest_chains(skeleton)
-    bones = bone_lengths(skeleton)
-    longest = 0.0
-    for top in np.flatnonzero(subtree_mask(skeleton, joint)).tolist():
-        down = sorted(lengths[child] + bones[child] for child in skeleton.children(top))[-2:]
-        longest = max(longest, float(sum(down)), float(lengths[top]))
-    return longest
 
 
 def infer_up(clip_in_file_units: Clip) -> tuple[str, str]:
@@ -249,7 +241,7 @@ def turn_to_y(up: str) -> Array:
             f"an up axis {up!r} is not possible", hint=f"choose one of {', '.join(AXES)}"
         )
     axis, angle = _TURN[up]
-    return quaternions.about_axis(np.array(axis), np.array(angle))
+    return quaternions.about_axis(axis, np.array(angle))
 
 
 def _turned(clip: Clip, turn: Array) -> Clip:

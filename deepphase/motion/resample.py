@@ -170,12 +170,11 @@ def at_frames(clip: Clip, frames: Array) -> Clip:
         (n,) fractional frame indices, clipped to the first and the last frame. The values
         between frames are those of the splines of :func:`resample`.
     """
-    times = np.clip(np.asarray(frames, np.float64), 0.0, len(clip) - 1.0)
-    rotations = quaternions.sign_continuous(clip.rotations.astype(np.float64))
+    rotations = values_at_frames(quaternions.sign_continuous(clip.rotations), frames)
     return replace(
         clip,
-        rotations=_splined(rotations, times, clip.rotations.dtype, quaternions.normalized),
-        translations=_splined(clip.translations.astype(np.float64), times, clip.translations.dtype),
+        rotations=quaternions.normalized(rotations),
+        translations=values_at_frames(clip.translations, frames),
     )
 
 

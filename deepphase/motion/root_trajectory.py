@@ -16,7 +16,7 @@ from deepphase.arrays import Array
 from deepphase.errors import ParameterError
 from deepphase.motion import quaternions
 from deepphase.motion.clip import Clip
-from deepphase.motion.kinematics import global_transforms, joint_positions, velocities
+from deepphase.motion.kinematics import global_transforms, joint_positions
 from deepphase.motion.roles import Roles
 from deepphase.motion.skeleton import Skeleton, ancestors
 from deepphase.short_repr import counted, short_repr
@@ -105,17 +105,16 @@ def root_trajectory(
         Standard deviation of the Gaussian over time, in seconds; 0 for none.
     """
     positions = joint_positions(clip) if positions is None else positions
-    hips = positions[:, roles.hips]
     facing, note = _facing(positions, roles, clip.fps)
     angles = _smooth_angles(facing.astype(np.float64), smoothing_s, clip.fps)
-    directions = np.stack([np.sin(angles), np.zeros_like(angles), np.cos(angles)], axis=-1)
-    dtype = positions.dtype
+    root = RootTrajectory.from_ground(positions[:, roles.hips, ::2], angles)
+    kind = positions.dtype
     return RootTrajectory(
-        positions=hips * _GROUND.astype(dtype),
-        directions=directions.astype(dtype),
-        rotations=quaternions.about_axis(_UP, angles).astype(dtype),
-        angles=angles.astype(dtype),
-        note=note,
+        root.positions.astype(kind),
+        root.directions.astype(kind),
+        root.rotations.astype(kind),
+        angles.astype(kind),
+        note,
     )
 
 
@@ -126,27 +125,24 @@ def facing_angles(positions: Array, roles: Roles, fps: float) -> Array:
 
 
 def _facing(positions: Array, roles: Roles, fps: float) -> tuple[Array, str]:
-    hips, shoulders = roles.both("hip"), roles.both("shoulder")
-    if roles.kind == "quadruped" and hips and shoulders:
-        trunk = positions[:, list(shoulders)].mean(axis=1) - positions[:, list(hips)].mean(axis=1)
-        across = positions[:, [hips[0], shoulders[0]]] - positions[:, [hips[1], shoulders[1]]]
-        rearing = np.cross(across.mean(axis=1), _UP)
-        return trunk * _GROUND + rearing, "facing along the trunk, from hips to shoulders"
-    lines = [
-        positions[:, left] - positions[:, right] for left, right in filter(None, (hips, shoulders))
-    ]
+    """(frames, 3) facing on the ground, longer where it is better defined, and its source."""
+    pairs = {"hips": roles.both("hip"), "shoulders": roles.both("shoulder")}
+    lines = {
+        name: positions[:, pair[0]] - positions[:, pair[1]] for name, pair in pairs.items() if pair
+    }
     if lines:
-        across = sum(lines) / len(lines)
-        parts = " and ".join(
-            name for name, line in (("hips", hips), ("shoulders", shoulders)) if line
-        )
-        return np.cross(across, _UP), f"facing across the line of {parts}"
+        across = np.cross(sum(lines.values()) / len(lines), _UP)
+        hips, shoulders = pairs.values()
+        if roles.kind == "quadruped" and hips and shoulders:
+            trunk = positions[:, list(shoulders)] - positions[:, list(hips)]
+            along = trunk.mean(axis=1) * _GROUND
+            return along + across, "facing along the trunk, from hips to shoulders"
+        return across, f"facing across the line of {' and '.join(lines)}"
     path = positions[:, roles.hips] * _GROUND
     travelled = path[-1] - path[0]
     if np.linalg.norm(travelled) > 0.1 * max(np.ptp(positions[0], axis=0).max(), 1e-9):
-        speed = velocities(path, fps)
-        return np.broadcast_to(travelled, speed.shape).copy(), "facing along the travel"
-    return np.broadcast_to(_FRONT, path.shape).copy(), "facing assumed to be +Z: no evidence"
+        return np.tile(travelled, (len(path), 1)), "facing along the travel"
+    return np.tile(_FRONT, (len(path), 1)), "facing assumed to be +Z: no evidence"
 
 
 def _smooth_angles(facing: Array, smoothing_s: float, fps: float) -> Array:
@@ -175,14 +171,13 @@ def _smooth_angles(facing: Array, smoothing_s: float, fps: float) -> Array:
 
 def to_root_space(positions: Array, root: RootTrajectory) -> Array:
     """World positions (frames, ..., 3) relative to the root of their frame."""
-    return _turned(
-        _relative(positions, root.positions, -1.0), quaternions.conjugate(root.rotations)
-    )
+    return velocities_in_root_space(positions - _per_frame(root.positions, positions), root)
 
 
 def from_root_space(positions: Array, root: RootTrajectory) -> Array:
     """World positions of positions (frames, ..., 3) relative to the root of their frame."""
-    return _relative(_turned(positions, root.rotations), root.positions, 1.0)
+    turned = quaternions.rotate(_per_frame(root.rotations, positions), positions)
+    return turned + _per_frame(root.positions, positions)
 
 
 def velocities_in_root_space(velocity: Array, root: RootTrajectory) -> Array:
@@ -190,19 +185,12 @@ def velocities_in_root_space(velocity: Array, root: RootTrajectory) -> Array:
 
     They stay velocities relative to the world: the root's own velocity is not subtracted.
     """
-    return _turned(velocity, quaternions.conjugate(root.rotations))
+    back = quaternions.conjugate(root.rotations)
+    return quaternions.rotate(_per_frame(back, velocity), velocity)
 
 
 def _per_frame(values: Array, like: Array) -> Array:
     return values.reshape(len(values), *(1,) * (like.ndim - 2), values.shape[-1])
-
-
-def _relative(positions: Array, origins: Array, sign: float) -> Array:
-    return positions + sign * _per_frame(origins, positions)
-
-
-def _turned(vectors: Array, rotations: Array) -> Array:
-    return quaternions.rotate(_per_frame(rotations, vectors), vectors)
 
 
 RootMotion = Literal["auto", "root", "hips", "in_place"]
@@ -236,21 +224,21 @@ def with_root_motion(clip: Clip, hips: int, root: RootTrajectory, root_motion: R
             f"the root trajectory has {len(root)} frames and the clip {len(clip)}",
             hint="compute it from this clip",
         )
-    clip = replace(
+    if root_motion == "root" and hips == 0:
+        clip, hips = _with_joint_above(clip), 1
+    rotations, local = clip.rotations.astype(np.float64), clip.local_positions().astype(np.float64)
+    above = ancestors(clip.skeleton, hips)[1:]
+    moving = np.union1d(clip.translated_joints, [0, *above, hips])
+    whole = replace(
         clip,
-        rotations=clip.rotations.astype(np.float64),
-        translations=clip.translations.astype(np.float64),
+        rotations=rotations,
+        translations=local[:, clip.translated_joints],
     )
-    turns, places = (array[:, hips] for array in global_transforms(clip))
+    turns, places = (array[:, hips] for array in global_transforms(whole))
     if root_motion != "hips":
         back = quaternions.conjugate(root.rotations)
         turns = quaternions.multiply(back, turns)
         places = quaternions.rotate(back, places - root.positions)
-    if root_motion == "root" and hips == 0:
-        clip, hips = _with_joint_above(clip), 1
-    above = ancestors(clip.skeleton, hips)[1:]
-    moving = np.union1d(clip.translated_joints, [0, *above, hips])
-    rotations, local = clip.rotations.copy(), clip.local_positions()
     rotations[:, above], local[:, above] = quaternions.IDENTITY, 0.0
     rotations[:, hips], local[:, hips] = turns, places
     if root_motion == "root":
@@ -265,10 +253,12 @@ def with_root_motion(clip: Clip, hips: int, root: RootTrajectory, root_motion: R
 
 def _with_joint_above(clip: Clip) -> Clip:
     """The clip with another root, at the origin, above its own."""
-    skeleton, source = clip.skeleton, clip.source
+    skeleton, orders = clip.skeleton, clip.source.rotation_orders
     name = "root"
     while name in skeleton.names:
         name += "_"
+    rotations = np.insert(clip.rotations, 0, 0.0, axis=1)
+    rotations[:, 0, 3] = 1.0
     return replace(
         clip,
         skeleton=Skeleton(
@@ -278,16 +268,8 @@ def _with_joint_above(clip: Clip) -> Clip:
             skeleton.end_parents + 1,
             skeleton.end_offsets,
         ),
-        rotations=_put_before(clip.rotations, quaternions.IDENTITY),
-        translations=_put_before(clip.translations, np.zeros(3)),
+        rotations=rotations,
+        translations=np.insert(clip.translations, 0, 0.0, axis=1),
         translated_joints=np.concatenate([[0], clip.translated_joints + 1]),
-        source=replace(
-            source,
-            rotation_orders=("", *source.rotation_orders) if source.rotation_orders else (),
-        ),
+        source=replace(clip.source, rotation_orders=("", *orders) if orders else ()),
     )
-
-
-def _put_before(values: Array, first: Array) -> Array:
-    """(frames, joints + 1, ...) values with the same one before those of each frame."""
-    return np.concatenate([np.broadcast_to(first, (len(values), 1, len(first))), values], axis=1)

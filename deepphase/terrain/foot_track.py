@@ -10,14 +10,10 @@ import numpy as np
 from deepphase.arrays import Array, true_runs
 from deepphase.errors import ParameterError
 from deepphase.motion.clip import Clip
-from deepphase.motion.contacts import GRAVITY, Contacts, ContactThresholds, foot_contacts
+from deepphase.motion.contacts import GRAVITY, Contacts, foot_contacts
 from deepphase.motion.foot_ik import LegChains, LimbSolver
 from deepphase.motion.kinematics import velocities
 from deepphase.motion.roles import Roles, find_roles
-
-# Speed alone decides on contacts where the ground is not flat.
-ANY_HEIGHT = ContactThresholds(enter_height=1e6, leave_height=2e6)
-"""Thresholds of contacts that are found by speed alone."""
 
 # A point stands up to this share of the speed sqrt(g * limb length).
 _STILL = 0.1
@@ -33,7 +29,7 @@ _MAX_POINTS = 20_000_000
 
 def contacts_at_any_height(clip: Clip, roles: Roles) -> Contacts:
     """Contacts found by speed alone, so that feet on boxes and stairs are in contact."""
-    return foot_contacts(clip, roles, thresholds=ANY_HEIGHT)
+    return foot_contacts(clip, roles, at_any_height=True)
 
 
 @dataclass(frozen=True, eq=False)

@@ -30,7 +30,6 @@ from deepphase.steering.goal_limits import GoalLimits
 from deepphase.steering.rest import CONSTANTS as REST
 from deepphase.steering.rest import breathing
 from deepphase.steering.springs import from_rotation_vectors
-from deepphase.terrain.foot_track import ANY_HEIGHT
 
 
 class RowValues(Protocol):
@@ -437,7 +436,6 @@ def _tip_contacts(
     any_height: bool,
 ) -> tuple[Array, float]:
     """(frames, limbs) contacts of each limb's tip, by speed alone on ground, and the floor."""
-    thresholds = ANY_HEIGHT if any_height else None
     flags = np.zeros((len(clip), len(limbs)), bool)
     # Tips only: at heel strike the toe is not yet down.
     as_feet, toes = roles, roles.both("toe")
@@ -447,7 +445,7 @@ def _tip_contacts(
         as_feet = replace(roles, **{**no_roles, **feet})
     try:
         floor = foot_contacts(clip, roles, transforms=transforms).floor
-        contacts = foot_contacts(clip, as_feet, transforms=transforms, thresholds=thresholds)
+        contacts = foot_contacts(clip, as_feet, transforms=transforms, at_any_height=any_height)
     except SkeletonError:
         # Without feet, the lowest joint of each frame gives the floor.
         return flags, float(np.percentile(transforms[1][..., 1].min(axis=1), 5))

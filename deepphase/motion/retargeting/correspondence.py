@@ -97,8 +97,8 @@ def match_joints(
         for joint, name in enumerate(parse_names(source.names))
         if joint not in taken
     }
-    for joint, name in enumerate(parse_names(target.names)):
-        other = by_name.get((name.side, name.key))
+    for joint, own_name in enumerate(parse_names(target.names)):
+        other = by_name.get((own_name.side, own_name.key))
         if other is not None:
             found.setdefault(joint, JointMatch(joint, other, other))
     return [found[joint] for joint in sorted(found)]

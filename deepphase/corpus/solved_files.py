@@ -23,8 +23,8 @@ from deepphase.formats.points import holds_points, load_points
 from deepphase.memory import within_memory
 from deepphase.motion.point_track import PointTrack, without_balls
 from deepphase.progress import Progress
-from deepphase.solving.body import BodyModel
 from deepphase.solving.fitting import solve_body
+from deepphase.solving.pose_solver import BodyModel
 from deepphase.solving.solve import FeetMeasures, solve_points, track_of
 
 # Number of files of the same points, evenly spread, whose sizes decide on their shared body.

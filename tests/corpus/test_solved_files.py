@@ -12,7 +12,7 @@ from deepphase.corpus.motion_files import find_motion_files
 from deepphase.corpus.solved_files import solve_files
 from deepphase.formats.points import save_points
 from deepphase.solving import fitting
-from deepphase.solving.point_distances import DistanceSpread
+from deepphase.solving.solve import DistanceSpread
 from tests.solving.point_bodies import points_of, walker
 
 

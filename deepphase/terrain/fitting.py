@@ -24,9 +24,8 @@ from deepphase.terrain.foot_track import FootTrack
 from deepphase.terrain.ground_shapes import MADE_GROUNDS, made_ground
 from deepphase.terrain.heightmap import Heightmap
 
-PATCHES, BEST = 20_000, 10
-"""Patches that are compared, and that are kept for each cycle."""
-
+# Patches that are compared, and that are kept for each cycle.
+_PATCHES, _BEST = 20_000, 10
 # Length of a patch, of the paper.
 _PATCH_M = 3.0
 # Made ground, several of each kind.
@@ -53,12 +52,9 @@ class PatchLibrary:
 
     @classmethod
     def of_grounds(
-        cls, grounds: tuple[Heightmap, ...], count: int = PATCHES, seed: int = 0
+        cls, grounds: tuple[Heightmap, ...], count: int = _PATCHES, seed: int = 0
     ) -> PatchLibrary:
-        """Patches of these heightmaps, about as many of each.
-
-        Raises ParameterError if there is no heightmap or no patch.
-        """
+        """Patches of these heightmaps, about as many of each."""
         if not grounds or count < 1:
             raise ParameterError(
                 f"there are {count} patches of {len(grounds)} heightmaps",
@@ -81,7 +77,7 @@ class PatchLibrary:
 
     @classmethod
     def made(
-        cls, count: int = PATCHES, seed: int = 0, kinds: Iterable[str] = tuple(MADE_GROUNDS)
+        cls, count: int = _PATCHES, seed: int = 0, kinds: Iterable[str] = tuple(MADE_GROUNDS)
     ) -> PatchLibrary:
         """Patches of made ground of these kinds."""
         grounds = tuple(
@@ -93,10 +89,7 @@ class PatchLibrary:
 
     @classmethod
     def level(cls) -> PatchLibrary:
-        """One level patch: ground that is fitted with it knows the footsteps alone.
-
-        It is the baseline of Holden et al. 2017.
-        """
+        """One level patch: ground that is fitted with it knows the footsteps alone."""
         return cls.of_grounds((Heightmap(np.zeros((1, 1)), 1.0, name="level"),), 1)
 
     def at(self, patch: int, places: Array) -> Array:
@@ -191,12 +184,9 @@ def patch_errors(heights, spacing, origin, patches, places, feet, contacts, jump
 
 
 def fit_cycle(
-    track: FootTrack, begin: int, end: int, library: PatchLibrary, best: int = BEST
+    track: FootTrack, begin: int, end: int, library: PatchLibrary, best: int = _BEST
 ) -> list[FittedGround]:
-    """The best ground under frames begin to end - 1, best first.
-
-    Raises ParameterError if there are no such frames.
-    """
+    """The best grounds under frames begin to end - 1, best first."""
     if not 0 <= begin < end <= len(track):
         raise ParameterError(
             f"frames {begin} to {end} are not within the track's {len(track)}",
@@ -244,22 +234,6 @@ def fit_cycle(
     return fits
 
 
-def fit_clip(
-    track: FootTrack,
-    library: PatchLibrary,
-    best: int = BEST,
-    progress: Progress | None = None,
-) -> list[tuple[int, int, list[FittedGround]]]:
-    """The best ground under every gait cycle: first frame, last frame (exclusive), and fits."""
-    cycles = track.cycles()
-    fits = []
-    for number, (begin, end) in enumerate(cycles, start=1):
-        fits.append((begin, end, fit_cycle(track, begin, end, library, best)))
-        if progress is not None:
-            progress("fitting ground", number, len(cycles), "")
-    return fits
-
-
 def grounds_of_clip(
     track: FootTrack,
     library: PatchLibrary,
@@ -284,7 +258,11 @@ def grounds_of_clip(
         )
     low, grid = track.grid(spacing_m, margin_m)
     totals, weights = np.zeros((count, *grid.shape[:2])), np.zeros(grid.shape[:2])
-    for begin, end, fits in fit_clip(track, library, count, progress):
+    cycles = track.cycles()
+    for number, (begin, end) in enumerate(cycles, start=1):
+        fits = fit_cycle(track, begin, end, library, count)
+        if progress is not None:
+            progress("fitting ground", number, len(cycles), "")
         places = track.places[begin:end].reshape(-1, 2)
         part = tuple(
             slice(

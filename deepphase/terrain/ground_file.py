@@ -52,17 +52,15 @@ def read_ground(
         if value is not None and not (np.isfinite(value) and value > 0):
             raise ParameterError(f"a {name} of {value} is not possible", hint="give more than 0")
     suffix = path.suffix.lower()
-    origin = None
     notes = []
+    origin, own_spacing = None, 0.05
     if suffix == ".npz":
         heights, own_spacing, origin = _read_npz(path)
-        heights = _numbers(heights, path)
-        spacing = spacing_m or own_spacing
     elif suffix == ".npy":
-        heights, spacing = _numbers(read_npy(path), path), spacing_m or 0.05
+        heights = read_npy(path)
     elif suffix in IMAGE_SUFFIXES:
-        heights, spacing = _read_image(path), spacing_m or 0.05
-        height_scale = 2.0 if height_scale is None else height_scale
+        heights = _read_image(path)
+        height_scale = height_scale or 2.0
         notes.append(f"white is {height_scale:g} m above black")
     else:
         raise FormatError(
@@ -70,34 +68,23 @@ def read_ground(
             hint=f"give .npz, .npy or an image ({', '.join(IMAGE_SUFFIXES)})",
             path=path,
         )
+    spacing = spacing_m or own_spacing
     if spacing_m is None and suffix != ".npz":
-        notes.append(f"{spacing:g} m between points; .npz states another")
+        notes.append(f"{spacing:g} m between points (--terrain-spacing)")
     with np.errstate(over="ignore"):
-        heights = heights * (height_scale or 1.0)
+        heights = _checked(heights, path) * (height_scale or 1.0)
     heights, holes = _filled(heights, path)
     if holes:
         notes.append(f"{holes:,} holes have the height of the nearest point")
     try:
-        if origin is None:
-            found = Heightmap.centred(heights, spacing, path.stem)
-            origin = found.origin
+        origin = origin or Heightmap.centred(heights, spacing, path.stem).origin
         return Heightmap(heights, spacing, origin, path.stem, tuple(notes))
     except ParameterError as error:
         raise FormatError(error.fact, hint=error.hint, path=path) from None
 
 
 def save_ground(ground: Heightmap, path: str | Path, **about: str) -> None:
-    """Write ground as .npz with `heights`, `spacing_m` and `origin`, atomically.
-
-    Raises ParameterError if the name does not end in .npz; CheckpointError if the file cannot be
-    written.
-    """
-    path = Path(path)
-    if path.suffix.lower() != ".npz":
-        raise ParameterError(
-            f"ground is saved as .npz, not {path.suffix!r}",
-            hint="give a file name that ends in .npz",
-        )
+    """Write ground as .npz with `heights`, `spacing_m`, `origin` and texts."""
     arrays: dict[str, Any] = {name: np.array(text) for name, text in about.items()}
     arrays["heights"], arrays["spacing_m"] = ground.heights, np.float64(ground.spacing_m)
     arrays["origin"] = np.array(ground.origin, np.float64)
@@ -131,10 +118,8 @@ def _read_image(path: Path) -> Array:
                 if image.mode == "F":
                     return np.asarray(image, np.float64)
                 heights = np.asarray(image.convert("L"), np.float64) / 255.0
-                if "A" in image.getbands() or "transparency" in image.info:
-                    # Transparent points have no height.
-                    opaque = np.asarray(image.convert("RGBA"))[..., 3]
-                    heights[opaque == 0] = np.nan
+                # Transparent points have no height.
+                heights[np.asarray(image.convert("RGBA"))[..., 3] == 0] = np.nan
                 return heights
     except UnidentifiedImageError:
         raise FormatError(
@@ -146,7 +131,7 @@ def _read_image(path: Path) -> Array:
         raise FormatError(f"the file is too large: {error}", path=path) from None
 
 
-def _numbers(values: Array, path: Path) -> Array:
+def _checked(values: Array, path: Path) -> Array:
     if values.ndim != 2 or not values.size or values.dtype.kind not in "biuf":
         raise FormatError(
             f"an array {values.shape} of {values.dtype} is not (rows, columns) of numbers",

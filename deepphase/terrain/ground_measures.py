@@ -26,11 +26,7 @@ GROUND_MEASURES: Mapping[str, tuple[str, str, str]] = {
     "swing_deep": ("", "less", "other frames with a foot more than 2 cm in the ground"),
     "sliding": ("m/s", "less", "horizontal speed of feet in contact, on average"),
     "slope": ("m/m", "", "rise of the ground under the feet, on average"),
-    "cliffs": (
-        "",
-        "",
-        "frames in which the ground of both feet differs by more than half a leg",
-    ),
+    "cliffs": ("", "", "frames in which the ground of both feet differs by more than half a leg"),
 }
 """Field of `GroundMeasures` -> (unit, better values, definition)."""
 _ALONG = np.linspace(0.0, 1.0, 4)
@@ -38,23 +34,17 @@ _ALONG = np.linspace(0.0, 1.0, 4)
 
 @dataclass(frozen=True)
 class GroundMeasures:
-    """Feet of a motion against the ground, over its contact frames."""
+    """Feet of a motion against the ground: see `GROUND_MEASURES`."""
 
-    # deep, floating: Shares of contact frames with a foot more than 2 cm in the ground, and with
-    # all of a foot more than 3 cm above it.
     deep: float
     floating: float
-    # depth, depth_95, gap, gap_95: Metres: mean and 95th percentile of the depth of the deepest
-    # point of a foot, and of the distance of its nearest point above the ground.
     depth: float
     depth_95: float
     gap: float
     gap_95: float
-    swing_deep: float  # Share of the other frames with a foot more than 2 cm in the ground
-    sliding: float  # m/s: mean speed over the ground of the nearest point of feet in contact
-    slope: float  # Mean rise of the ground per metre under the feet
-    # Share of all frames in which the ground under the left and the right foot of a pair differs by
-    # more than half a leg: a body cannot stand there.
+    swing_deep: float
+    sliding: float
+    slope: float
     cliffs: float
 
 
@@ -99,12 +89,8 @@ def ground_measures(
 
 def _cliffs(heights: Array, lengths: Array) -> Array:
     """(frames,) whether the ground (limbs, frames) of a pair differs by more than half a leg."""
-    pairs = range(0, len(heights) - 1, 2)
-    apart = [np.abs(heights[left] - heights[left + 1]) for left in pairs]
-    return np.any(
-        [each > _CLIFF_SHARE * lengths[left] for left, each in zip(pairs, apart, strict=True)],
-        axis=0,
-    )
+    apart = np.abs(heights[:-1:2] - heights[1::2])
+    return (apart > _CLIFF_SHARE * lengths[: 2 * len(apart) : 2]).any(axis=0)
 
 
 def _share(flags: Array) -> float:

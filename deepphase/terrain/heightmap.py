@@ -52,30 +52,25 @@ class Heightmap:
         with np.errstate(over="ignore"):
             heights = np.ascontiguousarray(self.heights, np.float32)
         object.__setattr__(self, "heights", heights)
+        fact, hint = "", ""
         if heights.ndim != 2 or not heights.size:
-            raise ParameterError(
-                f"{self.name}: heights must have rows and columns, but have shape {heights.shape}",
-                hint="give an array with two axes",
-            )
-        if not np.isfinite(heights).all():
+            fact = f"heights must have rows and columns, but have shape {heights.shape}"
+            hint = "give an array with two axes"
+        elif not np.isfinite(heights).all():
             row, column = np.argwhere(~np.isfinite(heights))[0]
-            raise ParameterError(
-                f"{self.name}: the height at row {row}, column {column} is not finite"
-            )
-        if np.abs(heights).max() > _MAX_HEIGHT_M:
-            raise ParameterError(
-                f"{self.name}: a height of {np.abs(heights).max():.6g} m is not possible",
-                hint=f"at most {_MAX_HEIGHT_M:g} m; give another scale of the heights",
-            )
-        if not (isfinite(self.spacing_m) and self.spacing_m > 0):
-            raise ParameterError(f"{self.name}: a spacing of {self.spacing_m} m is not possible")
-        if max(heights.shape) * self.spacing_m > _MAX_SIZE_M:
-            raise ParameterError(
-                f"{self.name}: there are {max(heights.shape)} points at {self.spacing_m:g} m",
-                hint=f"at most {_MAX_SIZE_M:g} m; give another spacing",
-            )
-        if not all(isfinite(value) and abs(value) <= _MAX_SIZE_M for value in self.origin):
-            raise ParameterError(f"{self.name}: an origin at {self.origin} is not possible")
+            fact = f"the height at row {row}, column {column} is not finite"
+        elif np.abs(heights).max() > _MAX_HEIGHT_M:
+            fact = f"a height of {np.abs(heights).max():.6g} m is not possible"
+            hint = f"at most {_MAX_HEIGHT_M:g} m; give another scale of the heights"
+        elif not (isfinite(self.spacing_m) and self.spacing_m > 0):
+            fact = f"a spacing of {self.spacing_m} m is not possible"
+        elif max(heights.shape) * self.spacing_m > _MAX_SIZE_M:
+            fact = f"there are {max(heights.shape)} points at {self.spacing_m:g} m"
+            hint = f"at most {_MAX_SIZE_M:g} m; give another spacing"
+        elif not all(isfinite(value) and abs(value) <= _MAX_SIZE_M for value in self.origin):
+            fact = f"an origin at {self.origin} is not possible"
+        if fact:
+            raise ParameterError(f"{self.name}: {fact}", hint=hint)
 
     def __repr__(self) -> str:
         width, depth = self.size

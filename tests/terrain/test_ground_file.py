@@ -66,5 +66,3 @@ def test_what_is_no_ground_is_refused_with_its_file(tmp_path):
             read_ground(tmp_path / "hill.npy", **options)
     with pytest.raises(FormatError, match="height of"):
         read_ground(tmp_path / "hill.npy", height_scale=1e6)
-    with pytest.raises(ParameterError, match=r"\.npz"):
-        save_ground(Heightmap(HEIGHTS, 0.25), tmp_path / "hill.npy")

@@ -82,19 +82,6 @@ def near_marked(marked: Array, frames: int) -> Array:
     return near
 
 
-def contact_speeds(tips: Array, contacts: Array, fps: float) -> Array:
-    """(n,) m/s over the ground of feet in contact, one value for each foot and frame.
-
-    A foot counts between two frames if it is in contact in both.
-
-    `tips` (frames, feet, 3) metres: the points that touch the floor. `contacts` (frames, feet)
-    bool.
-    """
-    steps = np.diff(tips[..., ::2].astype(np.float64), axis=0) * fps
-    standing = contacts[1:] & contacts[:-1]
-    return np.linalg.norm(steps, axis=-1)[standing]
-
-
 def foot_speeds(feet: Sequence[Array], fps: float) -> Array:
     """(frames - 1, feet) m/s over the ground of each foot's slowest point.
 

@@ -66,12 +66,7 @@ def test_blocks_of_a_spline_give_the_values_of_one(monkeypatch):
     "stage",
     [
         "deepphase.formats.bvh.reader.read_content",
-        "deepphase.formats.bvh.reader.parse_frames",
-        "deepphase.formats.bvh.reader.local_rotations",
-        "deepphase.formats.bvh.reader.in_metres_y_up",
         "deepphase.corpus.prepare_file.find_glitches",
-        "deepphase.corpus.prepare_file.resample",
-        "deepphase.corpus.prepare_file._in_float32",
     ],
 )
 def test_a_shortage_at_any_stage_is_a_refusal(folder, tmp_path, monkeypatch, stage):

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import struct
-import time
-from pathlib import Path
 
 import numpy as np
 import plotly.graph_objects as go
@@ -45,19 +43,6 @@ def test_no_browser_is_a_reason_and_no_error(tmp_path, monkeypatch):
     images = write_images({tmp_path / "a.png": go.Figure()})
     assert images == ([], "no PNG: neither Chromium nor Chrome was found")
     assert not list(tmp_path.iterdir())
-
-
-def _ends(pid):
-    """Whether a process is gone, or waits to be collected, within a few seconds."""
-    for _ in range(50):
-        try:
-            state = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0]
-        except OSError:
-            return True
-        if state in "ZX":
-            return True
-        time.sleep(0.1)
-    return False
 
 
 def test_nothing_to_write_starts_nothing(monkeypatch):

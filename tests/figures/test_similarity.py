@@ -1,4 +1,4 @@
-"""Frames that are alike: by distance and by angle, of cycles of known length."""
+"""Frames that are alike, of cycles of known length."""
 
 from __future__ import annotations
 
@@ -10,11 +10,6 @@ from deepphase.figures.similarity import frame_distances, similarity_map
 from deepphase.phase.parameters import PhaseParameters
 
 FPS = 60.0
-
-
-def frame_cosines(one, other):
-    units = [values / np.linalg.norm(values, axis=1, keepdims=True) for values in (one, other)]
-    return units[0] @ units[1].T
 
 
 def _cyclic(frames: int, hertz: float, start: float = 0.0) -> np.ndarray:
@@ -29,57 +24,27 @@ def _by_lag(similarity: np.ndarray, lags: np.ndarray) -> np.ndarray:
     return np.array([np.diagonal(similarity, lag).mean() for lag in lags])
 
 
-def test_a_clip_is_most_like_itself_at_the_same_time():
-    values = np.random.default_rng(0).normal(size=(80, 6))
-    distance, cosine = frame_distances(values, values), frame_cosines(values, values)
-    np.testing.assert_allclose(np.diagonal(distance), 0, atol=1e-6)
-    np.testing.assert_allclose(np.diagonal(cosine), 1, atol=1e-12)
-    off = ~np.eye(80, dtype=bool)
-    assert (distance[off].reshape(80, 79).min(1) > 0.1).all()
-    assert cosine[off].max() < 0.999
-    np.testing.assert_allclose(distance, distance.T, atol=1e-9)
-
-
 def test_distances_are_those_of_each_pair():
     rng = np.random.default_rng(1)
     one, other = rng.normal(size=(7, 4)), rng.normal(size=(5, 4))
     pairs = one[:, None] - other
     np.testing.assert_allclose(frame_distances(one, other), np.linalg.norm(pairs, axis=-1))
-    assert frame_cosines(one, other).shape == (7, 5)
 
 
-@pytest.mark.parametrize("hertz", [0.75, 1.0, 1.5, 2.0])
+@pytest.mark.parametrize("hertz", [0.75, 2.0])
 def test_a_cycle_makes_a_stripe_at_each_period(hertz):
     manifold = _cyclic(300, hertz)
     period = round(FPS / hertz)
     lags = np.arange(0, 3 * period)
-    for stripes in (
-        frame_cosines(manifold, manifold),
-        -frame_distances(manifold, manifold),
-    ):
-        curve = _by_lag(stripes, lags)
-        peaks = [k for k in range(1, len(curve) - 1) if curve[k - 1] < curve[k] >= curve[k + 1]]
-        assert peaks == [period, 2 * period]
-    # Known exactly: the cosine of the angle that passes in the lag.
-    expected = np.cos(2 * np.pi * hertz * lags / FPS)
-    np.testing.assert_allclose(
-        _by_lag(frame_cosines(manifold, manifold), lags), expected, atol=1e-9
-    )
+    curve = _by_lag(-frame_distances(manifold, manifold), lags)
+    peaks = [k for k in range(1, len(curve) - 1) if curve[k - 1] < curve[k] >= curve[k + 1]]
+    assert peaks == [period, 2 * period]
 
 
 def test_stripes_of_two_clips_are_shifted_by_their_phases():
     one, other = _cyclic(200, 1.0), _cyclic(200, 1.0, start=0.25)
     # The other is a quarter of a second ahead: its frame 0 is frame 15 of the first.
     assert int(frame_distances(one, other)[:, 0][:60].argmin()) == 15
-
-
-def test_phases_have_no_stripes_across_the_diagonal():
-    manifold = _cyclic(240, 1.0)
-    similarity = frame_cosines(manifold, manifold)
-    along = [np.diagonal(similarity, lag).std() for lag in range(-60, 60)]
-    across = [np.diagonal(similarity[:, ::-1], lag).std() for lag in range(-60, 60)]
-    assert max(along) < 1e-9
-    assert min(across) > 0.5
 
 
 def test_the_map_is_the_matrix_with_its_times():

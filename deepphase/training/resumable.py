@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Callable, Iterable, Iterator
-from typing import Any, Literal
+from collections.abc import Callable, Hashable, Iterable, Iterator
+from typing import Any, ClassVar, Literal
 
 import pytorch_lightning as pl
 import torch
 from torch import Tensor
 
+from deepphase.training.captured_step import CapturedStep
 from deepphase.training.metrics_file import STEP
 from deepphase.training.muon import Muon
 
@@ -104,10 +105,13 @@ class ResumableModule(pl.LightningModule):
     explained_variance of the held-out data after each validation.
 
     Subclasses have `rate`, `training_step`, which sets `last_loss`, and `validation_step`, which
-    calls `add_validated`.
+    calls `add_validated`. Where `training_step` takes its step by `stepped`, `is_captured` is set.
     """
 
+    is_captured: ClassVar[bool] = False
     total_steps: int | None = None
+    _captured: CapturedStep | None = None
+    _has_stepped = False
 
     def __init__(
         self,
@@ -146,6 +150,42 @@ class ResumableModule(pl.LightningModule):
 
     def on_train_start(self) -> None:
         self._samples, self._logged_at = 0, time.perf_counter()
+        self._captured = CapturedStep.of_trainer(self.trainer) if self.is_captured else None
+
+    def on_train_end(self) -> None:
+        self._captured = None
+
+    def on_load_checkpoint(self, checkpoint: dict[str, Any]) -> None:
+        # Of a captured step; a training may go on on another device.
+        for state in checkpoint.get("optimizer_states", ()):
+            for group in state["param_groups"]:
+                group.update(lr=float(group["lr"]), capturable=False)
+
+    def stepped(self, loss: Callable[..., Tensor], *batch: Tensor, key: Hashable = ()) -> Tensor:
+        """The loss of a training step; on a CUDA device the whole step, see `CapturedStep`."""
+        if self._captured is None:
+            return loss(*batch)
+        self._has_stepped = True
+        return self._captured(loss, *batch, key=key)
+
+    # Lightning calls the optimizer, which calls the others in this order, after `training_step`.
+
+    def optimizer_zero_grad(self, epoch: int, batch_idx: int, optimizer: Any) -> None:
+        if not self._has_stepped:
+            super().optimizer_zero_grad(epoch, batch_idx, optimizer)
+
+    def backward(self, loss: Tensor, *args: Any, **options: Any) -> None:
+        if not self._has_stepped:
+            super().backward(loss, *args, **options)
+
+    def optimizer_step(
+        self, epoch: int, batch_idx: int, optimizer: Any, optimizer_closure: Any = None
+    ) -> None:
+        if self._captured is None:
+            super().optimizer_step(epoch, batch_idx, optimizer, optimizer_closure)
+            return
+        optimizer_closure()
+        self._has_stepped = False
 
     def on_train_batch_end(self, outputs: Any, batch: Any, batch_idx: int) -> None:
         trainer, step = self.trainer, self.trainer.global_step

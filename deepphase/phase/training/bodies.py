@@ -243,6 +243,8 @@ class BodyModule(PhaseModule):
     runs.
     """
 
+    is_captured = False
+
     def _reconstructed(self, batch: BodyBatch) -> Tensor:
         weights = bound_weights(dict(self.network.named_parameters()), batch.read, batch.write)
         return functional_call(self.network, weights, (batch.windows,)).float()

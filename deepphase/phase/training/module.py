@@ -64,6 +64,7 @@ class PhaseModule(ResumableModule):
     """
 
     network: PeriodicAutoencoder
+    is_captured = True
 
     def __init__(
         self, config: PhaseConfig, signals: JointVelocities | SongSignals | PointVelocities
@@ -85,7 +86,7 @@ class PhaseModule(ResumableModule):
         return cosine_rate(step, total, options.warmup, options.final_rate)
 
     def training_step(self, windows: Tensor) -> Tensor:
-        loss = self.network.loss(windows)
+        loss = self.stepped(self.network.loss, windows)
         self.last_loss = loss.detach()
         return loss
 

@@ -142,7 +142,12 @@ def constrained(
     # Where a moved pelvis takes a leg out of reach of its contact, it moves less.
     for moved in candidates:
         tips = joint_positions(moved)[:, limbs.tips].astype(np.float64)
-        wanted = tips + _feet_shifts(clip, moved, roles, path is not None, feet, limbs, legs, tips)
+        wanted = tips.copy()
+        if path is None:
+            wanted[:, :legs] += _feet_shifts(clip, tips, roles, limbs, legs, hold=feet)
+        else:
+            flags = foot_contacts(clip, roles).flags[:, :legs]
+            wanted[:, :legs] += find_holds(moved, roles, _leg(clip, limbs), flags=flags).shifts
         wanted = _with_targets(wanted, clip, limbs, targets)
         made = with_limbs_at(moved, roles, limbs, wanted)
         apart = np.linalg.norm(joint_positions(made)[:, limbs.tips] - wanted, axis=-1)[:, :legs]
@@ -263,30 +268,22 @@ def _on_path(clip: Clip, roles: Roles, path: GroundPath, editor: MotionEditor) -
 
 
 def _feet_shifts(
-    clip: Clip,
-    made: Clip,
-    roles: Roles,
-    on_path: bool,
-    hold: bool,
-    limbs: LegChains,
-    legs: int,
-    tips: Array,
+    clip: Clip, tips: Array, roles: Roles, limbs: LegChains, legs: int, *, hold: bool
 ) -> Array:
-    """(frames, limbs, 3) metres: corrections that keep feet in contact at their places."""
+    """(frames, legs, 3) metres: from tips to where feet in contact are, or are held, in a clip."""
     flags = foot_contacts(clip, roles).flags[:, :legs]
-    leg = path_length(clip.skeleton, int(limbs.upper[0]), int(limbs.last[0]))
-    shifts = np.zeros_like(tips)
-    if on_path:
-        shifts[:, :legs] = find_holds(made, roles, leg, flags=flags).shifts
-        return shifts
     places = joint_positions(clip)[:, limbs.tips[:legs]].astype(np.float64)
     if hold:
-        places += find_holds(clip, roles, leg).shifts
+        places += find_holds(clip, roles, _leg(clip, limbs)).shifts
     blend = max(round(_FEET_FADE_S * clip.fps), 2)
-    away = np.where(flags[..., None], places - tips[:, :legs], 0.0)
+    shifts = np.where(flags[..., None], places - tips[:, :legs], 0.0)
     for foot, contact in enumerate(flags.T):
-        shifts[:, foot] = faded_corrections(away[:, foot], true_runs(contact), blend)
+        shifts[:, foot] = faded_corrections(shifts[:, foot], true_runs(contact), blend)
     return shifts
+
+
+def _leg(clip: Clip, limbs: LegChains) -> float:
+    return path_length(clip.skeleton, int(limbs.upper[0]), int(limbs.last[0]))
 
 
 def _with_targets(
@@ -317,14 +314,11 @@ def _targeted(clip: Clip, limbs: LegChains, legs: int, targets: Sequence[JointTa
 
 def _distances(clip: Clip, targets: Sequence[JointTarget]) -> Array:
     """(targets,) metres: the largest distance of each target from its joint."""
-    positions = joint_positions(clip)
+    positions, index = joint_positions(clip), clip.skeleton.index
+    paths = [positions[target.first : target.last + 1, index(target.joint)] for target in targets]
     return np.array(
         [
-            np.linalg.norm(
-                positions[target.first : target.last + 1, clip.skeleton.index(target.joint)]
-                - np.array(target.place),
-                axis=-1,
-            ).max()
-            for target in targets
+            np.linalg.norm(path - np.array(target.place), axis=-1).max()
+            for path, target in zip(paths, targets, strict=True)
         ]
     )

@@ -285,17 +285,14 @@ def _mark_rough(known: Array, clip: Clip, editor: MotionEditor, steps: Array) ->
 
 def _held_poses(steps: Array, fps: float) -> Array:
     """(frames,) bool: frames that repeat the pose before while the body moves."""
-    still = np.asarray((steps < _STILL).all(axis=1))
     held = np.zeros(len(steps) + 1, bool)
-    speed = steps[:, 1:].mean(axis=1) * fps
-    for first, stop in true_runs(still):
-        beside = [speed[i] for i in (first - 1, stop) if 0 <= i < len(speed)]
+    # The body stands still after the clip.
+    speed = np.pad(steps[:, 1:].mean(axis=1) * fps, (0, 2))
+    for first, stop in true_runs((steps < _STILL).all(axis=1)):
+        after, further = speed[stop : stop + 2]
         # A pause begins and ends gradually; frames that were dropped are left by a jump.
-        if stop < len(speed) and max(beside, default=0.0) > _MOVING:
-            after = speed[stop]
-            further = speed[stop + 1] if stop + 1 < len(speed) else 0.0
-            if after > _MOVING and (stop - first == 1 or after > 1.5 * further):
-                held[first + 1 : stop + 1] = True
+        if after > _MOVING and (stop - first == 1 or after > 1.5 * further):
+            held[first + 1 : stop + 1] = True
     return held
 
 
@@ -304,8 +301,7 @@ def _held_joint(steps: Array, fps: float) -> Array:
     still = np.append(steps < _STILL, False)
     still[1:] |= steps < _STILL
     for first, stop in true_runs(still):
-        if stop - first <= _HELD_JOINT_S * fps or stop - first == len(still):
-            still[first:stop] = False
+        still[first:stop] = _HELD_JOINT_S * fps < stop - first < len(still)
     return still
 
 

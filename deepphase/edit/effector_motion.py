@@ -39,7 +39,7 @@ _ROLES = ("left_hand", "right_hand", "left_foot", "right_foot")
 
 @dataclass(frozen=True, eq=False)
 class EffectorPaths:
-    """Where hands and feet are over time.
+    """Where hands and feet are over time, at the rate of an editor.
 
     Parameters
     ----------
@@ -51,8 +51,6 @@ class EffectorPaths:
         (frames, joints) bool: where a place is given.
     root
         The smoothed path of the root.
-    fps
-        Frames a second.
     name
         Name of the motion that is made.
     """
@@ -61,7 +59,6 @@ class EffectorPaths:
     places: Array
     known: Array
     root: RootTrajectory
-    fps: float
     name: str = "effectors"
 
     def __repr__(self) -> str:
@@ -91,7 +88,7 @@ class EffectorPaths:
         body = RootTrajectory.from_ground(root.positions[:, ::2] / size, root.angles)
         places = from_root_space(rows.points[:, [points[name] for name in chosen]], body)
         known = np.ones(places.shape[:2], bool)
-        return cls(chosen, places, known, smoothed_root(body, editor.fps), editor.fps, clip.name)
+        return cls(chosen, places, known, smoothed_root(body, editor.fps), clip.name)
 
 
 @dataclass(frozen=True, eq=False)
@@ -148,7 +145,7 @@ def motion_of_effectors(paths: EffectorPaths, editor: MotionEditor) -> EffectorM
     Parameters
     ----------
     paths
-        At the editor's rate.
+        Of hands and feet.
     editor
         An editor with networks for hands and feet (`train_path` with `effectors`).
 
@@ -164,22 +161,18 @@ def motion_of_effectors(paths: EffectorPaths, editor: MotionEditor) -> EffectorM
     networks = effector_networks(editor)
     names = networks.limits.joints
     chosen = [names.index(name) for name in _checked(paths.joints, names)]
-    if paths.fps != editor.fps:
-        raise ParameterError(
-            f"paths must have the editor's rate, {editor.fps:g} frames a second, not {paths.fps:g}"
-        )
     if not paths.known.any():
         raise ParameterError(
             "the paths state no place of a hand or a foot",
             hint="give at least one place with its time",
         )
-    frames, fps = len(paths.places), editor.fps
+    frames = len(paths.places)
     places = np.zeros((frames, len(names), 3))
     known = np.zeros((frames, len(names)), np.float32)
     places[:, chosen] = to_root_space(paths.places, paths.root)
     known[:, chosen] = paths.known
     flat = np.where(known[..., None] > 0, places, 0.0).reshape(frames, -1)
-    rows = np.column_stack([root_velocities(paths.root, fps), flat, known])
+    rows = np.column_stack([root_velocities(paths.root, editor.fps), flat, known])
     batch, margin = padded(rows, editor)
     velocities, flat_places, flags = batch.split([ROOT_VALUES, flat.shape[1], len(names)], dim=1)
     with torch.inference_mode():
@@ -188,7 +181,7 @@ def motion_of_effectors(paths: EffectorPaths, editor: MotionEditor) -> EffectorM
     clip = made_clip(own, paths.root, paths.name, editor)
     estimated = _distances(clip, paths).sum(axis=0) / np.maximum(paths.known.sum(axis=0), 1)
     clip = _onto_paths(clip, editor.space, paths, own.contacts > 0.5)
-    findings = _findings(paths, places[:, chosen], networks)
+    findings = _findings(paths, places[:, chosen], networks, editor.fps)
     return EffectorMotion(clip, _distances(clip, paths).max(axis=0), estimated, findings)
 
 
@@ -248,7 +241,7 @@ def read_effector_paths(
             places[:, index] = curve(np.clip(times, given[0, 0], given[-1, 0]))
     way = root or GroundPath(np.array([0.0, stop + 1.0]), np.zeros((2, 2)), np.zeros(2))
     body = root_on(replace(way, times=way.times - way.times[0]), editor.fps, frames)
-    return EffectorPaths(joints, places, known, body, editor.fps, path.stem)
+    return EffectorPaths(joints, places, known, body, path.stem)
 
 
 def _checked(joints: tuple[str, ...], known: tuple[str, ...]) -> tuple[str, ...]:
@@ -293,26 +286,23 @@ def _onto_paths(clip: Clip, space: MotionSpace, paths: EffectorPaths, contacts: 
     return with_limbs_at(clip, roles, limbs, own + shifts)
 
 
-def _findings(paths: EffectorPaths, places: Array, networks: EffectorNetworks) -> tuple[str, ...]:
+def _findings(
+    paths: EffectorPaths, places: Array, networks: EffectorNetworks, fps: float
+) -> tuple[str, ...]:
     """Sentences on what is beyond the training clips."""
     limits, found = networks.limits, []
     far = np.where(paths.known, np.linalg.norm(places, axis=-1), 0.0)
-    fast = np.zeros_like(far)
-    fast[:-1] = np.linalg.norm(np.diff(places, axis=0), axis=-1) * paths.fps
-    fast[:-1] *= paths.known[1:] & paths.known[:-1]
-    for column, name in enumerate(paths.joints):
-        index = limits.joints.index(name)
-        frame = int(far[:, column].argmax())
-        if far[frame, column] > _TOLERANCE * limits.reaches[index]:
-            found.append(
-                f"{name} is {far[frame, column]:.2f} m from the floor under the hips at "
-                f"{frame / paths.fps:.2f} s; in the training clips it is "
-                f"{limits.reaches[index]:.2f} m at most"
-            )
-        frame = int(fast[:, column].argmax())
-        if fast[frame, column] > _TOLERANCE * limits.speeds[index]:
-            found.append(
-                f"{name} moves at {fast[frame, column]:.1f} m/s at {frame / paths.fps:.2f} s; in "
-                f"the training clips it moves at {limits.speeds[index]:.1f} m/s at most"
-            )
+    steps = np.linalg.norm(np.diff(places, axis=0, append=places[-1:]), axis=-1) * fps
+    fast = np.where(paths.known & np.roll(paths.known, -1, axis=0), steps, 0.0)
+    for values, highest, unit, verb, where in (
+        (far, limits.reaches, "m", "is", " from the floor under the hips"),
+        (fast, limits.speeds, "m/s", "moves at", ""),
+    ):
+        for name, own in zip(paths.joints, values.T, strict=True):
+            limit, frame = highest[limits.joints.index(name)], int(own.argmax())
+            if own[frame] > _TOLERANCE * limit:
+                found.append(
+                    f"{name} {verb} {own[frame]:.2f} {unit}{where} at {frame / fps:.2f} s; in the "
+                    f"training clips it {verb} {limit:.2f} {unit} at most"
+                )
     return tuple(found)

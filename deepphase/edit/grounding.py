@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 from scipy.interpolate import CubicSpline
@@ -83,8 +83,8 @@ def grounded(clip: Clip, space: MotionSpace, *, level: bool = True) -> GroundedM
     )
     smooth = low_passed_clip(clip, _SMOOTH_HZ)
     tips = soles(smooth, limbs)
-    low = _lowest(tips[..., 1], clip.fps)
-    place = _Placement.still(len(clip), low - low[0] if level else 0.0)
+    low = _lowest(tips[..., 1], clip.fps) if level else np.zeros(len(clip))
+    place = _Placement(_upward(low[0] - low))
     for _ in range(_ROUNDS):
         flags = foot_contacts(place.applied(smooth, space), roles).flags[:, : len(limbs)]
         place = _placement(tips, flags, clip.fps, leg, level=level)
@@ -150,20 +150,14 @@ def soles(clip: Clip, limbs: LegChains) -> Array:
 
 @dataclass(frozen=True, eq=False)
 class _Placement:
-    """What is done to the whole body: a turn about a place, then a shift (frames, 3) in metres."""
+    """What is done to the whole body: a turn about a pivot, then a shift (frames, 3) in metres."""
 
-    turn: Array
-    pivot: Array
     shift: Array
+    turn: Array = field(default_factory=lambda: quaternions.IDENTITY)
+    pivot: Array | float = 0.0
     drift: float = 0.0
     tilt: float = 0.0
     slip: float = 0.0
-
-    @classmethod
-    def still(cls, frames: int, lowered: Array | float = 0.0) -> _Placement:
-        shift = np.zeros((frames, 3))
-        shift[:, 1] -= lowered
-        return cls(quaternions.IDENTITY, np.zeros(3), shift)
 
     def moved(self, points: Array) -> Array:
         """Points (frames, points, 3) of the body."""
@@ -185,8 +179,8 @@ def _lowest(heights: Array, fps: float) -> Array:
 
 def _placement(tips: Array, flags: Array, fps: float, leg: float, *, level: bool) -> _Placement:
     """What levels the floor under feet in contact, and stops what they share of their slip."""
-    place = _Placement.still(len(tips))
     core = _cores(flags)
+    place = _Placement(np.zeros((len(tips), 3)))
     if not core.any():
         return place
     if level and len(tips) > _SHORTEST_S * fps:
@@ -215,7 +209,7 @@ def _levelled(tips: Array, core: Array, fps: float, leg: float) -> _Placement:
     """
     frames, feet = np.nonzero(core)
     points = tips[frames, feet]
-    still, pivot = _Placement.still(len(tips)), points[0]
+    pivot = points[0]
     times = np.arange(len(tips)) / fps
     fits = [
         _fitted(points - pivot, times[frames], feet, times[-1], leg, sloped, drifts)
@@ -227,15 +221,18 @@ def _levelled(tips: Array, core: Array, fps: float, leg: float) -> _Placement:
     height = curve(times)
     drift = float(np.ptp(height[frames]))
     if not slope.any() and drift < _FLAT_SHARE * leg:
-        return still
+        return _Placement(np.zeros((len(tips), 3)))
     steepness = float(np.hypot(*slope))
     tilt = float(np.arctan(steepness))
     # About this axis, the floor's normal (-slope x, 1, -slope z) turns up.
     axis = np.array([slope[1], 0.0, -slope[0]]) / max(steepness, 1e-12)
-    shift = still.shift.copy()
-    shift[:, 1] -= height - height[frames[0]]
     turn = quaternions.about_axis(axis, np.array(tilt))
-    return _Placement(turn, pivot, shift, drift, tilt)
+    return _Placement(_upward(height[frames[0]] - height), turn, pivot, drift, tilt)
+
+
+def _upward(heights: Array) -> Array:
+    """(frames, 3) shifts up by heights (frames,)."""
+    return heights[:, None] * np.array([0.0, 1.0, 0.0])
 
 
 def _fitted(

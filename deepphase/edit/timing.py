@@ -99,10 +99,8 @@ def phase_timing(
         A phase model of the clips' joints.
     roles
         Roles of the joints; found by names and structure by default.
-    seconds
-        Duration to which the nearest allowed one is taken.
-    steps
-        Number of steps to which the nearest allowed number is taken.
+    seconds, steps
+        Duration, or number of steps, to which the nearest allowed one is taken.
     follow
         The second clip follows the first, wherever it is.
 
@@ -214,17 +212,16 @@ def _wanted(seconds: float | None, steps: float | None, cadence: float | None) -
         raise ParameterError(
             "a duration and a number of steps cannot be used together", hint="give one of them"
         )
-    for name, value in (("seconds", seconds), ("steps", steps)):
-        if value is not None and not (np.isfinite(value) and value > 0):
-            raise ParameterError(f"{name} must be above 0, not {value:g}")
-    if steps is None:
-        return seconds
-    if cadence is None:
+    wanted = seconds if steps is None else steps
+    if wanted is not None and not 0 < wanted < np.inf:
+        name = "seconds" if steps is None else "steps"
+        raise ParameterError(f"{name} must be above 0, not {wanted:g}")
+    if steps is not None and cadence is None:
         raise ParameterError(
             f"{steps:g} steps were requested, but the feet make no steps at the ends of the clips",
             hint="give seconds: the nearest duration that fits the phases is used",
         )
-    return steps / cadence
+    return seconds if steps is None or cadence is None else steps / cadence
 
 
 def _timing(
@@ -290,10 +287,11 @@ def _travel_seconds(first: Clip, second: Clip, roles: Roles) -> float | None:
     """Seconds of the way between two clips at their speed; None where the body stays."""
     roots = [root_trajectory(clip, roles) for clip in (first, second)]
     speeds = []
-    for clip, root, at_end in zip((first, second), roots, (True, False), strict=True):
+    for clip, root, step in zip((first, second), roots, (-1, 1), strict=True):
+        # From the end of the first clip backwards, from the start of the second on.
         count = min(max(round(_PACE_S * clip.fps), 1), len(clip) - 1)
-        places = root.positions[-count - 1 :, ::2] if at_end else root.positions[: count + 1, ::2]
-        way = np.linalg.norm(np.diff(places.astype(np.float64), axis=0), axis=1).sum()
+        places = root.positions[::step, ::2][: count + 1].astype(np.float64)
+        way = np.linalg.norm(np.diff(places, axis=0), axis=1).sum()
         speeds.append(way * clip.fps / count)
     speed = float(np.mean(speeds))
     if speed < _STANDING:

@@ -7,12 +7,9 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from deepphase.apps.cli import main
 from deepphase.edit.damage import Damage, find_damage
 from deepphase.edit.editor import MotionEditor
-from deepphase.edit.inbetween import in_between
 from deepphase.edit.repair import bound_editor, interpolated, repaired
-from deepphase.formats.load import load, save
 from deepphase.motion.kinematics import joint_positions
 from deepphase.shipped import SHIPPED
 from tests.phase.test_any_skeleton import foreign
@@ -58,23 +55,3 @@ def test_what_is_whole_is_not_damage_and_held_poses_of_any_length_are(clip, edit
     assert not found.frames[: _GAP.start].any()
     assert "too long" in " ".join(find_damage(held).findings)
     assert "too long" not in " ".join(found.findings)
-
-
-def test_clips_are_joined(clip, editor):
-    first, second = clip.sliced(0, 100), clip.sliced(160, len(clip))
-    made = in_between(first, second, 61 / clip.fps, editor)
-    assert len(made) == len(clip)
-    np.testing.assert_allclose(
-        joint_positions(made)[160:], joint_positions(editor.space.on_hips(second)), atol=0.01
-    )
-
-
-def test_commands_say_whose_editor_it_is(clip, tmp_path, capsys):
-    for name, each in (("a", clip.sliced(0, 100)), ("b", clip.sliced(160, len(clip)))):
-        save(each, tmp_path / f"{name}.bvh")
-    a, b, out = (str(tmp_path / f"{name}.bvh") for name in ("a", "b", "out"))
-    assert main(["edit", "inbetween", a, b, "--seconds", "1", "-o", out]) == 0
-    assert "made by an editor shipped with the package" in capsys.readouterr().out
-    assert len(load(out)) == pytest.approx(100 + 59 + len(clip) - 160, abs=1)
-    assert main(["edit", "repair", a, "--frames", "30-70", "-o", out]) == 0
-    assert "filled by an editor shipped with the package" in capsys.readouterr().out

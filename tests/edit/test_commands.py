@@ -1,35 +1,61 @@
-"""`deepphase train editor` and `deepphase edit` from the command line, on motion by formula."""
+"""`deepphase train editor`, `train path` and `deepphase edit` from the command line."""
 
 import json
+import re
 from dataclasses import replace
 
 import numpy as np
 import pytest
 
 from deepphase.apps.cli import main
+from deepphase.corpus.clip_store import ClipStore
 from deepphase.edit.editor import MotionEditor
+from deepphase.edit.effector_motion import effector_joints
 from deepphase.formats.load import load, save
 from deepphase.motion.kinematics import joint_positions
 from deepphase.synthetic.gait_motion import locomotion
 from tests.edit.conftest import swings
 from tests.formula_motion import swinging
+from tests.matching.made_databases import untrained_model
 
-TINY = ["--set=network.width=16", "--set=network.hidden=16", "--set=network.window_s=1.0"]
-TINY += [
-    "--set=training.windows=160",
-    "--set=training.batch_size=16",
-    "--set=training.held_out=0.3",
-]
+pytestmark = pytest.mark.slow
 
 
-@pytest.mark.slow
-def test_train_editor(tmp_path, capsys):
-    store, output = tmp_path / "swings.store", tmp_path / "swing.editor"
-    swings(4, 3.0).save(store)
-    assert main(["train", "editor", str(store), "-o", str(output), *TINY]) == 0
-    printed = capsys.readouterr()
-    assert "a limb missing over the whole clip" in printed.out + printed.err
-    trained = MotionEditor.load(output)
+@pytest.fixture
+def run(tmp_path, monkeypatch, capsys):
+    """A function that runs a command in an empty folder: its exit status and what it prints."""
+    monkeypatch.chdir(tmp_path)
+
+    def run(*words: str) -> tuple[int, str]:
+        status = main(list(words))
+        printed = capsys.readouterr()
+        return status, printed.out + printed.err
+
+    return run
+
+
+@pytest.fixture
+def files(run, tmp_path, editor):
+    """An editor, and a clip whose frames 60 to 90 are one pose, also in two parts."""
+    clip, _ = swinging(1.15, 4.0, seed=3)
+    rotations, translations = clip.rotations.copy(), clip.translations.copy()
+    rotations[60:91], translations[60:91] = rotations[60], translations[60]
+    editor.save("swing.editor")
+    save(replace(clip, rotations=rotations, translations=translations), "held.bvh")
+    for name, part in (("a", clip.sliced(0, 100)), ("b", clip.sliced(130, 240))):
+        save(replace(part, name=name), f"{name}.bvh")
+    return tmp_path
+
+
+def test_train_editor(run, tmp_path):
+    swings(4, 3.0).save("swings.store")
+    tiny = {"network.width": 16, "network.hidden": 16, "network.window_s": 1.0}
+    tiny |= {"training.windows": 160, "training.batch_size": 16, "training.held_out": 0.3}
+    options = [f"--set={name}={value}" for name, value in tiny.items()]
+    status, said = run("train", "editor", "swings.store", "-o", "swing.editor", *options)
+    assert status == 0
+    assert "a limb missing over the whole clip" in said
+    trained = MotionEditor.load("swing.editor")
     assert trained.provenance["steps"] == 10
     report = json.loads((tmp_path / "swing.editor.report.json").read_text())
     assert report == json.loads(json.dumps(dict(trained.report)))
@@ -37,72 +63,147 @@ def test_train_editor(tmp_path, capsys):
     assert not (tmp_path / "swing.editor.unfinished").exists()
 
 
-@pytest.fixture
-def files(tmp_path, editor):
-    """Files of an editor and of a clip whose frames 60 to 90 are one pose."""
-    clip, _ = swinging(1.15, 3.0, seed=3)
-    rotations, translations = clip.rotations.copy(), clip.translations.copy()
-    rotations[60:91], translations[60:91] = rotations[60], translations[60]
-    editor.save(tmp_path / "swing.editor")
-    save(replace(clip, rotations=rotations, translations=translations), tmp_path / "held.bvh")
-    return tmp_path
-
-
-@pytest.mark.slow
-def test_edit_repair(files, capsys):
-    words = ["edit", "repair", str(files / "held.bvh"), "--editor", str(files / "swing.editor")]
-    assert main([*words, "-o", str(files / "a.bvh"), "--player", str(files / "a.html")]) == 0
-    printed = capsys.readouterr()
-    assert "frames 61-90 repeat the pose before" in printed.out + printed.err
-    made, given = load(files / "a.bvh"), load(files / "held.bvh")
+def test_repair(run, files):
+    words = ["edit", "repair", "held.bvh", "--editor", "swing.editor"]
+    status, said = run(*words, "-o", "a.bvh", "--player", "a.html")
+    assert status == 0
+    assert "frames 61-90 repeat the pose before" in said
+    made, given = load("a.bvh"), load("held.bvh")
     steps = np.abs(np.diff(joint_positions(made), axis=0)).max(axis=(1, 2))
     assert steps[60:90].min() > 1e-3
     whole = np.r_[0:61, 91 : len(given)]
-    apart = joint_positions(made)[whole] - joint_positions(given)[whole]
-    assert np.abs(apart).max() < 1e-4
+    assert np.abs(joint_positions(made)[whole] - joint_positions(given)[whole]).max() < 1e-4
     assert (files / "a.html").stat().st_size > 10_000
     # Named damage: nothing else is looked for.
-    named = ["--joints", "LeftArm", "--frames", "10-30", "-o", str(files / "b.bvh")]
-    assert main([*words, *named]) == 0
-    other = load(files / "b.bvh")
-    apart = np.abs(joint_positions(other) - joint_positions(given)).max(axis=2)
-    moved = np.argwhere(apart > 1e-4)
-    assert set(moved[:, 1]) == {given.skeleton.index("LeftHand")}
-    assert moved[:, 0].min() >= 10
-    assert moved[:, 0].max() <= 30
+    assert run(*words, "--joints", "LeftArm", "--frames", "10-30", "-o", "b.bvh")[0] == 0
+    apart = np.abs(joint_positions(load("b.bvh")) - joint_positions(given)).max(axis=2)
+    frames, joints = np.nonzero(apart > 1e-4)
+    assert set(joints) == {given.skeleton.index("LeftHand")}
+    assert 10 <= frames.min() <= frames.max() <= 30
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize(
-    ("words", "message"),
-    [
+def test_mistakes_are_stated(run, files):
+    save(locomotion(seconds=1.0, seed=0).clip, "other.bvh")
+    words = ["edit", "repair", "held.bvh", "--editor", "swing.editor", "-o", "out.bvh"]
+    for more, message in (
         (["--frames", "9-x"], "is not a stretch of frames"),
-        (["--frames", "170-190"], "which has frames 0-179"),
         (["--joints", "Tail"], "no joint 'Tail'"),
-        (["-o", "{files}/held.bvh"], "would be written over its own file"),
-        (["-o", "{files}/held.mov"], "cannot be written as .mov"),
-        (["--editor", "{files}/held.bvh"], "not a deepphase file"),
-    ],
-)
-def test_mistakes_are_stated(files, capsys, words, message):
-    words = [word.format(files=files) for word in words]
-    known = ["--editor", str(files / "swing.editor"), "-o", str(files / "out.bvh")]
-    assert main(["edit", "repair", str(files / "held.bvh"), *known, *words]) == 2
-    assert message in capsys.readouterr().err
+        (["-o", "held.bvh"], "would be written over its own file"),
+        (["--editor", "held.bvh"], "not a deepphase file"),
+    ):
+        status, said = run(*words, *more)
+        assert status == 2
+        assert message in said
+    status, said = run("edit", "repair", "other.bvh", *words[3:])
+    assert status == 2
+    assert "another skeleton" in said
+    status, said = run("edit", "inbetween", "a.bvh", "b.bvh", *words[3:])
+    assert status == 2
+    assert "give --seconds, --phases or --keys" in said
     assert not (files / "out.bvh").exists()
 
 
-@pytest.mark.slow
-def test_clips_of_another_skeleton_are_refused(files, capsys):
-    save(locomotion(seconds=1.0, seed=0).clip, files / "other.bvh")
-    words = ["--editor", str(files / "swing.editor"), "-o", str(files / "out.bvh")]
-    assert main(["edit", "repair", str(files / "other.bvh"), *words]) == 2
-    assert "another skeleton" in capsys.readouterr().err
+def test_inbetween(run, files):
+    words = ["edit", "inbetween", "a.bvh", "b.bvh", "--editor", "swing.editor", "-o", "c.bvh"]
+    status, said = run(*words, "--seconds", "0.02")
+    assert status == 0
+    assert "the way between the clips takes" in said
+    assert run(*words, "--seconds", "0.5")[0] == 0
+    assert len(load("c.bvh")) == 100 + 29 + 110
+    untrained_model(ClipStore.from_clips([swinging(1.15, 4.0, seed=3)[0]])).save("a.model")
+    status, said = run(*words, "--phases", "a.model", "--seconds", "1")
+    seconds = float(re.search(r"(\d\.\d\d) s by phases: \d\.\d cycles", said)[1])
+    assert len(load("c.bvh")) == pytest.approx(210 + 60 * seconds - 1, abs=1)
+    keys = files / "keys.csv"
+    keys.write_text("frame,time\n0,0\n30,0.5\n90,2.0\n")
+    del words[3]
+    assert run(*words, "--keys", "keys.csv")[0] == 0
+    assert len(load("c.bvh")) == 121
+    keys.write_text("frame,time,steps\n0,0,\n60,0.5,\n")
+    assert "s by phases" in run(*words, "--keys", "keys.csv", "--phases", "a.model")[1]
+    keys.write_text("frame,time\n0,0\nx,0.5\n")
+    status, said = run(*words, "--keys", "keys.csv")
+    assert status == 2
+    assert "keys.csv:3: 'x,0.5' is not a key" in said
 
 
-@pytest.mark.parametrize("command", ["repair", "inbetween"])
-def test_the_body_is_the_editors(command, capsys):
-    """A description of the skeleton belongs to the training, whose editor states it."""
-    words = ["edit", command, "a.bvh", "-o", "b.bvh", "--skeleton-description", "mine.yaml"]
-    assert main(words) == 2
-    assert "unrecognized arguments" in capsys.readouterr().err
+def test_style(run, files):
+    words = ["edit", "style", "a.bvh", "--editor", "swing.editor", "-o", "c.bvh"]
+    assert run(*words, "--style", "b.bvh", "--amount", "0.5")[0] == 0
+    assert len(load("c.bvh")) == 100
+
+
+def test_repair_and_constrain_without_an_editor(run, tmp_path):
+    clip = locomotion(0, seconds=6.0, gait="walk").clip
+    drift = np.linspace(0, 0.3, len(clip))[:, None] * [1.0, 0.5, 0.0]
+    save(replace(clip, translations=clip.translations + drift[:, None]), "slips.bvh")
+    status, said = run("edit", "repair", "slips.bvh", "-o", "out.bvh")
+    assert status == 0
+    for words in ("contacts were held", "cm of drift", "an editor of your own clips (--editor)"):
+        assert words in said
+    x, y, z = joint_positions(clip)[60, clip.skeleton.index("RightHand")] + [0.0, 0.03, 0.02]
+    (tmp_path / "targets.csv").write_text(
+        f"joint,frame,last,x,y,z\nRightHand,60,62,{x},{y},{z}\nLeftHand,60,60,{x},{y + 4},{z}\n"
+    )
+    save(clip, "walk.bvh")
+    words = ["edit", "constrain", "walk.bvh", "-o", "out.bvh"]
+    status, said = run(*words, "--targets", "targets.csv", "--player", "out.html")
+    assert status == 0
+    assert "RightHand is at its target at frames 60-62" in said
+    assert "cm from its target at frame 60" in said
+    made = load("out.bvh")
+    hand = joint_positions(made)[60:63, made.skeleton.index("RightHand")]
+    np.testing.assert_allclose(hand, np.tile([x, y, z], (3, 1)), atol=2e-3)
+    status, said = run(*words)
+    assert status == 2
+    assert "no constraint is given" in said
+
+
+def test_the_shipped_editor_says_that_it_is_used(run):
+    clip = locomotion(0, seconds=4.0).clip
+    for name, part in (("a", clip.sliced(0, 100)), ("b", clip.sliced(160, len(clip)))):
+        save(part, f"{name}.bvh")
+    status, said = run("edit", "inbetween", "a.bvh", "b.bvh", "--seconds", "1", "-o", "out.bvh")
+    assert status == 0
+    assert "made by an editor shipped with the package" in said
+    said = run("edit", "repair", "a.bvh", "--frames", "30-70", "-o", "out.bvh")[1]
+    assert "filled by an editor shipped with the package" in said
+
+
+def test_paths(run, tmp_path, walks, walker):
+    walks.save("walks.store")
+    walker.save("walk.editor")
+    of_editor = tmp_path / "walk.editor.metrics.csv"
+    of_editor.write_text("those of the editor's own training\n")
+    train = ["train", "path", "walks.store", "--editor", "walk.editor", "-o", "walk.editor"]
+    train += ["--windows", "64", "--set=trainer.accelerator=cpu"]
+    assert run(*train)[0] == 0
+    assert of_editor.read_text().startswith("those of the editor")
+    assert (tmp_path / "walk.editor.path.metrics.csv").is_file()
+    words = ["edit", "path", "walk.editor", "wave", "--seconds", "3"]
+    assert run(*words, "-o", "out.bvh", "--player", "p.html")[0] == 0
+    assert len(load("out.bvh")) == 91
+    assert run(*words, "-o", "crowd", "--characters", "3")[0] == 0
+    assert len(list((tmp_path / "crowd").glob("wave_*.bvh"))) == 3
+    assert "give --speed" in run(*words, "--speed", "9", "-o", "out.bvh")[1]
+    (tmp_path / "bad.csv").write_text("t,x,z\n0,0,0\n1,nan,1\n")
+    status, said = run("edit", "path", "walk.editor", "bad.csv", "-o", "out.bvh")
+    assert status == 2
+    assert "bad.csv:3: x 'nan'" in said
+    hand = next(iter(effector_joints(walker.space)))
+    (tmp_path / "punch.csv").write_text(
+        f"t,joint,x,y,z\n0,{hand},0.2,1,0.1\n1,{hand},0.1,1.1,0.4\n"
+    )
+    words = ["edit", "path", "walk.editor", "punch.csv", "-o", "out.bvh"]
+    status, said = run(*words)
+    assert status == 2
+    assert "train path STORE --effectors" in said
+    assert run(*train, "--effectors")[0] == 0
+    trained = MotionEditor.load("walk.editor")
+    assert trained.path is not None
+    assert run(*words)[0] == 0
+    assert len(load("out.bvh")) == round(trained.fps) + 1
+    save(walks.clip(0), "walk.bvh")
+    words[3] = "walk.bvh"
+    assert run(*words, "--joints", hand)[0] == 0
+    assert len(load("out.bvh")) > round(trained.fps)

@@ -3,7 +3,6 @@
 import numpy as np
 import pytest
 
-from deepphase.apps.cli import main
 from deepphase.edit.control_training import PathTraining, random_known, train_path
 from deepphase.edit.editor import MotionEditor
 from deepphase.edit.effector_motion import (
@@ -13,7 +12,6 @@ from deepphase.edit.effector_motion import (
     read_effector_paths,
 )
 from deepphase.errors import FormatError, ParameterError
-from deepphase.formats.load import load, save
 from deepphase.motion.kinematics import joint_positions
 from deepphase.motion.resample import resample
 from deepphase.steering.path import GroundPath
@@ -62,17 +60,6 @@ def test_hands_and_feet_come_to_their_paths_and_bones_stay(reacher, walks):
     assert np.isfinite(made.clip.rotations).all()
 
 
-def test_the_rest_of_the_body_depends_on_the_paths(reacher, walks):
-    clip = walks.clip(1)
-    hand = next(iter(effector_joints(reacher.space)))
-    one, all_ = (
-        motion_of_effectors(EffectorPaths.of_clip(clip, reacher, names), reacher).clip
-        for names in ([hand], [])
-    )
-    head = joint_positions(clip)[0, :, 1].argmax()
-    assert np.abs(joint_positions(one)[:, head] - joint_positions(all_)[:, head]).max() > 1e-4
-
-
 def test_paths_beyond_the_clips_are_named(reacher, walks):
     paths = EffectorPaths.of_clip(walks.clip(0), reacher)
     paths.places[30, 0] += [0.0, 3.0, 0.0]
@@ -106,10 +93,7 @@ def test_places_are_read_as_a_curve_and_unknown_outside_of_it(reacher, tmp_path)
     [
         ("t,joint,x,y,z\n0,{hand},0,nan,0\n", "is not a time and a place"),
         ("t,joint,x,y,z\n0,{hand},0,1,1e308\n", "is not a time and a place"),
-        ("t,joint,x,y,z\n0,{hand},0,1,0\n1e-300,{hand},0,1,0\n", "must rise from row to row"),
         ("t,joint,x,y,z\n1,{hand},0,1,0\n1,{hand},0,1,0\n", "must rise from row to row"),
-        ("t,joint,x,y,z\n", "the table has no rows"),
-        ("t,x,y,z\n0,0,0,0\n", "joint"),
     ],
 )
 def test_bad_tables_are_refused(reacher, tmp_path, text, message):
@@ -121,29 +105,3 @@ def test_bad_tables_are_refused(reacher, tmp_path, text, message):
     table.write_text("t,joint,x,y,z\n0,Head,0,1,0\n")
     with pytest.raises(ParameterError, match="'Head' is not a hand or foot"):
         read_effector_paths(table, reacher)
-
-
-def test_train_path_with_effectors_and_edit_effectors(tmp_path, walks, walker, capsys):
-    walks.save(tmp_path / "walks.store")
-    walker.save(tmp_path / "walk.editor")
-    editor = str(tmp_path / "walk.editor")
-    out, clip = str(tmp_path / "out.bvh"), tmp_path / "walk.bvh"
-    table = tmp_path / "punch.csv"
-    hand = next(iter(effector_joints(walker.space)))
-    table.write_text(f"t,joint,x,y,z\n0,{hand},0.2,1,0.1\n1,{hand},0.1,1.1,0.4\n")
-    assert main(["edit", "path", editor, str(table), "-o", out]) == 2
-    assert "train path STORE --effectors" in capsys.readouterr().err
-    words = ["train", "path", str(tmp_path / "walks.store"), "--editor", editor, "-o", editor]
-    assert main([*words, "--effectors", "--windows", "64", "--set=trainer.accelerator=cpu"]) == 0
-    trained = MotionEditor.load(editor)
-    assert trained.effectors.limits.joints == tuple(effector_joints(walker.space))
-    assert trained.path is None
-    words = ["edit", "path", editor, str(table), "-o", out]
-    assert main([*words, "--player", str(tmp_path / "p.html")]) == 0
-    assert len(load(out)) == round(trained.fps) + 1
-    save(walks.clip(0), clip)
-    words = ["edit", "path", editor, str(clip), "-o", out, "--joints", hand]
-    assert main(words) == 0
-    assert len(load(out)) == len(EffectorPaths.of_clip(walks.clip(0), trained).places)
-    assert main([*words, "--root", str(table)]) == 2
-    assert "--root is for a CSV file" in capsys.readouterr().err

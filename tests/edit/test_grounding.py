@@ -7,20 +7,15 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from deepphase.apps.cli import main
 from deepphase.edit.constrain import constrained
 from deepphase.edit.damage import find_damage
 from deepphase.edit.grounding import grounded, standing_limbs
 from deepphase.edit.motion_rows import MotionSpace
 from deepphase.edit.repair import repaired
 from deepphase.edit.targets import JointTarget
-from deepphase.errors import SkeletonError
-from deepphase.formats.load import load, save
 from deepphase.motion import quaternions
-from deepphase.motion.clip import Clip
 from deepphase.motion.contacts import sliding_speed
 from deepphase.motion.kinematics import joint_positions
-from deepphase.motion.skeleton import Skeleton
 from deepphase.synthetic.gait_motion import locomotion
 
 
@@ -162,45 +157,3 @@ def test_feet_are_held_without_an_editor():
         for each in (given, made.clip)
     )
     assert after < 0.1 * before
-
-
-def test_bodies_without_legs_are_refused():
-    arm = Skeleton(("a", "b", "c"), np.array([-1, 0, 1]), np.tile([0.0, 0.3, 0.0], (3, 1)))
-    legless = Clip(
-        arm, np.tile(quaternions.IDENTITY, (20, 3, 1)), np.zeros((20, 1, 3)), 30.0, name="arm"
-    )
-    with pytest.raises(SkeletonError, match="no pairs of legs"):
-        repaired(legless)
-
-
-def test_commands_without_an_editor(tmp_path, capsys):
-    clip, *_ = gait("biped")
-    given = tmp_path / "slips.bvh"
-    save(spoiled(clip), given)
-    out = ["-o", str(tmp_path / "out.bvh")]
-    assert main(["edit", "repair", str(given), *out]) == 0
-    printed = "".join(capsys.readouterr())
-    for words in (
-        "contacts were held",
-        "cm of drift",
-        "an editor of your own clips (--editor) also",
-    ):
-        assert words in printed
-    assert len(load(tmp_path / "out.bvh")) == len(clip)
-    (tmp_path / "targets.csv").write_text("joint,frame,x,y,z\nRightHand,40,5,1,5\n")
-    words = ["edit", "constrain", str(given), *out]
-    assert main([*words, "--targets", str(tmp_path / "targets.csv")]) == 0
-    assert "from its target at frame 40" in "".join(capsys.readouterr())
-    (tmp_path / "path.csv").write_text("t,x,z\n0,0,0\n5,0,5\n")
-    assert main([*words, "--path", str(tmp_path / "path.csv")]) == 2
-    assert "--path needs an editor" in capsys.readouterr().err
-    points = Clip(
-        clip.skeleton,
-        np.tile(quaternions.IDENTITY, (len(clip), len(clip.skeleton), 1)),
-        joint_positions(clip).astype(float),
-        60.0,
-        np.arange(len(clip.skeleton)),
-    )
-    save(points, tmp_path / "points.npz")
-    assert main(["edit", "repair", str(tmp_path / "points.npz"), *out]) == 2
-    assert "deepphase solve" in capsys.readouterr().err

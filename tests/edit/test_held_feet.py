@@ -67,9 +67,3 @@ def test_a_foot_whose_leg_is_whole_is_not_moved(walk):
     arm = next(i for i, name in enumerate(space.joints) if "Arm" in name or "Shoulder" in name)
     broken[GAP, arm + 1] = True
     assert with_gaps_held(given, space, contacts, broken) is given
-
-
-def test_contacts_of_another_number_of_feet_change_nothing(walk):
-    clip, space, contacts, _ = walk
-    given, broken = swayed(clip, space)
-    assert with_gaps_held(given, space, contacts[:, :1], broken) is given

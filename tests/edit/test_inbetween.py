@@ -1,20 +1,15 @@
 """Motion between clips and between keys."""
 
-import re
 from dataclasses import replace
 
 import numpy as np
 import pytest
 
-from deepphase.apps.cli import main
-from deepphase.corpus.clip_store import ClipStore
 from deepphase.edit.inbetween import between_keys, in_between
 from deepphase.errors import ParameterError
-from deepphase.formats.load import load, save
 from deepphase.motion import quaternions
 from deepphase.motion.kinematics import joint_positions
 from tests.formula_motion import swinging
-from tests.matching.made_databases import untrained_model
 
 pytestmark = pytest.mark.slow
 
@@ -99,53 +94,3 @@ def test_impossible_keys_are_refused(editor, keys, times, message):
 def test_impossible_durations_are_refused(editor, seconds):
     with pytest.raises(ParameterError, match="the time between the clips"):
         in_between(walk(), walk(), seconds, editor)
-
-
-def test_edit_inbetween(editor, tmp_path, capsys):
-    clip = walk()
-    trained, keys = tmp_path / "swing.editor", tmp_path / "keys.csv"
-    editor.save(trained)
-    paths = [tmp_path / "a.bvh", tmp_path / "b.bvh"]
-    for path, part in zip(paths, (clip.sliced(0, 100), clip.sliced(130, 240)), strict=True):
-        save(replace(part, name=path.stem), path)
-    start = ["edit", "inbetween", *map(str, paths), "--editor", str(trained)]
-    assert main([*start, "--seconds", "0.5", "-o", str(tmp_path / "c.bvh")]) == 0
-    assert len(load(tmp_path / "c.bvh")) == 100 + 29 + 110
-    keys.write_text("frame,time\n0,0\n30,0.5\n90,2.0\n")
-    one = ["edit", "inbetween", str(paths[0]), "--editor", str(trained), "--keys", str(keys)]
-    assert main([*one, "-o", str(tmp_path / "d.bvh")]) == 0
-    assert len(load(tmp_path / "d.bvh")) == 121
-    keys.write_text("frame,time\n0,0\nx,0.5\n")
-    assert main([*one, "-o", str(tmp_path / "e.bvh")]) == 2
-    assert "keys.csv:3: 'x,0.5' is not a key" in capsys.readouterr().err
-    assert main([*start, "--seconds", "0.02", "-o", str(tmp_path / "f.bvh")]) == 0
-    assert "the way between the clips takes" in capsys.readouterr().err
-    assert main([*start, "-o", str(tmp_path / "e.bvh")]) == 2
-    assert "give --seconds, --phases or --keys" in capsys.readouterr().err
-    assert main([*start, "--seconds", "1", "--steps", "2", "-o", str(tmp_path / "e.bvh")]) == 2
-    assert "steps are counted by phases" in capsys.readouterr().err
-    assert main([*one, "--seconds", "1", "-o", str(tmp_path / "e.bvh")]) == 2
-    assert "--seconds and --steps are of two clips" in capsys.readouterr().err
-    assert not (tmp_path / "e.bvh").exists()
-
-
-def test_edit_inbetween_by_phases(editor, tmp_path, capsys):
-    clip = walk()
-    trained, phases, keys = (tmp_path / name for name in ("a.editor", "a.model", "keys.csv"))
-    editor.save(trained)
-    untrained_model(ClipStore.from_clips([clip])).save(phases)
-    paths = [tmp_path / "a.bvh", tmp_path / "b.bvh", tmp_path / "pose.bvh"]
-    parts = clip.sliced(0, 100), clip.sliced(130, 240), clip.sliced(130, 131)
-    for path, part in zip(paths, parts, strict=True):
-        save(replace(part, name=path.stem), path)
-    by_phases = ["--editor", str(trained), "--phases", str(phases), "-o", str(tmp_path / "c.bvh")]
-    two = ["edit", "inbetween", str(paths[0])]
-    assert main([*two, str(paths[1]), *by_phases, "--seconds", "1"]) == 0
-    said = capsys.readouterr().out
-    seconds = float(re.search(r"(\d\.\d\d) s by phases: \d\.\d cycles", said)[1])
-    assert len(load(tmp_path / "c.bvh")) == pytest.approx(210 + 60 * seconds - 1, abs=1)
-    assert main([*two, str(paths[2]), *by_phases]) == 2
-    assert "phases are read from 0.5 s of motion" in capsys.readouterr().err
-    keys.write_text("frame,time,steps\n0,0,\n60,0.5,\n")
-    assert main([*two, "--keys", str(keys), *by_phases]) == 0
-    assert "s by phases" in capsys.readouterr().out

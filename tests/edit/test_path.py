@@ -6,13 +6,11 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from deepphase.apps.cli import main
 from deepphase.edit.editor import MotionEditor
 from deepphase.edit.grounding import with_held_feet
 from deepphase.edit.motion_rows import MotionSpace, smoothed_root
 from deepphase.edit.path_motion import Footsteps, crowd_paths, motion_on_path
 from deepphase.errors import ParameterError
-from deepphase.formats.load import load
 from deepphase.motion.contacts import foot_contacts, sliding_speed
 from deepphase.motion.kinematics import joint_positions
 from deepphase.motion.roles import find_roles
@@ -145,37 +143,6 @@ def test_paths_beyond_the_clips_are_refused(path_walker, walker):
         motion_on_path(made_path("wave", 1.0, 4.0), walker)
     tight = motion_on_path(made_path("circle", 1.2, 4.0, 0.8), path_walker)
     assert "turns at" in tight.findings[0]
-
-
-@pytest.mark.slow
-def test_train_path_and_edit_path(tmp_path, walks, walker, capsys):
-    walks.save(tmp_path / "walks.store")
-    walker.save(tmp_path / "walk.editor")
-    store, editor = str(tmp_path / "walks.store"), str(tmp_path / "walk.editor")
-    words = ["train", "path", store, "--editor", editor, "-o", editor, "--windows", "64"]
-    of_editor = tmp_path / "walk.editor.metrics.csv"
-    of_editor.write_text("those of the editor's own training\n")
-    assert main([*words, "--set=trainer.accelerator=cpu"]) == 0
-    assert of_editor.read_text().startswith("those of the editor")
-    assert (tmp_path / "walk.editor.path.metrics.csv").is_file()
-    trained = MotionEditor.load(editor)
-    assert 0.5 < trained.path.limits.usual < trained.path.limits.speed < 3.0
-    out = tmp_path / "out.bvh"
-    words = ["edit", "path", editor, "wave", "--seconds", "3"]
-    assert main([*words, "-o", str(out), "--player", str(tmp_path / "p.html")]) == 0
-    assert len(load(out)) == 91
-    assert main([*words, "-o", str(tmp_path / "crowd"), "--characters", "3"]) == 0
-    assert sorted(path.name for path in (tmp_path / "crowd").iterdir()) == [
-        f"wave_{number:03d}.bvh" for number in (1, 2, 3)
-    ]
-    capsys.readouterr()
-    (tmp_path / "bad.csv").write_text("t,x,z\n0,0,0\n1,nan,1\n")
-    for path, message in (("bad.csv", "bad.csv:3: x 'nan'"), ("spiral", "no path 'spiral'")):
-        place = str(tmp_path / path) if "." in path else path
-        assert main(["edit", "path", editor, place, "-o", str(out)]) == 2
-        assert message in capsys.readouterr().err
-    assert main([*words, "--speed", "9", "-o", str(out)]) == 2
-    assert "give --speed" in capsys.readouterr().err
 
 
 @pytest.mark.slow

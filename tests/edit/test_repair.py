@@ -102,13 +102,6 @@ def test_noise_is_found_where_it_is(editor):
     assert error(made, clip) < 0.5 * error(given, clip)
 
 
-def test_findings_of_roughness_say_that_a_livelier_movement_is_rough_too(editor):
-    given = without(walk(), "LeftUpLeg")
-    assert "livelier" not in " ".join(find_damage(given, editor).findings)
-    given = noisy(given, "RightArm", slice(80, 160), 12.0)
-    assert "livelier" in find_damage(given, editor).findings[-1]
-
-
 def test_a_gap_of_another_rate_is_restored(editor):
     clip = walk(120.0)
     damage = Damage.stated(len(clip), NAMES, stretches=[(200, 260)])
@@ -168,8 +161,3 @@ def test_stated_damage_is_checked():
         Damage.stated(10, NAMES, stretches=[(0, 9)])
     known = Damage.stated(10, NAMES, joints=["Head"], stretches=[(2, 3)]).known
     assert np.argwhere(known == 0).tolist() == [[2, NAMES.index("Head") + 1], [3, 13]]
-
-
-def test_damage_of_another_clip_is_refused(editor):
-    with pytest.raises(ParameterError, match="the same number of frames, but have 10 and 240"):
-        repaired(walk(), editor, Damage.stated(10, NAMES, stretches=[(2, 3)]))

@@ -2,7 +2,6 @@
 
 import numpy as np
 import pytest
-import torch
 
 from deepphase.corpus.clip_store import ClipStore
 from deepphase.edit.editor import MotionEditor
@@ -10,7 +9,7 @@ from deepphase.edit.report import report_lines
 from deepphase.edit.training import train_editor
 from deepphase.errors import CheckpointError, ParameterError, SkeletonError
 from deepphase.formats.array_file import read_arrays, write_arrays
-from tests.edit.conftest import swings, tiny_config
+from tests.edit.conftest import tiny_config
 from tests.formula_motion import swinging
 
 pytestmark = pytest.mark.slow
@@ -53,36 +52,6 @@ def test_changed_files_are_refused(editor, tmp_path):
         write_arrays(path, arrays | {name: value}, header, format="deepphase.editor", version=2)
         with pytest.raises(CheckpointError, match="do not fit"):
             MotionEditor.load(path)
-
-
-class Stop:
-    """Interrupts a training when it has come so far."""
-
-    def __init__(self, share: float) -> None:
-        self.share = share
-
-    def __call__(self, what, done, total, words):
-        if what == "training" and done >= self.share * total:
-            raise KeyboardInterrupt
-
-
-def test_resume_ends_in_the_same_weights(tmp_path):
-    clips = swings(3, 3.0)
-    recipe = tiny_config(**{"training.windows": 16 * 20})
-    whole = train_editor(clips, recipe, folder=tmp_path / "whole", accelerator="cpu")
-    cut = tmp_path / "cut"
-    with pytest.raises(KeyboardInterrupt):
-        train_editor(clips, recipe, folder=cut, progress=Stop(0.6), accelerator="cpu")
-    torch.rand(100)  # another process would have drawn other random numbers
-    other = tiny_config(**{"training.seed": 1})
-    with pytest.raises(CheckpointError):
-        train_editor(clips, other, folder=cut, resume=True, accelerator="cpu")
-    resumed = train_editor(clips, recipe, folder=cut, resume=True, accelerator="cpu")
-    for (key, one), two in zip(
-        whole.network.state_dict().items(), resumed.network.state_dict().values(), strict=True
-    ):
-        assert torch.equal(one, two), key
-    assert resumed.report == whole.report
 
 
 def test_clips_that_cannot_be_learnt_from_are_refused(tmp_path):

@@ -288,7 +288,7 @@ def _held_poses(steps: Array, fps: float) -> Array:
     held = np.zeros(len(steps) + 1, bool)
     # The body stands still after the clip.
     speed = np.pad(steps[:, 1:].mean(axis=1) * fps, (0, 2))
-    for first, stop in true_runs((steps < _STILL).all(axis=1)):
+    for first, stop in true_runs(np.asarray((steps < _STILL).all(axis=1))):
         after, further = speed[stop : stop + 2]
         # A pause begins and ends gradually; frames that were dropped are left by a jump.
         if after > _MOVING and (stop - first == 1 or after > 1.5 * further):

@@ -75,29 +75,19 @@ def in_between(
     if follow:
         second = _following(first, second, seconds, editor)
     missing = max(round(seconds * first.fps) - 1, 0)
-    gap = slice(len(first), len(first) + missing)
-    hips = editor.space.hips
-    # Nothing is read of the frames of the gap.
-    frames = [*range(len(first)), *[-1] * missing]
-    places = [clip.local_positions()[:, hips].astype(np.float64) for clip in (first, second)]
-    rotations = [clip.rotations.astype(np.float64) for clip in (first, second)]
-    joined = _on_bones(
-        first,
-        np.concatenate([rotations[0][frames], rotations[1]]),
-        np.concatenate([places[0][frames], places[1]]),
-        editor,
-    )
-    if not missing:
-        return joined
-    guess = passage = None
-    if timing is not None:
+    passage = None
+    if timing is not None and missing:
         passage = phase_passage(first, second, missing, editor.space, timing)
-    if passage is not None:
-        turned, moved = joined.rotations.copy(), joined.translations.copy()
-        turned[gap], moved[gap] = passage.rotations, passage.translations
-        guess = replace(joined, rotations=turned, translations=moved)
-    damage = Damage.stated(len(joined), editor.space.joints, stretches=[(gap.start, gap.stop - 1)])
-    return repaired(joined, editor, damage, guess=guess)
+    at = np.concatenate([np.arange(len(first)), len(first) + missing + np.arange(len(second))])
+    hips = editor.space.hips
+    return _filled(
+        first,
+        np.concatenate([first.rotations, second.rotations]),
+        np.concatenate([clip.local_positions()[:, hips] for clip in (first, second)]),
+        at,
+        editor,
+        passage,
+    )
 
 
 def between_keys(
@@ -152,16 +142,38 @@ def between_keys(
             hint="add a key between them",
         )
     clip = editor.space.on_hips(clip)
-    held = frames[np.searchsorted(at, np.arange(at[-1] + 1), side="right") - 1]
-    moved = _on_bones(
-        clip,
-        clip.rotations[held].astype(np.float64),
-        clip.local_positions()[held, editor.space.hips].astype(np.float64),
-        editor,
-    )
-    known = np.ones((len(moved), len(editor.space.joints) + 1), np.float32)
-    known[np.setdiff1d(np.arange(len(moved)), at)] = 0
-    return repaired(moved, editor, Damage(known, editor.space.joints))
+    places = clip.local_positions()[frames, editor.space.hips]
+    return _filled(clip, clip.rotations[frames], places, at, editor)
+
+
+def _filled(
+    clip: Clip,
+    rotations: Array,
+    places: Array,
+    at: Array,
+    editor: MotionEditor,
+    passage: Clip | None = None,
+) -> Clip:
+    """Poses of the hips' places and all joints' rotations at rising frames, and motion between.
+
+    Bones are the constant ones of a clip. A passage is a guess of all frames between the poses.
+    """
+    # Between the poses nothing is read of the frames.
+    held = np.searchsorted(at, np.arange(at[-1] + 1), side="right") - 1
+    lost = np.setdiff1d(np.arange(at[-1] + 1), at)
+    moving = clip.translated_joints
+    bones = np.median(clip.local_positions(), axis=0)[moving].astype(np.float64)
+    translations = np.tile(bones, (len(held), 1, 1))
+    translations[:, np.flatnonzero(moving == editor.space.hips)[0]] = places[held]
+    posed = replace(clip, rotations=rotations[held].astype(np.float64), translations=translations)
+    guess = None
+    if passage is not None:
+        turned, moved = posed.rotations.copy(), translations.copy()
+        turned[lost], moved[lost] = passage.rotations, passage.translations
+        guess = replace(posed, rotations=turned, translations=moved)
+    known = np.ones((len(posed), len(editor.space.joints) + 1), np.float32)
+    known[lost] = 0
+    return repaired(posed, editor, Damage(known, editor.space.joints), guess=guess)
 
 
 def way_speed(
@@ -199,15 +211,6 @@ def _following(first: Clip, second: Clip, seconds: float, editor: MotionEditor) 
     rotations[:, 0] = quaternions.multiply(about_up, rotations[:, 0])
     places = quaternions.rotate(about_up, places - roots[1].positions[0]) + path.positions[-1]
     return space.with_pose(second, rotations, places)
-
-
-def _on_bones(clip: Clip, rotations: Array, places: Array, editor: MotionEditor) -> Clip:
-    """Rotations (frames, joints, 4) and hips' places on the constant bones of a clip."""
-    local = np.median(clip.local_positions(), axis=0)
-    moving = clip.translated_joints
-    translations = np.tile(local[moving], (len(rotations), 1, 1)).astype(np.float64)
-    translations[:, np.flatnonzero(moving == editor.space.hips)[0]] = places
-    return replace(clip, rotations=rotations, translations=translations)
 
 
 def phase_passage(

@@ -10,6 +10,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
+from deepphase.config import section
 from deepphase.edit.config import EditorNetwork
 from deepphase.edit.motion_rows import ROOT_VALUES, RowLayout
 
@@ -181,11 +182,10 @@ class EffectorLimits:
     @classmethod
     def from_mapping(cls, values: Mapping[str, Any]) -> EffectorLimits:
         """From the header of a file."""
-        joints = tuple(str(name) for name in values["joints"])
-        speeds, reaches = (tuple(map(float, values[name])) for name in ("speeds", "reaches"))
-        if not len(joints) == len(speeds) == len(reaches):
-            raise ValueError(f"{len(joints)} effectors, {len(speeds)} speeds")
-        return cls(joints, speeds, reaches, int(values["clips"]))
+        limits: EffectorLimits = section(cls, dict(values), "effectors")
+        if not len(limits.joints) == len(limits.speeds) == len(limits.reaches):
+            raise ValueError(f"{len(limits.joints)} effectors, {len(limits.speeds)} speeds")
+        return limits
 
 
 class EffectorNetworks(nn.Module):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from dataclasses import asdict, dataclass
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -27,12 +28,12 @@ OFFERED_CONFIGS = {
 # Smallest and largest values, which suit a laptop.
 CHANNELS, WINDOW_S = (1, 12), (0.5, 4.0)
 WINDOWS, BATCH_SIZES = (256, 400_000), (16, 512)
-# States of a training; in the first two it has not ended.
+# States of a training; in the first two it has not ended. A stopped one has the model of its last
+# epoch.
 STARTING, RUNNING, FINISHED, FAILED = "starting", "running", "finished", "failed"
-# Ended before its time, with the model of its last epoch.
 STOPPED = "stopped"
 _REQUEST, _STATUS, _POINTS = "request.json", "status.json", "points.npz"
-# What damaged files of JSON raise where they are read.
+# What damaged files raise where they are read.
 _DAMAGE = (OSError, ValueError, TypeError, KeyError, AttributeError, RecursionError)
 
 
@@ -77,8 +78,7 @@ class TrainingRequest:
 
     def save(self, folder: Path) -> None:
         """Write the request into the folder of a training."""
-        with atomic_write(folder / _REQUEST) as file:
-            file.write(json.dumps(asdict(self)).encode())
+        _write_json(folder / _REQUEST, self)
 
     @classmethod
     def load(cls, folder: Path) -> TrainingRequest:
@@ -87,20 +87,12 @@ class TrainingRequest:
             content = json.loads((folder / _REQUEST).read_text(encoding="utf-8"))
             return cls(**{**content, "clips": tuple(content["clips"])})
         except _DAMAGE as error:
-            raise CheckpointError(
-                f"there is no readable request of a training: {error}", path=folder
-            ) from None
+            raise _unreadable(folder / _REQUEST, error) from None
 
 
 @dataclass(frozen=True)
 class Epoch:
-    """Measurements of a training at the end of an epoch.
-
-    Parameters
-    ----------
-    loss
-        Mean squared error in (m/s)^2 over the windows since the previous epoch.
-    """
+    """Measurements at the end of an epoch; the loss, (m/s)^2, is a mean since the one before."""
 
     epoch: float
     windows: int
@@ -111,13 +103,7 @@ class Epoch:
 
 @dataclass(frozen=True)
 class TrainingStatus:
-    """Status of a training, in a small file that is replaced while the training runs.
-
-    Parameters
-    ----------
-    seconds
-        Time since the start.
-    """
+    """Status of a training, in a small file that is replaced while the training runs."""
 
     state: str = STARTING
     what: str = "preparing"
@@ -137,8 +123,7 @@ class TrainingStatus:
 
     def save(self, folder: Path) -> None:
         """Write the status into the folder of a training, atomically."""
-        with atomic_write(folder / _STATUS) as file:
-            file.write(json.dumps(asdict(self)).encode())
+        _write_json(folder / _STATUS, self)
 
     @classmethod
     def load(cls, folder: Path) -> TrainingStatus:
@@ -154,8 +139,7 @@ class TrainingStatus:
         except FileNotFoundError:
             return cls()
         except _DAMAGE as error:
-            path = folder / _STATUS
-            raise CheckpointError(f"the file is unreadable: {error}", path=path) from None
+            raise _unreadable(folder / _STATUS, error) from None
 
 
 def save_view(folder: Path, index: int, points: Array) -> None:
@@ -168,10 +152,8 @@ def load_views(folder: Path, count: int) -> list[Array]:
     """Projected manifolds of the first `count` epochs, each (points, 3)."""
     try:
         return [np.load(_view_file(folder, index), allow_pickle=False) for index in range(count)]
-    except (OSError, ValueError) as error:
-        raise CheckpointError(
-            f"a manifold of this training cannot be read: {error}", path=folder
-        ) from None
+    except _DAMAGE as error:
+        raise _unreadable(folder, error) from None
 
 
 def save_curve_points(folder: Path, clips: Array, time: Array) -> None:
@@ -185,9 +167,18 @@ def load_curve_points(folder: Path) -> tuple[Array, Array]:
     try:
         with np.load(folder / _POINTS, allow_pickle=False) as file:
             return file["clips"], file["time"]
-    except (OSError, ValueError, KeyError) as error:
-        raise CheckpointError(f"the file is unreadable: {error}", path=folder) from None
+    except _DAMAGE as error:
+        raise _unreadable(folder / _POINTS, error) from None
 
 
 def _view_file(folder: Path, index: int) -> Path:
     return folder / f"view_{index:03d}.npy"
+
+
+def _write_json(path: Path, content: Any) -> None:
+    with atomic_write(path) as file:
+        file.write(json.dumps(asdict(content)).encode())
+
+
+def _unreadable(path: Path, error: BaseException) -> CheckpointError:
+    return CheckpointError(f"a file of this training cannot be read: {error}", path=path)

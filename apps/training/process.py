@@ -121,13 +121,8 @@ class _EpochRecorder:
         save_view(self.folder, len(status.epochs), projection(manifold))
         ranges = _short_ranges(split.held_out_ranges, view.model.window)
         health = measured_health(view.model, values, ranges)
-        epoch = Epoch(
-            view.epoch,
-            view.windows,
-            view.loss,
-            view.explained if math.isfinite(view.explained) else 0.0,
-            health,
-        )
+        explained = view.explained if math.isfinite(view.explained) else 0.0
+        epoch = Epoch(view.epoch, view.windows, view.loss, explained, health)
         replace(view.model, health=health, projection=projection).save(self.folder / LATEST_FILE)
         self.reporter.update(
             what="training",

@@ -58,11 +58,7 @@ class TrainingRun:
     ) -> TrainingRun:
         """Start a training in a folder that does not exist yet.
 
-        Parameters
-        ----------
-        alive
-            Whether the owner of the training still exists. When it returns False, the training is
-            cancelled.
+        It is cancelled when `alive` returns False: when its owner does not exist any more.
         """
         with _LOCK:
             running = sum(run.running for run in _RUNS)
@@ -107,13 +103,10 @@ class TrainingRun:
             return replace(status, seconds=time.monotonic() - self._started)
         if not status.under_way:
             return status
-        code = self.process.returncode
-        fact = self.ended_for or f"its process ended unexpectedly (exit status {code})"
-        hint = (
-            ""
-            if self.ended_for
-            else "the machine may have run out of memory: train with fewer clips"
-        )
+        hint = "the machine may have run out of memory: train with fewer clips"
+        fact = f"its process ended unexpectedly (exit status {self.process.returncode})"
+        if self.ended_for:
+            fact, hint = self.ended_for, ""
         return replace(status, state=FAILED, fact=fact, hint=hint)
 
     @property
@@ -181,19 +174,16 @@ def _guard_process(
             process.wait(timeout=_CHECK_EVERY_S)
             return
         except subprocess.TimeoutExpired:
-            pass
-        if reference() is None:
+            run = reference()
+        if run is None:
             return  # the finalizer has ended the process
         if time.monotonic() > deadline:
-            run = reference()
-            if run is not None:
-                run.ended_for = f"it took longer than {MAX_MINUTES} minutes"
+            run.ended_for = f"it took longer than {MAX_MINUTES} minutes"
             process.kill()
         elif not alive():
-            run = reference()
-            if run is not None:
-                run.cancel()
+            run.cancel()
             return
+        del run
 
 
 def _kill(process: subprocess.Popen) -> None:

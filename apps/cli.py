@@ -104,13 +104,7 @@ FIRST_LINES = {
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run the program.
-
-    Returns
-    -------
-    Exit status: 0 done, 1 problems found by `doctor`, 2 an error of usage or data, 130 interrupted.
-    An exception that is a bug is not caught: Python prints its traceback and exits with 1.
-    """
+    """Run the program; its exit status. A bug is not caught: Python prints its traceback."""
     if arguments is not None:
         return _status_of(list(arguments))
     # Python would look for garbage a thousand times while torch is imported, and at the end once

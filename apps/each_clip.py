@@ -45,11 +45,6 @@ def write_clips(
     """Read every clip, change it and write it; what cannot be read or changed is listed.
 
     Notes of the readers are printed once each.
-
-    Parameters
-    ----------
-    write
-        Writes a clip as a file; by default the suffix selects the format.
     """
     from deepphase.corpus.clips import clips_in
     from deepphase.corpus.motion_files import clip_targets

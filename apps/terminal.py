@@ -207,15 +207,7 @@ def table(columns: Sequence[str], rows: Sequence[Sequence[str]], title: str = ""
 
 @dataclass(frozen=True)
 class Outcome:
-    """Result of a command that has the option --json.
-
-    Parameters
-    ----------
-    document
-        The content of its text output as dicts, lists, tuples, strings, numbers and None.
-    status
-        Exit status of the program.
-    """
+    """Result of a command that has the option --json."""
 
     document: Mapping[str, Any]
     status: int = 0

@@ -123,12 +123,7 @@ def find_dance_source(folder: Path) -> tuple[Path | None, Path | None]:
     """The newest database of dances of a folder, or else its newest dancer.
 
     Databases repeat less than dancers do and never restart, see docs/measurements/dance.md; that
-    is why they come first.
-
-    Returns
-    -------
-    dancer, database
-        One of them is None; both are where the folder has neither.
+    is why they come first. Of dancer and database one is None, or both are.
     """
     for path in _newest(folder, (".db", ".database")):
         try:

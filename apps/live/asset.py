@@ -21,19 +21,7 @@ Weights = Literal["float32", "float16"]
 
 
 def controller_asset(controller: Controller, *, weights: Weights = "float32") -> bytes:
-    """The asset of a controller.
-
-    Parameters
-    ----------
-    weights
-        Type of the network's weights. float16 halves the file and changes the motion slightly; all
-        other arrays stay float32.
-
-    Raises
-    ------
-    ParameterError
-        If JavaScript cannot evaluate the network, or the controller reads tracks or has a ball.
-    """
+    """The asset of a controller; ParameterError where JavaScript cannot run it."""
     kind = controller.network.network.page_form
     config = controller.schema.config
     # The page evaluates closed splines only.

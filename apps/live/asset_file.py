@@ -29,15 +29,7 @@ _TYPES = {"float32": "<f4", "float16": "<f2", "int32": "<i4", "int8": "|i1"}
 
 
 def asset_bytes(header: Mapping[str, Any], arrays: Mapping[str, Array]) -> bytes:
-    """The file.
-
-    Parameters
-    ----------
-    header
-        Nested mappings of texts, numbers and small arrays, which are written as lists.
-    arrays
-        Name -> array of one of the types of the format.
-    """
+    """The file of a header, whose small arrays become lists, and of arrays of these types."""
     table, parts, start = {}, [], 0
     for name, array in arrays.items():
         written = np.ascontiguousarray(array, _TYPES[array.dtype.name]).tobytes()

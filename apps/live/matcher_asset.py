@@ -33,11 +33,6 @@ def matcher_asset(matcher: Matcher) -> bytes:
     """The asset of a matcher, with 8-bit states and 16-bit weights.
 
     Moments that are neither idle nor locomotion are left out.
-
-    Raises
-    ------
-    ParameterError
-        If the features have no trajectory ahead, or no moment may be played.
     """
     database, motion = matcher.database, matcher.motion
     kept, values = matcher.kept, matcher.values

@@ -133,15 +133,7 @@ def save_live_page(
     body: Path | None = None,
     ground: str | Heightmap | None = None,
 ) -> int:
-    """Write the page of `live_page` atomically, and return its size in bytes.
-
-    Raises
-    ------
-    FormatError
-        If the body is not a glb file.
-    CheckpointError
-        If the file cannot be written.
-    """
+    """Write the page of `live_page` atomically, and return its size in bytes."""
     page = live_page(asset, name=name, body=body, ground=ground)
     content = page.encode("utf-8", "replace")
     with atomic_write(path) as file:

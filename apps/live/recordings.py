@@ -15,15 +15,7 @@ MAX_BYTES = 100_000_000
 
 
 def save_recording(folder: Path, name: str, content: bytes) -> tuple[Path, float]:
-    """Write BVH text below a folder, as recordings/NAME_01.bvh; its file and length in seconds.
-
-    Raises
-    ------
-    FormatError
-        If it is not BVH.
-    CheckpointError
-        If it cannot be written.
-    """
+    """Write BVH text below a folder, as recordings/NAME_01.bvh; its file and length in seconds."""
     with temporary_folder() as place:
         (place / "recording.bvh").write_bytes(content)
         try:

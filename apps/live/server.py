@@ -27,19 +27,6 @@ class LiveServer(ThreadingHTTPServer):
     """Server of the pages of one or several files, each of which leads to the others.
 
     It listens on 127.0.0.1 and answers requests whose Host header names this machine.
-
-    Parameters
-    ----------
-    port
-        Port to listen on.
-    sources
-        Name -> controller or matcher.
-    body
-        glb file with a skinned mesh to show in place of the mannequin.
-    ground
-        Ground that pages begin on; see `live_page`.
-    folder
-        Folder that recorded motion is kept below; see `save_recording`.
     """
 
     daemon_threads = True

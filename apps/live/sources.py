@@ -38,19 +38,7 @@ def _format(path: Path) -> str:
 
 
 def live_sources(path: Path | None) -> dict[str, Path]:
-    """Name -> file that can be steered.
-
-    Parameters
-    ----------
-    path
-        A file, or a folder, whose files are named by their paths in it, sorted. None for the
-        shipped characters, by their titles.
-
-    Raises
-    ------
-    FormatError
-        If there is none.
-    """
+    """Name -> file that can be steered, at a path or in a folder; without one the shipped ones."""
     if path is None:
         return {SHIPPED[name].title: SHIPPED[name].path for name in _CHARACTERS}
     if not path.exists():
@@ -72,13 +60,7 @@ def live_sources(path: Path | None) -> dict[str, Path]:
 
 
 def asset_of(path: Path, weights: Weights = "float16") -> bytes:
-    """The live asset of a file; `weights` is the type of a controller's.
-
-    Raises
-    ------
-    FormatError
-        If the file cannot be steered.
-    """
+    """The live asset of a file; `weights` is the type of a controller's."""
     if path.is_dir():
         raise FormatError("this is a folder, not a file", hint="give one of its files", path=path)
     (file,) = live_sources(path).values()

@@ -53,17 +53,7 @@ _ELSEWHERE = {
 
 @dataclass(frozen=True)
 class Call:
-    """A parsed command line.
-
-    Parameters
-    ----------
-    arguments
-        Keyword arguments of the command.
-    json
-        Whether a JSON document is printed instead of text.
-    config
-        With --print-config, the resolved config as YAML; otherwise empty.
-    """
+    """A parsed command line."""
 
     arguments: dict[str, Any]
     json: bool = False

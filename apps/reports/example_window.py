@@ -18,13 +18,7 @@ from deepphase.phase.windows import gather, padded
 def example_window(
     model: PhaseModel, signals: Array, frame: int, *, clip: str = ""
 ) -> WindowExample:
-    """Encode and decode the window around one frame.
-
-    Parameters
-    ----------
-    signals
-        (frames, signals), as `model.signals.read` returns them.
-    """
+    """Encode and decode the window around one frame of signals (frames, signals)."""
     if not 0 <= frame < len(signals):
         raise ParameterError(
             f"the clip has {len(signals)} frames and no frame {frame}",

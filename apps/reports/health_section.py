@@ -9,13 +9,7 @@ from deepphase.phase.health import Health
 
 
 def add_health(page: Page, health: Health | None, *, of_songs: bool = False) -> None:
-    """Add the measures of a model's health, for each channel and each joint.
-
-    Parameters
-    ----------
-    health
-        Health of the model; None if it was not measured.
-    """
+    """Add the measures of a model's health, for each channel and each joint."""
     data = "songs" if of_songs else "motion"
     if health is None:
         page.add_text(

@@ -64,15 +64,7 @@ class PhaseCloud:
         max_points: int = _MAX_POINTS,
         frames: Sequence[Array] | None = None,
     ) -> PhaseCloud:
-        """Every n-th interior frame of one or more clips, none of which is empty.
-
-        Parameters
-        ----------
-        projection
-            Projection of the manifold; the model's own by default, else fitted to the points.
-        frames
-            Indices of the frames of each clip to choose from; interior ones by default.
-        """
+        """Every n-th of some `frames` of clips, none of which is empty; by default of interior ones."""
         interior = [clip.interior for clip in clips]
         padded = not any(inside.any() for inside in interior)
         count = sum(int(inside.sum()) for inside in interior)
@@ -111,14 +103,7 @@ class PhaseCloud:
     def figure(
         self, colour: Colouring, space: tuple[Array, Array] | None = None, **options: Any
     ) -> go.Figure:
-        """The points by `phase_manifold`.
-
-        Parameters
-        ----------
-        space
-            (points, 3) places in another space than the phase manifold, and the share of the
-            variance (3,) on its axes.
-        """
+        """The points by `phase_manifold`, or in a `space`: places (points, 3) and variance (3,)."""
         points, explained = (self.points, self.explained) if space is None else space
         given: dict[str, Any] = {"clips": self.clips, "time": self.time, "note": self.note}
         return phase_manifold(points, explained, colour=colour, **(given | options))
@@ -187,13 +172,7 @@ class PhaseCloud:
 
 
 def ground_speed(model: PhaseExtractor, signals: Array) -> Array | None:
-    """(frames,) m/s of the hips over the ground; None where the model does not read them.
-
-    Parameters
-    ----------
-    signals
-        (frames, signals) m/s that the model reads.
-    """
+    """(frames,) m/s of the hips, from signals (frames, signals) in m/s; None without hips."""
     hips, names = model.signals.body.get("hips"), model.signals.names
     if f"{hips}.x" not in names:
         return None

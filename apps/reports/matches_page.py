@@ -32,18 +32,10 @@ def moment_actor(
     name: str,
     colour: str = "",
 ) -> Actor:
-    """An actor that plays a clip around a moment, aligned at that moment.
+    """An actor that plays a clip around a frame, from `before_s` before it.
 
-    Parameters
-    ----------
-    frame
-        The moment; it is shown `before_s` seconds after the take's start.
-    root_position, root_angle
-        (3,) metres and radians: where the body stands at the moment and which way it faces.
-    place
-        (3,) metres: where it stands then in the take, facing +Z.
-    before_s, seconds
-        Length of the part before and after the moment, within the clip.
+    At that frame its root, at a position (3,) and an angle in the clip, is moved to `place` (3,)
+    and faces +Z.
     """
     start = max(frame - round(before_s * clip.fps), 0)
     stop = min(frame + round(seconds * clip.fps) + 1, len(clip))

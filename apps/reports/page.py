@@ -34,15 +34,7 @@ _POLICY = (
 
 @dataclass(frozen=True)
 class Link:
-    """Link in a table or list to a file beside the page.
-
-    Parameters
-    ----------
-    path
-        Relative to the page.
-    text
-        Text of the link; the path if empty.
-    """
+    """Link in a table or list to a file beside the page."""
 
     path: str
     text: str = ""
@@ -56,13 +48,6 @@ class Page:
     """A report that is assembled from top to bottom, in the light or dark look of the browser.
 
     A button switches the look. All texts, names and numbers are escaped.
-
-    Parameters
-    ----------
-    title
-        Title of the page.
-    lead
-        One or two sentences below the title.
     """
 
     def __init__(self, title: str, lead: str = "") -> None:
@@ -100,13 +85,7 @@ class Page:
         heading: str = "",
         colours: Sequence[str] = (),
     ) -> Page:
-        """Add a table; numbers are aligned to the right.
-
-        Parameters
-        ----------
-        colours
-            (rows,) CSS colours, drawn as a dot before the first cell of each row.
-        """
+        """Add a table; numbers are aligned to the right."""
         self._add_heading(heading)
         head = "".join(f"<th>{_escaped(column)}</th>" for column in columns)
         lines = []

@@ -57,21 +57,7 @@ _MAX_VALUES = 12
 
 @dataclass(frozen=True, eq=False)
 class FigureData:
-    """Clips or songs with their phases and signals.
-
-    Parameters
-    ----------
-    signals
-        (frames, signals) of each clip, which the model reads.
-    labels
-        Labels of each clip.
-    left_out
-        Number of clips that are not drawn.
-    projection
-        Projection of the manifold: the model's own, or the one that is saved beside it.
-    cloud
-        Frames of the clips as points of the manifold.
-    """
+    """Clips or songs with their phases and signals (frames, signals), and the cloud of them all."""
 
     model: PhaseExtractor
     phases: tuple[ClipPhases, ...]
@@ -236,12 +222,7 @@ def _plain(value: object) -> str:
 
 
 def figures_page(data: FigureData, folder: Path, *, pictures: bool = False) -> tuple[Path, Images]:
-    """Write FOLDER/index.html with all figures and, on request, each as FOLDER/<figure>.png.
-
-    Returns
-    -------
-    The page, and the PNG files, with the reason if some are missing.
-    """
+    """Write FOLDER/index.html with all figures and, on request, each as FOLDER/<figure>.png."""
     model = data.model
     clips = f"{len(data.phases)} clips"
     if data.left_out:

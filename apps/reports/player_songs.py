@@ -37,13 +37,7 @@ def song_for_player(path: str | Path) -> PlayerSong:
 
 
 def part_of_song(path: Path, features: SongFeatures, start_s: float, seconds: float) -> PlayerSong:
-    """Sound of a part of a song with its beats and spectrogram.
-
-    Parameters
-    ----------
-    start_s, seconds
-        The part.
-    """
+    """Sound of a part of a song with its beats and spectrogram."""
     whole = start_s == 0 and seconds > features.duration_s - 1.0
     shown = _shown(features, start_s, seconds)
     shown["name"] = features.name

@@ -38,18 +38,7 @@ from deepphase.terrain.heightmap import Heightmap
 
 @dataclass(frozen=True, eq=False)
 class RunResult:
-    """A run along one goal with its measures.
-
-    Parameters
-    ----------
-    goal
-        Name of the path or gamepad recording.
-    run
-        The recorded frames; on ground, those that were made or laid on it.
-    measures, findings
-        Measures, those of feet on ground and of balls included, and sentences on characters that
-        ran away, stood still or were lost. Without measures, no character was alive long enough.
-    """
+    """A run along one goal; without measures, no character was alive long enough."""
 
     goal: str
     run: Run
@@ -69,12 +58,7 @@ def run_goal(
 ) -> RunResult:
     """Drive characters along one goal, and measure the run.
 
-    Parameters
-    ----------
-    seconds
-        Length; by default to the end of the path or gamepad recording.
-    speed
-        m/s at full deflection of the gamepad; by default that of the data.
+    `speed` is m/s at full deflection of the gamepad. On ground, the run was made or laid on it.
     """
     if characters < 1:
         raise ParameterError(

@@ -59,12 +59,6 @@ def run_training(
 
     Of a training on several devices every process runs the command: all but the first are silent
     and end without a result.
-
-    Parameters
-    ----------
-    prepare
-        Reads what the training needs, and returns the function that trains: it takes `folder`,
-        `resume`, `progress` and the options of Lightning's Trainer.
     """
     from deepphase.training.checkpoint import finish, kept_until_saved, unfinished
     from deepphase.training.trainer import check_trainer, is_first_process

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import shlex
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from pathlib import Path
 
 import numpy as np
@@ -65,12 +65,6 @@ def note_store_kinds(store: ClipStore, before: str = "") -> dict[str, float] | N
     return shares
 
 
-def note_cleaning(cleanings: Sequence[Cleaning], before: str) -> None:
-    """Print what cleaning changes, or changed, in some clips; nothing if nothing."""
-    for sentence in cleaning_sentences(cleanings):
-        note(f"{before}{sentence}")
-
-
 def note_store_cleaning(store: ClipStore, before: str = "", listed: int = 0) -> None:
     """Print what cleaning changed in the clips of a store; nothing if it was not cleaned.
 
@@ -90,7 +84,8 @@ def note_store_cleaning(store: ClipStore, before: str = "", listed: int = 0) -> 
     if not any(found):
         note(f"{before}cleaned: no flips of joints and no noise of markers were found")
         return
-    note_cleaning(found, f"{before}cleaned: ")
+    for sentence in cleaning_sentences(found):
+        note(f"{before}cleaned: {sentence}")
     flips = [
         f"{name}: {flip.sentence}"
         for (name, _), each in zip(kept, found, strict=True)

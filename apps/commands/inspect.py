@@ -11,7 +11,6 @@ import numpy as np
 
 from deepphase.apps.corpus_notes import (
     listed_counts,
-    note_cleaning,
     note_kinds,
     note_name_labels,
     note_store_cleaning,
@@ -28,6 +27,7 @@ from deepphase.corpus.store import is_store
 from deepphase.errors import DeepPhaseError, FormatError
 from deepphase.features.moment_kinds import KINDS, clip_kinds
 from deepphase.formats.frame_rates import CORRECTED
+from deepphase.motion.cleaning import cleaning_sentences
 from deepphase.motion.clip import Clip
 from deepphase.motion.orientation import body_length
 
@@ -71,26 +71,18 @@ def command(
     groups: dict[tuple[str, tuple[str, ...]], list[FileFacts]] = {}
     for each in good:
         groups.setdefault((each.group, tuple(sorted(each.joints))), []).append(each)
-    for (name, _), members in groups.items():
-        _show_group(name, members, detailed=len(good) == 1)
-    for members in groups.values():
-        _show_other_axes(members)
-        floor, differing = inspected_floors(members)
-        for each in differing:
-            warn(
-                f"{each.title}: its floor is at {each.floor:.2f} m, that of its skeleton at "
-                f"{floor:.2f} m: its heights may be wrong, or it was captured on other ground"
-            )
+    skeletons = [_group_document(name, members) for (name, _), members in groups.items()]
+    for document, members in zip(skeletons, groups.values(), strict=True):
+        _show_group(document, members, detailed=len(good) == 1)
     names = named_labels(find_motion_files(path))
     if len(names.labels) > 1:
         note_name_labels(names)
         note("")
     if len(good) > 1:
-        _show_files(good[:_ROWS])
-        if len(good) > _ROWS:
-            note(f"... and {len(good) - _ROWS} more files, which --json lists")
+        _show_files(good)
     _show_problems(found)
-    note_cleaning([each.cleaning for each in good], "`prepare --clean`: ")
+    for sentence in cleaning_sentences([each.cleaning for each in good]):
+        note(f"`prepare --clean`: {sentence}")
     if not good:
         raise FormatError(
             f"none of {len(found)} files can be read",
@@ -104,7 +96,7 @@ def command(
     return Outcome(
         {
             "stores": documents,
-            "skeletons": [_group_document(name, members) for (name, _), members in groups.items()],
+            "skeletons": skeletons,
             "files": [_file_document(each) for each in found],
             "labels": {"patterns": dict(names.patterns), "files": names.counts()},
         }
@@ -150,11 +142,7 @@ def _file_document(facts: FileFacts) -> dict[str, Any]:
         "animation": facts.animation or None,
         "skeleton": facts.group,
         "rotations": facts.has_rotations,
-        "fps": facts.fps,
-        "frames": facts.frames,
-        "seconds": facts.seconds,
-        "unit_m": facts.unit_m,
-        "up": facts.up,
+        **{name: getattr(facts, name) for name in ("fps", "frames", "seconds", "unit_m", "up")},
         "contact_shares": dict(facts.contact_shares),
         "floor_m": facts.floor,
         "song": facts.song or None,
@@ -164,13 +152,15 @@ def _file_document(facts: FileFacts) -> dict[str, Any]:
     }
 
 
-def _show_group(name: str, members: list[FileFacts], *, detailed: bool) -> None:
-    first = members[0]
-    minutes = sum(each.seconds for each in members) / 60
-    kinds = Counter(each.kind for each in members)
+def _show_group(document: dict[str, Any], members: list[FileFacts], *, detailed: bool) -> None:
+    first, files = members[0], document["files"]
+    counted = f"{files} file{'s' if files > 1 else ''}"
+    if files < len(members):
+        counted += f" with {len(members)} animations"
     note(
-        f"skeleton {name}: {len(first.joints)} joints, {_counted(kinds)}; "
-        f"{_files_and_clips(members)}, {minutes:.1f} minutes"
+        f"skeleton {document['name']}: {len(first.joints)} joints, "
+        f"{listed_counts(Counter(each.kind for each in members), 'files')}; {counted}, "
+        f"{document['seconds'] / 60:.1f} minutes"
     )
     note("  " + ", ".join(f"{role} {joint}" for role, joint in first.roles))
     for what, values in (
@@ -178,28 +168,35 @@ def _show_group(name: str, members: list[FileFacts], *, detailed: bool) -> None:
         ("metres a unit", Counter(f"{each.unit_m:g}" for each in members)),
         ("up", Counter(each.up for each in members)),
     ):
-        note(f"  {what}: {_counted(values)}")
-    floor, _ = inspected_floors(members)
+        note(f"  {what}: {listed_counts(values, 'files')}")
+    floor, differing = inspected_floors(members)
     if floor is not None:
         # Not "-0.00".
         note(f"  floor: at {round(floor, 2) + 0.0:.2f} m")
-    kind_shares = _group_kinds(members)
-    if kind_shares is not None:
-        note_kinds(kind_shares, "  ")
+    if document["kinds"] is not None:
+        note_kinds(document["kinds"], "  ")
     if not any(each.has_rotations for each in members):
         note("  points without rotations: joints have positions only")
     songs = sum(bool(each.song) for each in members)
     if songs:
         note(f"  songs: {songs} of {len(members)} files have one beside them")
-    said = first.notes if detailed else _common_notes(members)
-    for text in said:
-        note(f"  {text}")
+    # Corrections are listed file by file, other notes where most files have them.
+    counts = Counter(text for each in members for text in each.notes)
+    for text, count in counts.items():
+        if detailed or (count > len(members) / 2 and not text.startswith(CORRECTED)):
+            note(f"  {text}")
     if detailed:
         note(f"  joints: {', '.join(first.joints)}")
     note("")
+    _warn_of_other_axes(members)
+    for each in differing:
+        warn(
+            f"{each.title}: its floor is at {each.floor:.2f} m, that of its skeleton at "
+            f"{floor:.2f} m: its heights may be wrong, or it was captured on other ground"
+        )
 
 
-def _show_other_axes(members: list[FileFacts]) -> None:
+def _warn_of_other_axes(members: list[FileFacts]) -> None:
     """Say with which up axis the files are prepared that differ from their skeleton's others."""
     ups = [each.up for each in members]
     if len(set(ups)) == 1:
@@ -213,41 +210,18 @@ def _show_other_axes(members: list[FileFacts]) -> None:
         warn(f"{members[index].title}: will be prepared with {sentence}")
 
 
-def _files_and_clips(members: list[FileFacts]) -> str:
-    files = len({each.file for each in members})
-    counted = f"{files} file{'s' if files > 1 else ''}"
-    return counted if files == len(members) else f"{counted} with {len(members)} animations"
-
-
-def _common_notes(members: list[FileFacts]) -> list[str]:
-    # Corrections are listed file by file.
-    counts = Counter(
-        text for each in members for text in each.notes if not text.startswith(CORRECTED)
-    )
-    return [text for text, count in counts.items() if count > len(members) / 2]
-
-
-def _counted(values: Counter[str], of: str = "files") -> str:
-    if len(values) == 1:
-        return next(iter(values))
-    return ", ".join(f"{value or 'none'} ({count} {of})" for value, count in values.most_common())
-
-
 def _show_files(files: list[FileFacts]) -> None:
     rows = [
         (
-            each.title,
-            each.group,
-            f"{each.fps:g}",
-            str(each.frames),
-            f"{each.seconds:.1f}",
+            *(each.title, each.group, f"{each.fps:g}", str(each.frames), f"{each.seconds:.1f}"),
             " ".join(f"{share:.2f}" for _, share in each.contact_shares),
             str(len(each.glitches)) if each.glitches else "",
         )
-        for each in files
+        for each in files[:_ROWS]
     ]
-    columns = ("file", "skeleton", "fps", "frames", "seconds", "feet on floor", "problems")
-    table(columns, rows)
+    table(("file", "skeleton", "fps", "frames", "seconds", "feet on floor", "problems"), rows)
+    if len(files) > _ROWS:
+        note(f"... and {len(files) - _ROWS} more files, which --json lists")
 
 
 def _show_problems(found: list[FileFacts]) -> None:

@@ -64,7 +64,7 @@ class PhaseCloud:
         max_points: int = _MAX_POINTS,
         frames: Sequence[Array] | None = None,
     ) -> PhaseCloud:
-        """Every n-th of some `frames` of clips, none of which is empty; by default of interior ones."""
+        """Every n-th of some `frames` of clips that are not empty; by default of interior ones."""
         interior = [clip.interior for clip in clips]
         padded = not any(inside.any() for inside in interior)
         count = sum(int(inside.sum()) for inside in interior)

@@ -11,18 +11,12 @@ from deepphase.apps.terminal import Outcome, next_step, note, table
 from deepphase.checkout import PACKAGE
 from deepphase.plugins import package_of, plug_ins
 
-_REQUIRED = (
-    "torch",
-    "pytorch-lightning",
-    "numpy",
-    "scipy",
-    "plotly",
-    "rich",
-)
+_REQUIRED = ("torch", "pytorch-lightning", "numpy", "scipy", "plotly", "rich")
 # Package -> the extra that installs it.
 _OPTIONAL = {"faiss-cpu": "match", "librosa": "dance", "streamlit": "app", "kaleido": "app"}
 # Releases that were withdrawn from PyPI.
 _WITHDRAWN = {"pytorch-lightning": ("2.6.2", "2.6.3")}
+_BROWSERS = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable", "chrome")
 
 
 def command() -> Outcome:
@@ -30,30 +24,32 @@ def command() -> Outcome:
 
     Ends with exit status 1 if there is a problem.
     """
-    problems: list[str] = []
-    rows = [("deepphase", _version("deepphase")), ("python", platform.python_version())]
-    folder = str(PACKAGE)
-    for name in _REQUIRED:
-        version = _version(name)
-        rows.append((name, version))
-        if version == "missing":
-            problems.append(f"{name} is missing: pip install {name}")
-        if version in _WITHDRAWN.get(name, ()):
-            problems.append(f"{name} {version} was withdrawn: pip install -U {name}")
-    rows += [(name, _version(name)) for name in _OPTIONAL]
-    table(("package", "version"), rows)
+    packages = {name: _version(name) for name in ("deepphase", *_REQUIRED, *_OPTIONAL)}
+    versions = {"deepphase": packages.pop("deepphase"), "python": platform.python_version()}
+    versions |= packages
+    problems = [
+        f"{name} is missing: pip install {name}"
+        for name in _REQUIRED
+        if versions[name] == "missing"
+    ]
+    problems += [
+        f"{name} {versions[name]} was withdrawn: pip install -U {name}"
+        for name, withdrawn in _WITHDRAWN.items()
+        if versions[name] in withdrawn
+    ]
+    devices, browser = _devices(), chromium()
+    plugged, unusable = _plug_ins()
+    problems += unusable
+
+    table(("package", "version"), list(versions.items()))
     for name, extra in _OPTIONAL.items():
-        if _version(name) == "missing":
+        if versions[name] == "missing":
             note(f"{name} is not installed: pip install 'deepphase[{extra}]' brings it")
-    devices = _devices()
     note("")
     table(("device", "what"), devices)
     note("")
-    note(f"deepphase is imported from {folder}")
-    browser = chromium()
+    note(f"deepphase is imported from {PACKAGE}")
     note(f"browser for PNG files: {browser or 'no Chromium or Chrome found: no PNG is written'}")
-    plugged, unusable = _plug_ins()
-    problems += unusable
     if plugged:
         note("")
         table(("plug-in", "of", "adds to"), plugged)
@@ -64,13 +60,12 @@ def command() -> Outcome:
     next_step(*(["doctor"] if problems else ["demo"]))
     return Outcome(
         {
-            "versions": dict(rows),
-            "folder": folder,
+            "versions": versions,
+            "folder": str(PACKAGE),
             "devices": [{"device": name, "description": text} for name, text in devices],
             "browser": browser,
             "plug_ins": [
-                {"name": name, "package": package, "group": group}
-                for name, package, group in plugged
+                dict(zip(("name", "package", "group"), row, strict=True)) for row in plugged
             ],
             "problems": problems,
         },
@@ -80,8 +75,7 @@ def command() -> Outcome:
 
 def chromium() -> str | None:
     """Path of the browser that draws PNG files; None if none is found."""
-    names = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable", "chrome")
-    return os.environ.get("BROWSER_PATH") or next(filter(None, map(shutil.which, names)), None)
+    return os.environ.get("BROWSER_PATH") or next(filter(None, map(shutil.which, _BROWSERS)), None)
 
 
 def _version(package: str) -> str:
@@ -100,9 +94,7 @@ def _devices() -> list[tuple[str, str]]:
         rows.append((f"cuda:{index}", f"{torch.cuda.get_device_name(index)}, {memory:.0f} GiB"))
     if torch.backends.mps.is_available():
         rows.append(("mps", "Apple GPU"))
-    if len(rows) == 1:
-        rows.append(("gpu", "none: training runs on the CPU"))
-    return rows
+    return rows if len(rows) > 1 else [*rows, ("gpu", "none: training runs on the CPU")]
 
 
 def _plug_ins() -> tuple[list[tuple[str, str, str]], list[str]]:

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from deepphase.apps.terminal import next_step, note, progress
+from deepphase.errors import ParameterError
 
 if TYPE_CHECKING:
     from deepphase.export.onnx_file import Parity
@@ -27,7 +27,7 @@ def command(
     Parameters
     ----------
     model
-        Phase model, controller, dancer, matcher or editor; with --web, a motion database, too. A
+        Phase model, controller, dancer, matcher or editor; with --web, a controller or a matcher. A
         matcher becomes two ONNX files, as walk.motion.onnx and walk.search.onnx for walk.onnx.
     output
         ONNX file or page (.html) to write.
@@ -41,95 +41,67 @@ def command(
         image) around the origin. The page offers the kinds of ground in any case.
     """
     from deepphase.atomic_write import check_writable
-    from deepphase.errors import ParameterError
-    from deepphase.formats.array_file import read_header
 
     check_writable(output)
     if web:
-        _web_page(model, output, body, terrain)
+        _write_page(model, output, body, terrain)
+        next_step("live", model)
         return
-    if terrain is not None:
-        raise ParameterError("--terrain belongs to a page", hint="add --web")
-    if body is not None:
-        raise ParameterError("--body belongs to a page", hint="add --web")
-    kind = read_header(model)["format"]
-    exporters = {
-        "deepphase.controller": _controller,
-        "deepphase.matcher": _matcher,
-        "deepphase.editor": _editor,
-    }
-    export = exporters.get(kind, _phase_model)(model)
+    for name, value in {"terrain": terrain, "body": body}.items():
+        if value is not None:
+            raise ParameterError(f"--{name} belongs to a page", hint="add --web")
     with progress() as on_progress:
         on_progress("exporting", 0, 1, str(output))
-        written = export(output)
+        written, then = _exported(model, output)
         on_progress("exporting", 1, 1, str(output))
     note(f"{'batch':>6}  {'output':<10} largest difference from the original")
     for file, parity in written.items():
         for each in parity:
             note(f"{each.batch:>6}  {each.output:<10} {each.difference:.1e}")
         note(f"ONNX file: {file}")
-    if kind == "deepphase.controller":
-        next_step("control", model, "--path", "square", "-o", "run")
-    elif kind == "deepphase.editor":
-        next_step("edit", "inbetween", "FIRST", "SECOND", "--editor", model, "-o", "joined.bvh")
-    elif kind == "deepphase.matcher":
-        next_step("match", "run", model, "--path", "square", "-o", "run")
-    else:
-        next_step("encode", model, "FILES", "-o", "phases")
+    next_step(*then)
 
 
-def _web_page(
-    model: Path,
-    output: Path,
-    body: Path | None,
-    terrain: str | None,
-) -> None:
+def _write_page(model: Path, output: Path, body: Path | None, terrain: str | None) -> None:
     from deepphase.apps.live.page import save_live_page
     from deepphase.apps.live.sources import asset_of
     from deepphase.apps.runs.goals import chosen_ground, ground_notes
 
     chosen = chosen_ground(terrain)
-    asset = asset_of(model, "float16")
+    asset = asset_of(model)
     for text in ground_notes(chosen):
         note(text)
     size = save_live_page(output, asset, name=model.stem, body=body, ground=chosen)
     note(f"page: {output} ({size / 1e6:.1f} MB)")
-    next_step("live", model)
 
 
-Written = dict[Path, list["Parity"]]
+def _exported(model: Path, output: Path) -> tuple[dict[Path, list[Parity]], tuple[object, ...]]:
+    """ONNX files of a model with their differences from it, and the command to type next."""
+    from deepphase.formats.array_file import read_header
 
+    kind = read_header(model)["format"]
+    if kind == "deepphase.controller":
+        from deepphase.controllers.runtime.controller import Controller
+        from deepphase.controllers.runtime.engine_export import engine_metadata, export_controller
 
-def _matcher(path: Path) -> Callable[[Path], Written]:
-    from deepphase.matching.learned.matcher import Matcher
-    from deepphase.matching.learned.onnx_export import export_matcher
+        controller = Controller.load(model)
+        network, metadata = controller.network, engine_metadata(controller)
+        parity = export_controller(network, controller.schema, output, metadata=metadata)
+        return {output: parity}, ("control", model, "--path", "square", "-o", "run")
+    if kind == "deepphase.matcher":
+        from deepphase.matching.learned.matcher import Matcher
+        from deepphase.matching.learned.onnx_export import export_matcher
 
-    matcher = Matcher.load(path)
-    return lambda output: export_matcher(matcher, output)
+        written = export_matcher(Matcher.load(model), output)
+        return written, ("match", "run", model, "--path", "square", "-o", "run")
+    if kind == "deepphase.editor":
+        from deepphase.edit.editor import MotionEditor
+        from deepphase.edit.onnx_export import export_editor
 
-
-def _editor(path: Path) -> Callable[[Path], Written]:
-    from deepphase.edit.editor import MotionEditor
-    from deepphase.edit.onnx_export import export_editor
-
-    editor = MotionEditor.load(path)
-    return lambda output: {output: export_editor(editor, output)}
-
-
-def _phase_model(path: Path) -> Callable[[Path], Written]:
+        then = ("edit", "inbetween", "FIRST", "SECOND", "--editor", model, "-o", "joined.bvh")
+        return {output: export_editor(MotionEditor.load(model), output)}, then
     from deepphase.export.phase_encoder import export_phase_model
     from deepphase.phase.model import PhaseModel
 
-    model = PhaseModel.load(path)
-    return lambda output: {output: export_phase_model(model, output)}
-
-
-def _controller(path: Path) -> Callable[[Path], Written]:
-    from deepphase.controllers.runtime.controller import Controller
-    from deepphase.controllers.runtime.engine_export import engine_metadata, export_controller
-
-    controller = Controller.load(path)
-    metadata = engine_metadata(controller)
-    return lambda output: {
-        output: export_controller(controller.network, controller.schema, output, metadata=metadata)
-    }
+    written = {output: export_phase_model(PhaseModel.load(model), output)}
+    return written, ("encode", model, "FILES", "-o", "phases")

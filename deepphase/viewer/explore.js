@@ -5,8 +5,7 @@ import { ColouredPoints } from "./clouds/coloured_points.js";
 import { keptFrames } from "./clouds/kept_frames.js";
 import { Plot } from "./clouds/plot.js";
 import { componentOf } from "./input/component.js";
-import { download } from "./scene/download.js";
-import { pressed } from "./scene/elements.js";
+import { download, pressed } from "./scene/elements.js";
 import { faded, fillDisc, strokeLine } from "./scene/surface2d.js";
 import { between, clamp, point } from "./vectors.js";
 

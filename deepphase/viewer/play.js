@@ -3,7 +3,7 @@
 import { scene, look, useLook } from "./page_content.js";
 import { arrayOf, Timed, Series, Body } from "./tracks/take_data.js";
 import { Song, Clock } from "./timeline/clock.js";
-import { created, pressed } from "./scene/elements.js";
+import { created, element, pressed } from "./scene/elements.js";
 import { shortNumber } from "./scene/surface2d.js";
 import { Stage } from "./scene/stage.js";
 import { Wheels } from "./tracks/wheels.js";
@@ -16,17 +16,18 @@ import { Overview } from "./timeline/overview.js";
 import { Capture } from "./scene/capture.js";
 import { addControls, addChips, fillActors } from "./input/controls.js";
 
-export const element = (id) => document.getElementById(id);
 const TIMES_KEPT = 600;
 // Milliseconds without a further change after which the moment is kept.
 const REST_MS = 250;
 // More channels than this get more room for their wheels.
 const MANY_CHANNELS = 6;
 
-function showMessage(text) {
-  element("message").textContent = text;
-  element("message").hidden = !text;
+// Show a text in an element; an empty one hides it.
+function say(id, text) {
+  Object.assign(element(id), { textContent: text, hidden: !text });
 }
+
+const showMessage = (text) => say("message", text);
 
 function startPlayer(Lit) {
   const stats = { drawn: [], between: [] };
@@ -44,30 +45,17 @@ function startPlayer(Lit) {
   const stage = new Stage(element("stage"), invalidate, Lit && new Lit(invalidate));
   const wheels = new Wheels(element("wheels"), invalidate);
   const manifold = new Manifold(element("manifold"), [element("manifold-2d"), element("manifold-3d")], invalidate);
-  const costs = new CostTable({
-    text: element("costs-text"), unit: element("costs-unit"), legend: element("costs-legend"), rows: element("costs-rows"),
-    onChoose: (name) => bringForward(stage.bodies.find((body) => body.name === name)),
-  });
-  const capture = new Capture({
-    app: element("app"), clock, button: element("film"), onProblem: showMessage,
-  });
+  const costs = new CostTable((name) => bringForward(stage.bodies.find((body) => body.name === name)));
+  const capture = new Capture(clock, showMessage);
+  const onSeek = (time) => clock.seek(time);
   let overview = null;
-  const lanes = new Lanes({
-    box: element("lanes-box"), list: element("lanes"), axis: element("axis"),
-    choice: element("lane-choice"), cursor: element("cursor"), overviewRow: element("overview-row"),
-    onSeek: (time) => clock.seek(time),
-    onView: () => { if (overview) overview.surface.stale = true; },
-    onChange: invalidate,
-  });
+  const lanes = new Lanes({ onSeek, onView: () => { if (overview) overview.surface.stale = true; }, onChange: invalidate });
   const choice = new ChannelChoice(element("channel-choice"), (others = true) => {
     if (others) lanes.resize();
     stage.emphasis = emphasisOf(choice);
     invalidate();
   });
-  overview = new Overview({
-    row: element("overview-row"), canvas: element("overview"), lanes,
-    onSeek: (time) => clock.seek(time), onChange: invalidate,
-  });
+  overview = new Overview({ lanes, onSeek, onChange: invalidate });
 
   function frame(now) {
     requested = false;
@@ -76,11 +64,7 @@ function startPlayer(Lit) {
     if (clock.playing && last) keep(stats.between, now - last);
     clock.tick(now);
     const moving = stage.draw(clock.time, passed);
-    wheels.draw(clock.time);
-    manifold.draw(clock.time);
-    costs.draw(clock.time);
-    lanes.draw(clock.time);
-    overview.draw(clock.time);
+    for (const view of [wheels, manifold, costs, lanes, overview]) view.draw(clock.time);
     updateTexts();
     capture.draw();
     keep(stats.drawn, performance.now() - began);
@@ -102,21 +86,16 @@ function startPlayer(Lit) {
   }
 
   function updateTexts() {
-    const put = (each, text) => { each.textContent = text; };
-    write("now", `${clock.time.toFixed(2)} / ${clock.duration.toFixed(2)} s   frame ${clock.frame + 1} of ${clock.frames}`,
-      (each) => {
-        each.replaceChildren(
-          created("b", {}, `${clock.time.toFixed(2)} s`),
-          created("span", {}, `of ${clock.duration.toFixed(2)} s · frame ${clock.frame + 1} of ${clock.frames}`),
-        );
-      });
+    const put = (target, text) => { target.textContent = text; };
+    const [now, rest] = [`${clock.time.toFixed(2)} s`, `of ${clock.duration.toFixed(2)} s · frame ${clock.frame + 1} of ${clock.frames}`];
+    write("now", now + rest, (target) => target.replaceChildren(created("b", {}, now), created("span", {}, rest)));
     write("speed", `${clock.speed}×`, put);
-    write("play", clock.playing ? "Pause" : "Play", (each, text) => {
-      each.setAttribute("aria-label", text);
-      each.classList.toggle("playing", clock.playing);
+    write("play", clock.playing ? "Pause" : "Play", (target, text) => {
+      target.setAttribute("aria-label", text);
+      target.classList.toggle("playing", clock.playing);
     });
-    write("loop", String(clock.loop), (each) => pressed(each, clock.loop));
-    write("plain", stage.lit?.missing ?? "", (each, text) => { [each.textContent, each.hidden] = [text, !text]; });
+    write("loop", String(clock.loop), (target) => pressed(target, clock.loop));
+    write("plain", stage.lit?.missing ?? "", (target, text) => say("plain", text));
     write("grid-size", stage.gridStep ? `grid ${shortNumber(stage.gridStep)} m` : "", put);
     if (!clock.playing || Math.round(clock.time * 2) !== written.get("slider")) {
       written.set("slider", Math.round(clock.time * 2));
@@ -127,11 +106,10 @@ function startPlayer(Lit) {
   }
 
   function partsOf(described) {
-    const bodies = described.actors.map((actor, index) =>
-      new Body(actor, index, described.actors.length === 1));
+    const bodies = described.actors.map((actor, index) => new Body(actor, index, described.actors.length === 1));
+    const { channels: part } = described;
     let channels = null;
-    if (described.channels) {
-      const part = described.channels;
+    if (part) {
       channels = new Timed(part, part.phase.shape[0]);
       channels.interior = arrayOf(part.interior);
       channels.jointShares = arrayOf(part.jointShares);
@@ -159,7 +137,7 @@ function startPlayer(Lit) {
     const ghosts = stage.bodies.filter((body) => body.ghost);
     stage.compares = ghosts.length > 1;
     for (const body of stage.bodies) body.compared = body.ghost;
-    fillActors(stage, element, invalidate, bringForward);
+    fillActors(stage, invalidate, bringForward);
     costs.draw(0);
     if (stage.compares) bringForward(ghosts[0]);
   }
@@ -170,11 +148,14 @@ function startPlayer(Lit) {
     showMessage("");
     clock.pause();
     const parts = partsOf(take);
-    const song = take.song && new Song(take.song, showMessage, (end) => {
-      clock.duration = Math.max(take.duration, end);
+    const openCurves = () => {
       lanes.open(lanesOf({ take, ...parts, song }), clock.duration, take.markers);
       overview.open(take, clock.duration);
       invalidate();
+    };
+    const song = take.song && new Song(take.song, showMessage, (end) => {
+      clock.duration = Math.max(take.duration, end);
+      openCurves();
     });
     choice.open(parts.channels);
     stage.emphasis = emphasisOf(choice);
@@ -184,37 +165,27 @@ function startPlayer(Lit) {
     wheels.open(parts.channels);
     manifold.open(take.manifold);
     costs.open(take.costs);
-    lanes.open(lanesOf({ take, ...parts, song }), clock.duration, take.markers);
-    overview.open(take, clock.duration);
+    openCurves();
     compareGhosts();
+    const { manifold: cloud } = take, { channels, bodies } = parts;
+    const hidden = {
+      "volume-label": !song, "manifold-card": !cloud, "manifold-axes": cloud?.path.shape[1] === 2, "costs-card": !take.costs,
+      wheels: !channels, "wheels-card": !channels && Boolean(cloud || take.costs),
+    };
+    for (const [id, value] of Object.entries(hidden)) element(id).hidden = value;
     element("take").value = String(index);
-    element("note").textContent = take.note;
-    element("note").hidden = !take.note;
-    element("volume-label").hidden = !song;
-    element("manifold-card").hidden = !take.manifold;
-    element("manifold-axes").hidden = take.manifold?.path.shape[1] === 2;
-    element("manifold-colours").textContent = take.manifold?.colourTitle ? `coloured by ${take.manifold.colourTitle}` : "";
-    element("costs-card").hidden = !take.costs;
-    element("wheels").hidden = !parts.channels;
-    element("wheels-card").classList.toggle("many", (parts.channels?.phase.columns ?? 0) > MANY_CHANNELS);
-    element("wheels-card").hidden = !parts.channels && Boolean(take.manifold || take.costs);
-    const stageOnly = !parts.channels && !take.manifold && !take.costs;
-    element("app").classList.toggle("stage-only", stageOnly && parts.bodies.length > 0);
-    showEmpty("wheels-empty", parts.channels ? "" :
-      "This clip has no phases. “deepphase play CLIP --model MODEL” adds those of a phase model.");
-    showEmpty("stage-empty", parts.bodies.length ? "" : "No skeleton in this clip.");
-    invalidate();
+    element("manifold-colours").textContent = cloud?.colourTitle ? `coloured by ${cloud.colourTitle}` : "";
+    element("wheels-card").classList.toggle("many", (channels?.phase.columns ?? 0) > MANY_CHANNELS);
+    element("app").classList.toggle("stage-only", !channels && !cloud && !take.costs && bodies.length > 0);
+    say("note", take.note);
+    say("wheels-empty", channels ? "" : "This clip has no phases. “deepphase play CLIP --model MODEL” adds those of a phase model.");
+    say("stage-empty", bodies.length ? "" : "No skeleton in this clip.");
   }
 
   // The joints that the marked channel follows: their shares of movement, and its colour.
   function emphasisOf({ marked, channels }) {
     const shares = marked === null ? null : channels.jointShares;
     return shares && { shares: shares.subarray(marked * shares.joints, (marked + 1) * shares.joints), colour: channels.choice.style(marked).colour };
-  }
-
-  function showEmpty(id, text) {
-    element(id).textContent = text;
-    element(id).hidden = !text;
   }
 
   function tryToOpen(index) {
@@ -325,8 +296,8 @@ function startPlayer(Lit) {
     if (clock.song) clock.song.audio.volume = Number(element("volume").value);
   });
   document.addEventListener("visibilitychange", () => { last = clock.last = 0; });
-  addChips(stage, element, invalidate);
-  addControls({ clock, stage, lanes, capture, element, turnTake, toggleLook });
+  addChips(stage, invalidate);
+  addControls({ clock, stage, lanes, capture, turnTake, toggleLook });
   element("app").hidden = false;
   applyLook();
   if (scene.embedded) fitFrame();
@@ -347,8 +318,7 @@ function startPlayer(Lit) {
       time: clock.time, frame: clock.frame, frames: clock.frames, duration: clock.duration,
       playing: clock.playing, speed: clock.speed, loop: clock.loop, take: shownTake,
       view: [lanes.from, lanes.to], plot: [lanes.left, lanes.right],
-      camera: { yaw: stage.camera.yaw, pitch: stage.camera.pitch, distance: stage.camera.distance,
-        target: [...stage.camera.target] },
+      camera: { yaw: stage.camera.yaw, pitch: stage.camera.pitch, distance: stage.camera.distance, target: [...stage.camera.target] },
       songTime: clock.song ? clock.song.time : null, songRuns: Boolean(clock.song?.running),
       shows: { ...stage.shows }, dark: look.dark, filmed: capture.bytes,
     }),

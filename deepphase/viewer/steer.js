@@ -9,13 +9,13 @@ import { Input, isTyping } from "./input/input.js";
 import { bindActions, onDrag, onTurn } from "./input/pointer.js";
 import { paint, readBody } from "./body/skin.js";
 import { bvhText, glbBytes } from "./body/save.js";
-import { download } from "./scene/download.js";
-import { pressed } from "./scene/elements.js";
+import { chip, created, download, element, pressed } from "./scene/elements.js";
 import { canRecord, record } from "./scene/video.js";
 import { look, scene, useLook } from "./page_content.js";
 import { View } from "./scene/view.js";
 import { bytesOf } from "./page_bytes.js";
 import { MOST_CHARACTERS } from "./scene/renderer.js";
+import { clamp } from "./vectors.js";
 
 // After a hidden tab or a long picture, at most this much time is made up for.
 const MOST_S = 0.25;
@@ -26,7 +26,7 @@ const KINDS = { controller: "controller", matcher: "learned motion matching" };
 const MESSAGE_MS = 4000, ERROR_MS = 15_000;
 // Pictures of a video, at least.
 const LEAST_PICTURES = 12;
-// Code or character of a key -> id of its action; buttons of a gamepad -> the same.
+// Code or character of a key -> id of its action; buttons of a gamepad -> the same. Labels have the keys 1 to 9.
 const KEYS = {
   KeyC: "behind", KeyF: "facing", KeyG: "slow", KeyR: "reset", KeyV: "keep", KeyH: "help", " ": "pause", ",": "back", ".": "forward", "+": "more", "-": "fewer", "?": "help",
   ...Object.fromEntries([1, 2, 3, 4, 5, 6, 7, 8, 9].map((key) => [key, `label-${key}`])),
@@ -35,37 +35,27 @@ const PAD_ACTIONS = ["pause", "reset"];
 // Seconds of the past that the panels show.
 const TRAIL_S = 4;
 
-const element = (id) => document.getElementById(id);
 class App {
   constructor(asset, options, heights) {
-    this.el = new Proxy({}, { get: (found, id) => (found[id] ??= element(id)) });
-    this.asset = asset;
-    this.options = options;
-    this.look = matchMedia("(prefers-color-scheme: dark)");
+    const el = new Proxy({}, { get: (found, id) => (found[id] ??= element(id)) });
+    Object.assign(this, { el, asset, options, look: matchMedia("(prefers-color-scheme: dark)") });
     this.setLook(document.documentElement.dataset.look);
-    this.view = new View(this.el, asset, sampleFrames(asset, firstLabel(asset)));
+    this.view = new View(el, asset, sampleFrames(asset, firstLabel(asset)));
     const sizes = new ResizeObserver(() => {
       const { style } = document.documentElement;
-      style.setProperty("--bar", `${this.el.bar.offsetHeight}px`);
-      style.setProperty("--head", `${this.el.title.closest("header").offsetHeight}px`);
+      style.setProperty("--bar", `${el.bar.offsetHeight}px`);
+      style.setProperty("--head", `${el.title.closest("header").offsetHeight}px`);
       this.view.measure();
     });
-    for (const each of [this.el.stage, this.el.bar, this.el.side]) sizes.observe(each);
+    for (const watched of [el.stage, el.bar, el.side]) sizes.observe(watched);
     this.view.measure();
     this.driver = new Driver(asset, this.view.size.unit * 1.75);
-    this.input = new Input(this.el.stick);
-    this.paused = false;
-    this.recording = null;
+    this.input = new Input(el.stick);
+    Object.assign(this, { paused: false, facesMouse: false, recording: null, mouse: null, last: null, owed: 0, pictures: 0, grounds: 0 });
     // Number of the first frame that is recorded to be kept; null while none is.
     this.keptFrom = null;
     // Index into the history that is shown; null for the present.
     this.shownIndex = null;
-    this.owed = 0;
-    this.last = null;
-    this.pictures = 0;
-    this.mouse = null;
-    this.facesMouse = false;
-    this.grounds = 0;
     this.step();
     this.step();
     this.write();
@@ -76,44 +66,37 @@ class App {
 
   // Names and labels of the asset.
   write() {
-    const { asset, el } = this;
-    const parts = [KINDS[asset.kind], `${asset.skeleton.names.length} joints`];
-    if (asset.phases) parts.push(`${asset.phases.channels} phase channels`);
-    if (asset.experts > 1) parts.push(`${asset.experts} experts`);
-    parts.push(`${Math.round(asset.frameRate)} Hz`);
-    el.note.textContent = parts.join(" · ");
+    const { asset, el, options: { choices, chosen, keeps } } = this;
+    el.note.textContent = [
+      KINDS[asset.kind], `${asset.skeleton.names.length} joints`, asset.phases && `${asset.phases.channels} phase channels`,
+      asset.experts > 1 && `${asset.experts} experts`, `${Math.round(asset.frameRate)} Hz`,
+    ].filter(Boolean).join(" · ");
     const keyed = (key, text) => `<kbd>${key}</kbd> ${text}`;
     el.hint.innerHTML = [keyed("W A S D", "walk"), keyed("Shift", "run"), "drag to turn the camera", keyed("?", "help")].join(" &nbsp; ");
-    el.labels.hidden = !asset.labels || asset.labels.values.length < 2;
-    (asset.labels?.values ?? []).forEach((value, index) => {
-      const button = document.createElement("button");
-      button.type = "button";
-      button.textContent = String(value).replaceAll("_", " ");
-      button.setAttribute("aria-pressed", value === firstLabel(asset));
-      if (index < 9) button.append(Object.assign(document.createElement("kbd"), { textContent: index + 1 }));
-      button.addEventListener("click", () => this.setLabel(index));
-      el.labels.append(button);
-    });
-    for (const kind of GROUND_KINDS) el["ground-kind"].append(new Option(kind));
+    const labels = asset.labels?.values ?? [];
+    el.labels.hidden = labels.length < 2;
+    el.labels.append(...labels.map((value, index) => {
+      const key = index < 9 ? [created("kbd", {}, `${index + 1}`)] : [];
+      return chip([String(value).replaceAll("_", " "), ...key], value === firstLabel(asset), () => this.setLabel(index));
+    }));
+    el["ground-kind"].append(...GROUND_KINDS.map((kind) => new Option(kind)));
     el["save-video"].disabled = !canRecord();
-    el.keep.hidden = !this.options.keeps;
+    el.keep.hidden = !keeps;
     // Another character is another page, which is loaded when it is chosen.
-    const { choices, chosen } = this.options;
-    for (const [name, address] of choices) el.chooser.append(new Option(name, address, false, name === chosen));
+    el.chooser.append(...choices.map(([name, address]) => new Option(name, address, false, name === chosen)));
     el.chooser.hidden = choices.length < 2;
     el.chooser.addEventListener("change", () => location.assign(el.chooser.value));
   }
 
   connect() {
-    const { el } = this;
-    const labels = this.asset.labels?.values.slice(0, 9) ?? [];
+    const { el, view } = this;
     this.actions = {
       pause: () => this.setPaused(!this.paused),
       back: () => this.show((this.shownIndex ?? this.history.count - 1) - 1),
       forward: () => this.forward(),
       live: () => this.goLive(),
       reset: () => this.reset(),
-      behind: () => this.setBehind(!this.view.camera.behind),
+      behind: () => pressed(el.behind, view.camera.behind = !view.camera.behind),
       help: () => { el.keys.showModal(); el.keys.scrollTop = 0; },
       close: () => el.keys.close(),
       look: () => this.setLook(look.dark ? "light" : "dark"),
@@ -128,35 +111,39 @@ class App {
       },
       more: () => this.setCount(this.driver.characters.length + 1),
       fewer: () => this.setCount(this.driver.characters.length - 1),
-      ...Object.fromEntries(labels.map((_, index) => [`label-${index + 1}`, () => this.setLabel(index)])),
+      body: () => el["body-file"].click(),
+      ...Object.fromEntries([...el.labels.children].map((_, index) => [`label-${index + 1}`, () => this.setLabel(index)])),
     };
     bindActions(element, this.actions, KEYS, ({ target }) => isTyping(target));
+    const changes = {
+      count: () => this.setCount(Number(el.count.value)), speed: () => {}, "ground-kind": () => this.setGround(el["ground-kind"].value),
+    };
+    for (const [id, change] of Object.entries(changes)) {
+      el[id].addEventListener("change", () => {
+        change();
+        // The keys belong to the character again.
+        el[id].blur();
+      });
+    }
     el.time.addEventListener("input", () => this.show(Number(el.time.value)));
-    el.count.addEventListener("change", () => this.setCount(Number(el.count.value)));
-    el["ground-kind"].addEventListener("change", () => this.setGround(el["ground-kind"].value));
-    // The keys belong to the character again.
-    for (const id of ["count", "speed", "ground-kind"]) el[id].addEventListener("change", () => el[id].blur());
     for (const button of el.views.querySelectorAll("[data-view]")) {
       button.addEventListener("click", () => {
-        const { shown } = this.view;
-        const { view } = button.dataset;
-        shown[view] = !shown[view];
-        button.setAttribute("aria-pressed", shown[view]);
-        el.side.hidden = !shown.panels;
+        const { view: name } = button.dataset;
+        pressed(button, view.shown[name] = !view.shown[name]);
+        el.side.hidden = !view.shown.panels;
       });
     }
     this.look.addEventListener("change", () => this.setLook("auto"));
     this.input.onPadButton = (button) => this.onPadButton(button);
     this.connectBody();
     this.connectStage();
-    onDrag(el.manifold, { move: (event, dx, dy) => this.view.panels.turnManifold(dx, dy) });
+    onDrag(el.manifold, { move: (event, dx, dy) => view.panels.turnManifold(dx, dy) });
   }
 
   // A body is a file that is chosen, or dropped onto the page.
   connectBody() {
     const { body, "body-file": input } = this.el;
     const open = async (file) => file && this.setBody(new Uint8Array(await file.arrayBuffer()), file.name);
-    body.addEventListener("click", () => input.click());
     input.addEventListener("change", () => {
       open(input.files[0]);
       input.value = "";
@@ -183,24 +170,17 @@ class App {
 
   connectStage() {
     const { stage } = this.el;
-    const { camera } = this.view;
-    const groundAt = (event) => {
-      const box = stage.getBoundingClientRect();
-      return camera.onGround((event.clientX - box.left) / box.width, (event.clientY - box.top) / box.height);
-    };
+    const place = (event) => { this.mouse = event.pointerType === "mouse" ? [event.clientX, event.clientY] : null; };
     stage.addEventListener("pointerdown", (event) => {
       if (event.button === 2) this.looks = true;
-      this.mouse = event.pointerType === "mouse" ? [event.clientX, event.clientY] : null;
+      place(event);
     });
-    stage.addEventListener("pointermove", (event) => {
-      if (event.pointerType === "mouse") this.mouse = [event.clientX, event.clientY];
-    });
+    stage.addEventListener("pointermove", (event) => event.pointerType === "mouse" && place(event));
     stage.addEventListener("pointerup", (event) => {
       if (event.button === 2) this.looks = false;
     });
     stage.addEventListener("contextmenu", (event) => event.preventDefault());
-    this.groundAt = groundAt;
-    onTurn(stage, camera, { active: (event) => event.type === "wheel" || !this.looks, keys: false });
+    onTurn(stage, this.view.camera, { active: (event) => event.type === "wheel" || !this.looks, keys: false });
   }
 
   onPadButton(button) {
@@ -220,10 +200,9 @@ class App {
   }
 
   setLabel(index) {
-    const { labels } = this.asset;
-    if (!labels || index >= labels.values.length) return;
-    this.driver.label = labels.values[index];
-    [...this.el.labels.children].forEach((button, at) => button.setAttribute("aria-pressed", at === index));
+    this.driver.label = this.asset.labels.values[index];
+    [...this.el.labels.children].forEach((button, at) => pressed(button, at === index));
+    return true;
   }
 
   // Walk on the ground that the page was made with: the name of a kind, or a map's name and grid.
@@ -249,17 +228,10 @@ class App {
   setPaused(paused) {
     if (!paused && this.shownIndex !== null) return this.goLive();
     this.paused = paused;
-    this.el.pause.setAttribute("aria-pressed", paused);
-    this.el.pause.setAttribute("aria-label", paused ? "Continue" : "Pause");
-  }
-
-  setBehind(on) {
-    this.view.camera.behind = on;
-    this.el.behind.setAttribute("aria-pressed", on);
   }
 
   setCount(count) {
-    const desired = Math.min(Math.max(Math.round(count) || 1, 1), MOST_CHARACTERS);
+    const desired = clamp(Math.round(count) || 1, 1, MOST_CHARACTERS);
     this.driver.setCount(desired);
     this.el.count.value = desired;
   }
@@ -277,9 +249,7 @@ class App {
   show(index) {
     if (this.recording) return;
     this.paused = true;
-    this.shownIndex = Math.min(Math.max(index, 0), this.history.count - 1);
-    this.el.pause.setAttribute("aria-pressed", true);
-    this.el.live.hidden = false;
+    this.shownIndex = clamp(index, 0, this.history.count - 1);
   }
 
   forward() {
@@ -290,12 +260,7 @@ class App {
   }
 
   goLive() {
-    this.shownIndex = null;
-    this.paused = false;
-    this.owed = 0;
-    this.el.live.hidden = true;
-    this.el.pause.setAttribute("aria-pressed", false);
-    this.el.pause.setAttribute("aria-label", "Pause");
+    Object.assign(this, { shownIndex: null, paused: false, owed: 0 });
   }
 
   say(text, time = MESSAGE_MS) {
@@ -306,7 +271,7 @@ class App {
 
   // Velocity (x, z) in m/s and facing that the user asks for.
   desired() {
-    const { move, look, turn, analog, fast } = this.input.read();
+    const { move, look: aim, turn, analog, fast } = this.input.read();
     const { camera } = this.view;
     if (turn[0] || turn[1]) camera.turn(-6 * turn[0], -4 * turn[1]);
     const { right, away } = camera.ground();
@@ -315,12 +280,13 @@ class App {
     const speed = analog || fast ? run : walk;
     const velocity = onGround(move).map((v) => v * speed);
     if (velocity[0] || velocity[1]) this.el.hint.classList.add("gone");
-    return { velocity, facing: look ? onGround(look) : this.mouseFacing() };
+    return { velocity, facing: aim ? onGround(aim) : this.mouseFacing() };
   }
 
   mouseFacing() {
     if (!this.mouse || !(this.looks || this.facesMouse)) return null;
-    const ground = this.groundAt({ clientX: this.mouse[0], clientY: this.mouse[1] });
+    const box = this.el.stage.getBoundingClientRect();
+    const ground = this.view.camera.onGround((this.mouse[0] - box.left) / box.width, (this.mouse[1] - box.top) / box.height);
     if (!ground) return null;
     const { position } = this.driver.characters[0].frame.root;
     const way = [ground[0] - position[0], ground[1] - position[1]];
@@ -346,10 +312,7 @@ class App {
   // Steps of the asset's rate, however often pictures are drawn.
   advance(seconds) {
     this.owed += seconds * this.asset.frameRate;
-    while (this.owed >= 1) {
-      this.step();
-      this.owed -= 1;
-    }
+    for (; this.owed >= 1; this.owed -= 1) this.step();
   }
 
   draw(seconds) {
@@ -368,16 +331,21 @@ class App {
   }
 
   writeTime(last) {
-    const { el, history } = this;
+    const { el, history, paused, shownIndex } = this;
+    const put = (target, name, value) => { if (target[name] !== value) target[name] = value; };
     el.time.max = history.count - 1;
     el.time.value = last;
     const back = (history.count - 1 - last) / history.frameRate;
-    const text = this.shownIndex === null ? (this.paused ? "paused" : "live") : `−${back.toFixed(2)} s`;
-    if (el.clock.textContent !== text) el.clock.textContent = text;
+    put(el.clock, "textContent", shownIndex === null ? (paused ? "paused" : "live") : `−${back.toFixed(2)} s`);
+    put(el.live, "hidden", shownIndex === null || Boolean(this.recording));
+    if (this.saidPaused !== paused) {
+      this.saidPaused = paused;
+      pressed(el.pause, paused);
+      el.pause.setAttribute("aria-label", paused ? "Continue" : "Pause");
+    }
     if (this.keptFrom !== null) el.keep.textContent = `Stop ${this.keptSeconds().toFixed(0)} s`;
     const { row } = history.at(last).frames[0];
-    const where = row ? `${row.clip} ${row.time.toFixed(2)} s` : "";
-    if (el.row.textContent !== where) el.row.textContent = where;
+    put(el.row, "textContent", row ? `${row.clip} ${row.time.toFixed(2)} s` : "");
   }
 
   // Record from the present on; the last minute is kept, so that is the most.
@@ -413,21 +381,21 @@ class App {
     }
   }
 
-  driven() {
-    return this.history.range().map((entry) => entry.frames[0]);
+  // Frames of the first character, from an index on.
+  driven(from = 0) {
+    return this.history.range(from).map((entry) => entry.frames[0]);
   }
 
   // What was driven, with the goals of every frame, for the page around.
   drivenRun(from = 0) {
-    const entries = this.history.range(from);
-    const frames = entries.map((entry) => entry.frames[0]);
+    const frames = this.driven(from), goals = this.history.range(from).map(({ goal }) => goal);
     return {
       bvh: bvhText(this.asset.skeleton, frames, this.asset.frameRate),
       positions: frames.map(({ root }) => root.position),
       angles: frames.map(({ root }) => root.heading),
       contacts: frames.map(({ contacts }) => Array.from(contacts)),
-      velocities: entries.map(({ goal }) => goal.velocity),
-      facings: entries.map(({ goal }) => goal.facing),
+      velocities: goals.map(({ velocity }) => velocity),
+      facings: goals.map(({ facing }) => facing),
     };
   }
 
@@ -479,27 +447,13 @@ class App {
   // State of the page, for tests and for the page around it.
   state() {
     const index = this.shownIndex ?? this.history.count - 1;
-    const frame = this.history.at(index).frames[0];
+    const { frames: [{ root, positions }], goal } = this.history.at(index);
     return {
-      index,
-      count: this.history.count,
-      pictures: this.pictures,
-      paused: this.paused,
-      label: this.driver.label,
-      position: frame.root.position,
-      heading: frame.root.heading,
-      characters: this.driver.characters.map((each) => each.frame.root.position),
-      goal: this.history.at(index).goal,
-      height: frame.positions[1],
+      index, goal, count: this.history.count, pictures: this.pictures, paused: this.paused, label: this.driver.label,
+      position: root.position, heading: root.heading, height: positions[1],
+      characters: this.driver.characters.map(({ frame }) => frame.root.position),
     };
   }
-}
-
-function complain(problem) {
-  const message = document.createElement("p");
-  message.className = "message";
-  message.textContent = `The character could not be shown: ${problem.message}`;
-  element("app").replaceChildren(message);
 }
 
 async function start() {
@@ -513,6 +467,7 @@ async function start() {
 }
 
 start().catch((problem) => {
-  complain(problem);
+  const words = `The character could not be shown: ${problem.message}`;
+  element("app").replaceChildren(created("p", { className: "message" }, words));
   throw problem;
 });

@@ -1,6 +1,6 @@
 // Buttons and keys.
 
-import { chip, created, dot, pressed } from "../scene/elements.js";
+import { chip, created, dot, element, pressed } from "../scene/elements.js";
 import { bindActions } from "./pointer.js";
 import { SHOWS } from "../scene/stage.js";
 
@@ -11,7 +11,7 @@ const KEYS = {
   PageDown: "take-after", "?": "keys",
 };
 
-export function addControls({ clock, stage, lanes, capture, element, turnTake, toggleLook }) {
+export function addControls({ clock, stage, lanes, capture, turnTake, toggleLook }) {
   const actions = {
     first: () => clock.step(-clock.frames),
     last: () => clock.step(clock.frames),
@@ -39,7 +39,7 @@ export function addControls({ clock, stage, lanes, capture, element, turnTake, t
 }
 
 // Buttons for the layers in space.
-export function addChips(stage, element, onChange) {
+export function addChips(stage, onChange) {
   stage.toggle = (key) => {
     stage.shows[key] = !stage.shows[key];
     pressed(chips[key], stage.shows[key]);
@@ -52,7 +52,7 @@ export function addChips(stage, element, onChange) {
 }
 
 // A button for each body, where there are several. Of several ghosts it brings one forward, and hides that.
-export function fillActors(stage, element, onChange, bringForward) {
+export function fillActors(stage, onChange, bringForward) {
   const box = element("actors");
   box.hidden = stage.bodies.length < 2;
   box.replaceChildren(...stage.bodies.map((body) =>

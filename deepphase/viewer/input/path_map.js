@@ -2,7 +2,7 @@
 // Shows a path, or lets one be drawn by mouse, touch or keys.
 
 import { componentOf } from "./component.js";
-import { node } from "../scene/svg.js";
+import { node } from "../scene/elements.js";
 
 const MIN_STEP_M = 0.12;
 const MAX_POINTS = 400;

@@ -65,7 +65,7 @@ let halfValues = null;
 
 /** Half-precision numbers as float32, by a table of all 65,536. */
 function fromHalf(halves) {
-  halfValues ??= Float32Array.from({ length: 1 << 16 }, (_, bits) => {
+  halfValues ??= new Float32Array(1 << 16).map((_, bits) => {
     const exponent = (bits >> 10) & 31, fraction = bits & 1023;
     let value = (1 + fraction / 1024) * 2 ** (exponent - 15);
     if (exponent === 0) value = fraction * 2 ** -24;

@@ -2,16 +2,15 @@
 
 import { scene, look } from "../page_content.js";
 import { FONT, fitted } from "./surface2d.js";
-import { download } from "./download.js";
 import { canRecord, record } from "./video.js";
-import { pressed } from "./elements.js";
+import { created, download, element, pressed } from "./elements.js";
 
 const FILM_FPS = 30;
 
 export class Capture {
-  constructor({ app, clock, button, onProblem }) {
-    Object.assign(this, { app, clock, button, onProblem });
-    this.canvas = document.createElement("canvas");
+  constructor(clock, onProblem) {
+    Object.assign(this, { app: element("app"), button: element("film"), clock, onProblem });
+    this.canvas = created("canvas");
     this.endRecording = null;
     this.bytes = 0;
   }

@@ -1,9 +1,23 @@
-// Elements of pages.
+// Elements of pages, in HTML and SVG, and files that they save.
+
+const SVG = "http://www.w3.org/2000/svg";
+// Milliseconds after which a browser has begun to save what a link leads to.
+const SAVED_MS = 10_000;
+
+export const element = (id) => document.getElementById(id);
 
 // An element with properties, and with texts and elements inside.
 export function created(tag, properties = {}, ...inside) {
   const added = Object.assign(document.createElement(tag), properties);
   added.append(...inside);
+  return added;
+}
+
+// An element of a drawing in SVG.
+export function node(name, attributes, parent) {
+  const added = document.createElementNS(SVG, name);
+  for (const [key, value] of Object.entries(attributes)) added.setAttribute(key, value);
+  parent.append(added);
   return added;
 }
 
@@ -24,4 +38,10 @@ export function dot(colour) {
   const added = created("span", { className: "dot" });
   added.style.background = colour;
   return added;
+}
+
+export function download(content, name) {
+  const link = created("a", { href: URL.createObjectURL(content), download: name });
+  link.click();
+  setTimeout(() => URL.revokeObjectURL(link.href), SAVED_MS);
 }

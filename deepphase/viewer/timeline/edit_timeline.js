@@ -1,7 +1,7 @@
 // A timeline of a clip: keys that are dragged to other times, or stretches of frames in rows.
 
 import { componentOf } from "../input/component.js";
-import { node } from "../scene/svg.js";
+import { node } from "../scene/elements.js";
 import { clamp } from "../vectors.js";
 
 const ROW = 17, TOP = 26, KEY = 7, EDGE_PX = 7;

@@ -1,15 +1,15 @@
 // The whole clip as one bar with its labelled spans, beats and the part in view of the curves.
 
 import { styleOf, look } from "../page_content.js";
+import { element } from "../scene/elements.js";
 import { onDrag } from "../input/pointer.js";
 import { clamp } from "../vectors.js";
 import { faded, fillBox, fillDisc, fitted, fontOf, LayeredSurface, niceTicks, shortNumber, write } from "../scene/surface2d.js";
 
 export class Overview {
-  constructor({ row, canvas, lanes, onSeek, onChange }) {
-    this.surface = new LayeredSurface(canvas, onChange);
-    this.row = row;
-    this.lanes = lanes;
+  constructor({ lanes, onSeek, onChange }) {
+    const [row, canvas] = ["overview-row", "overview"].map(element);
+    Object.assign(this, { row, lanes, surface: new LayeredSurface(canvas, onChange) });
     const seek = (event) => {
       const x = event.clientX - canvas.getBoundingClientRect().left;
       onSeek(clamp((x - this.left) / (this.right - this.left), 0, 1) * this.duration);

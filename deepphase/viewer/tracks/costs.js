@@ -2,18 +2,14 @@
 
 import { styleOf } from "../page_content.js";
 import { arrayOf } from "./take_data.js";
-import { created, dot } from "../scene/elements.js";
+import { created, dot, element } from "../scene/elements.js";
 import { shortNumber } from "../scene/surface2d.js";
 
 export class CostTable {
-  constructor({ text, unit, legend, rows, onChoose }) {
-    this.text = text;
-    this.unit = unit;
-    this.onChoose = onChoose;
-    this.legend = legend;
-    this.rows = rows;
-    this.costs = null;
-    this.shown = -1;
+  // `onChoose`: called with the name of a body whose row is chosen.
+  constructor(onChoose) {
+    const [text, unit, legend, rows] = ["text", "unit", "legend", "rows"].map((part) => element(`costs-${part}`));
+    Object.assign(this, { text, unit, legend, rows, onChoose, costs: null, shown: -1 });
   }
 
   open(costs) {
@@ -23,7 +19,7 @@ export class CostTable {
     this.terms = arrayOf(costs.terms);
     this.unit.textContent = costs.unit || "cost";
     this.firsts = [0];
-    for (const count of costs.counts) this.firsts.push(this.firsts[this.firsts.length - 1] + count);
+    for (const count of costs.counts) this.firsts.push(this.firsts.at(-1) + count);
     this.fillLegend();
   }
 
@@ -40,14 +36,7 @@ export class CostTable {
 
   // The last search at a time; before the first one, the first.
   searchAt(time) {
-    const { times } = this.costs;
-    let [low, high] = [0, times.length];
-    while (high - low > 1) {
-      const middle = (low + high) >> 1;
-      if (times[middle] <= time + 1e-6) low = middle;
-      else high = middle;
-    }
-    return low;
+    return Math.max(this.costs.times.findLastIndex((moment) => moment <= time + 1e-6), 0);
   }
 
   draw(time) {
@@ -57,12 +46,7 @@ export class CostTable {
     this.shown = search;
     this.text.textContent = this.costs.texts[search];
     const [first, stop] = [this.firsts[search], this.firsts[search + 1]];
-    const totals = [];
-    for (let option = first; option < stop; option++) {
-      let total = 0;
-      for (const term of this.termsOf(option)) total += term;
-      totals.push(total);
-    }
+    const totals = Array.from({ length: stop - first }, (_, at) => this.termsOf(first + at).reduce((sum, term) => sum + term, 0));
     const longest = Math.max(...totals, 1e-12);
     this.rows.replaceChildren(...totals.map((total, at) => this.row(first + at, total, longest)));
   }
@@ -74,9 +58,7 @@ export class CostTable {
 
   row(option, total, longest) {
     const { features, names, labels, marks, actors, unit } = this.costs;
-    const mark = marks[option];
-    const name = names[labels[option]];
-    const actor = actors[option];
+    const [mark, name, actor] = [marks[option], names[labels[option]], actors[option]];
     const title = created("bdi", {}, name);
     const parts = [...this.termsOf(option)].map((term, index) => {
       const share = Math.round((100 * term) / (total || 1));

@@ -3,7 +3,7 @@
 import { look } from "../page_content.js";
 import { onDrag } from "../input/pointer.js";
 import { clamp } from "../vectors.js";
-import { chip, created } from "../scene/elements.js";
+import { chip, created, element } from "../scene/elements.js";
 import { faded, fillBox, niceTicks, shortNumber, Surface, write } from "../scene/surface2d.js";
 
 // Length in seconds of the part of a long clip that is in view.
@@ -12,13 +12,10 @@ const SHORTEST_VIEW_S = 0.2;
 const NARROW = 620;
 
 export class Lanes {
-  constructor({ box, list, axis, choice, cursor, overviewRow, onSeek, onView, onChange }) {
-    Object.assign(this, { box, list, choice, cursor, overviewRow, onSeek, onView, onChange });
-    this.lanes = [];
-    this.duration = 0;
-    this.from = 0;
-    this.to = 1;
-    this.axis = new Surface(axis, () => this.redraw());
+  constructor({ onSeek, onView, onChange }) {
+    const [box, list, choice, cursor, overviewRow] = ["lanes-box", "lanes", "lane-choice", "cursor", "overview-row"].map(element);
+    Object.assign(this, { box, list, choice, cursor, overviewRow, onView, onChange, lanes: [], duration: 0, from: 0, to: 1 });
+    this.axis = new Surface(element("axis"), () => this.redraw());
     const seek = (event) => {
       const time = this.timeAt(event.clientX);
       if (time !== null) onSeek(time);

@@ -1,7 +1,7 @@
 // Data of the page: its JSON, and typed arrays that are decoded at their first use.
 
 import { bytesOf } from "../page_bytes.js";
-import { clamp, mix } from "../vectors.js";
+import { clamp, distance, mix } from "../vectors.js";
 import { styleOf, look } from "../page_content.js";
 
 const decoded = new Map();
@@ -18,9 +18,7 @@ export function arrayOf(described) {
   const bytes = arrayBytes(described.id);
   const Kind = KINDS[described.type];
   const count = described.shape.reduce((a, b) => a * b, 1);
-  if (bytes.byteLength !== count * Kind.BYTES_PER_ELEMENT) {
-    throw new Error("the page's data are damaged");
-  }
+  if (bytes.byteLength !== count * Kind.BYTES_PER_ELEMENT) throw new Error("the page's data are damaged");
   return new Kind(bytes.buffer, bytes.byteOffset, count);
 }
 
@@ -81,24 +79,14 @@ export class Series extends Timed {
   }
 
   column(index) {
-    if (!this.decodedColumns[index]) {
-      const whole = arrayOf(this.described);
-      const { middle, step } = this.described;
-      const values = new Float32Array(this.frames);
-      const from = index * this.frames;
-      for (let i = 0; i < this.frames; i++) values[i] = middle[index] + step[index] * whole[from + i];
-      this.decodedColumns[index] = values;
-    }
-    return this.decodedColumns[index];
+    const { middle, step } = this.described;
+    const numbers = () => arrayOf(this.described).subarray(index * this.frames, (index + 1) * this.frames);
+    return (this.decodedColumns[index] ??= new Float32Array(numbers()).map((value) => middle[index] + step[index] * value));
   }
 
   range(index) {
     const { middle, step } = this.described;
-    if (!this.ranges[index]) {
-      this.ranges[index] = step[index]
-        ? rangeOf(this.column(index), this.counted) : [middle[index], middle[index]];
-    }
-    return this.ranges[index];
+    return (this.ranges[index] ??= step[index] ? rangeOf(this.column(index), this.counted) : [middle[index], middle[index]]);
   }
 
   at(index, seconds) {
@@ -120,36 +108,20 @@ export class Body extends Timed {
   constructor(actor, index, alone) {
     const [frames, joints] = actor.positions.around.shape;
     super(actor, frames);
-    this.name = actor.name;
-    this.joints = joints;
-    this.jointNames = actor.jointNames;
-    this.links = actor.links;
-    this.feet = actor.feet;
-    this.feetLabels = actor.feetLabels;
-    this.floor = actor.floor;
+    const { name, jointNames, links, feet, feetLabels, floor, ballRadius, ghost, skin, positions } = actor;
+    Object.assign(this, { name, joints, jointNames, links, feet, feetLabels, floor, ballRadius, ghost, skin, index, alone });
     this.givenColour = actor.colour;
-    this.index = index;
-    this.alone = alone;
     this.shown = true;
-    this.centre = arrayOf(actor.positions.centre);
-    this.around = arrayOf(actor.positions.around);
-    this.step = actor.positions.around.step;
-    this.contacts = arrayOf(actor.contacts);
-    this.root = arrayOf(actor.rootPositions);
-    this.facing = arrayOf(actor.rootDirections);
-    this.desiredTrajectory = arrayOf(actor.desiredTrajectory);
-    this.trajectorySamples = actor.desiredTrajectory ? actor.desiredTrajectory.shape[1] : 0;
-    this.desiredPath = arrayOf(actor.desiredPath);
-    this.ball = arrayOf(actor.ball);
-    this.ballRadius = actor.ballRadius;
-    this.ghost = actor.ghost;
+    [this.centre, this.around, this.step] = [arrayOf(positions.centre), arrayOf(positions.around), positions.around.step];
+    for (const part of ["contacts", "desiredTrajectory", "desiredPath", "ball"]) this[part] = arrayOf(actor[part]);
+    [this.root, this.facing] = [arrayOf(actor.rootPositions), arrayOf(actor.rootDirections)];
+    this.trajectorySamples = actor.desiredTrajectory?.shape[1] ?? 0;
     this.pose = new Float32Array(3 * joints);
     const inner = new Set(this.links.filter((_, i) => i % 2 === 0));
     const outer = [...new Set(this.links.filter((_, i) => i % 2 === 1))].filter((j) => !inner.has(j));
     this.trailing = this.feet.length ? this.feet : outer.slice(0, 4);
     this.measure();
     this.radii = this.linkRadii();
-    this.skin = actor.skin;
   }
 
   get colour() {
@@ -219,13 +191,10 @@ export class Body extends Timed {
   linkRadii() {
     const lengths = [];
     const below = new Float64Array(this.joints);
-    const [a, b] = [new Float32Array(3), new Float32Array(3)];
     let total = 0;
     for (let link = this.links.length - 2; link >= 0; link -= 2) {
       const [from, to] = [this.links[link], this.links[link + 1]];
-      this.joint(0, from, a);
-      this.joint(0, to, b);
-      const length = Math.hypot(a[0] - b[0], a[1] - b[1], a[2] - b[2]);
+      const length = distance(this.joint(0, from, []), this.joint(0, to, []));
       lengths[link / 2] = length;
       total += length;
       below[from] += below[to] + length;

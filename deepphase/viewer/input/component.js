@@ -25,3 +25,20 @@ export function componentOf(selector, Part, name, kept = false) {
     };
   };
 }
+
+const SVG = "http://www.w3.org/2000/svg";
+
+/** An element of a drawing in SVG. */
+export function node(name, attributes, parent) {
+  const added = document.createElementNS(SVG, name);
+  for (const [key, value] of Object.entries(attributes)) added.setAttribute(key, value);
+  parent.append(added);
+  return added;
+}
+
+/** What an SVG is for a reader: an application with keys where it can be changed, else a picture. */
+export function describeDrawing(svg, editable, application, picture) {
+  const attributes = { tabindex: editable ? 0 : -1, role: editable ? "application" : "img", "aria-label": editable ? application : picture };
+  for (const [key, value] of Object.entries(attributes)) svg.setAttribute(key, value);
+  svg.classList.toggle("editable", editable);
+}

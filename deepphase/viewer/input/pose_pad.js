@@ -1,7 +1,7 @@
 // A pose from the front and from the side; its hand or foot is dragged, and the limb follows.
 
-import { componentOf } from "./component.js";
-import { add, dot, length, subtract } from "../vectors.js";
+import { componentOf, node } from "./component.js";
+import { add, clamp, length, scaled, subtract, without } from "../vectors.js";
 
 const WIDTH = 230, HEIGHT = 250, MARGIN = 22;
 // Metres of an arrow key, and milliseconds after the last one until the page learns of it.
@@ -11,11 +11,8 @@ const VIEWS = [{ name: "front", axes: [0, 1] }, { name: "right", axes: [2, 1] }]
 const ARROWS = { ArrowLeft: [-1, 0], ArrowRight: [1, 0], ArrowUp: [0, 1], ArrowDown: [0, -1] };
 
 /**
- * The pose with the limb's dragged joint as near to a place as its two bones reach.
- *
- * @param positions  [x, y, z] of each joint
- * @param limb  `upper`, `middle` and `end` joint, `moved` (the end and all below it), `joint`
- * @param place  [x, y, z] desired for `joint`, one of `moved`
+ * The pose with the limb's dragged `joint` as near to a place as its two bones reach. A limb: `upper`, `middle` and
+ * `end` joint, and `moved`, the end and all below it.
  */
 export function reached(positions, limb, place) {
   const [start, bend, tip] = [limb.upper, limb.middle, limb.end].map((joint) => positions[joint]);
@@ -23,12 +20,11 @@ export function reached(positions, limb, place) {
   const [first, second] = [length(subtract(bend, start)), length(subtract(tip, bend))];
   const far = length(desired);
   if (!(far > 1e-6)) return positions;
-  const along = desired.map((value) => value / far);
-  const distance = Math.min(Math.max(far, Math.abs(first - second) + 1e-4), 0.9999 * (first + second));
-  let side = subtract(bend, start);
-  side = add(side, along, -dot(side, along));
+  const along = scaled(desired, 1 / far);
+  const distance = clamp(far, Math.abs(first - second) + 1e-4, 0.9999 * (first + second));
+  let side = without(subtract(bend, start), along);
   // A straight limb bends to the front or, where it points there, upwards.
-  if (length(side) < 1e-4) side = add([0, 0, 1], along, -along[2]);
+  if (length(side) < 1e-4) side = without([0, 0, 1], along);
   if (length(side) < 1e-4) side = [0, 1, 0];
   const forward = (first * first + distance * distance - second * second) / (2 * distance);
   const out = Math.sqrt(Math.max(first * first - forward * forward, 0)) / length(side);
@@ -48,14 +44,11 @@ class Pad {
   }
 
   view({ name, axes }) {
-    const svg = document.createElementNS("http://www.w3.org/2000/svg", "svg");
-    svg.setAttribute("viewBox", `0 0 ${WIDTH} ${HEIGHT}`);
-    this.root.append(svg);
+    const svg = node("svg", { viewBox: `0 0 ${WIDTH} ${HEIGHT}` }, this.root);
     const view = { name, axes, svg };
-    svg.addEventListener("pointerdown", (event) => this.grab(view, event));
-    svg.addEventListener("pointermove", (event) => this.drag(view, event));
-    for (const end of ["pointerup", "pointercancel"]) svg.addEventListener(end, () => this.drop(view));
-    svg.addEventListener("keydown", (event) => this.step(view, event));
+    for (const [event, react] of [
+      ["pointerdown", "grab"], ["pointermove", "drag"], ["pointerup", "drop"], ["pointercancel", "drop"], ["keydown", "step"],
+    ]) svg.addEventListener(event, (given) => this[react](view, given));
     return view;
   }
 
@@ -64,17 +57,14 @@ class Pad {
     if (this.dragged || this.waiting) return;
     this.data = data;
     this.place = data.place;
-    const all = data.positions;
-    const low = Math.min(0, ...all.map((each) => each[1]));
-    const span = Math.max(Math.max(...all.map((each) => each[1])) - low, 0.1);
-    this.scale = (HEIGHT - 2 * MARGIN) / (1.15 * span);
-    this.low = low;
+    const heights = data.positions.map(([, y]) => y);
+    this.low = Math.min(0, ...heights);
+    this.scale = (HEIGHT - 2 * MARGIN) / (1.15 * Math.max(Math.max(...heights) - this.low, 0.1));
     this.draw();
   }
 
   toScreen(view, position) {
-    return [0.5 * WIDTH + this.scale * position[view.axes[0]],
-      HEIGHT - MARGIN - this.scale * (position[1] - this.low)];
+    return [0.5 * WIDTH + this.scale * position[view.axes[0]], HEIGHT - MARGIN - this.scale * (position[1] - this.low)];
   }
 
   draw() {
@@ -85,8 +75,7 @@ class Pad {
     for (const view of this.views) {
       const at = (position) => this.toScreen(view, position).map((value) => value.toFixed(1));
       const line = (joint, parent, positions, kind) => {
-        const [x, y] = at(positions[joint]);
-        const [px, py] = at(positions[parent]);
+        const [[x, y], [px, py]] = [joint, parent].map((end) => at(positions[end]));
         return `<line class="${kind}" x1="${px}" y1="${py}" x2="${x}" y2="${y}"/>`;
       };
       const before = data.links.filter(([joint]) => limb.has(joint));
@@ -121,9 +110,15 @@ class Pad {
   drag(view, event) {
     if (this.dragged !== view) return;
     const { x, y, place } = this.grabbed;
-    this.place = [...place];
-    this.place[view.axes[0]] += (this.ratio * (event.clientX - x)) / this.scale;
-    this.place[1] -= (this.ratio * (event.clientY - y)) / this.scale;
+    const metres = this.ratio / this.scale;
+    this.move(view, place, metres * (event.clientX - x), -metres * (event.clientY - y));
+  }
+
+  // Desire a place that is metres across and up from another.
+  move(view, from, across, up) {
+    this.place = [...from];
+    this.place[view.axes[0]] += across;
+    this.place[1] += up;
     this.draw();
   }
 
@@ -138,10 +133,7 @@ class Pad {
     const arrow = ARROWS[event.key];
     if (!arrow || !event.target.classList.contains("handle")) return;
     event.preventDefault();
-    this.place = [...this.found];
-    this.place[view.axes[0]] += KEY_M * arrow[0];
-    this.place[1] += KEY_M * arrow[1];
-    this.draw();
+    this.move(view, this.found, KEY_M * arrow[0], KEY_M * arrow[1]);
     clearTimeout(this.waiting);
     this.waiting = setTimeout(() => {
       this.waiting = null;

@@ -1,6 +1,6 @@
 // Cameras that turn around a target: angles in radians, lengths in metres or any other unit.
 
-import { add, clamp, cross, lookAt, mix, product, subtract, scaled, unit } from "../vectors.js";
+import { add, clamp, cross, lookAt, mix, product, scaled } from "../vectors.js";
 
 const FIELD_OF_VIEW = (36 * Math.PI) / 180;
 const STEEPEST = 1.5;
@@ -64,12 +64,12 @@ export class Camera {
 
   // Add a line to the context's path, clipped in front of the eye.
   line(context, ax, ay, az, bx, by, bz) {
-    const [da, db] = [this.depth(ax, ay, az), this.depth(bx, by, bz)];
-    if (da < this.near && db < this.near) return;
-    if (da < this.near || db < this.near) {
-      const part = (this.near - da) / (db - da);
-      const [x, y, z] = [mix(ax, bx, part), mix(ay, by, part), mix(az, bz, part)];
-      if (da < this.near) [ax, ay, az] = [x, y, z];
+    const da = this.depth(ax, ay, az), db = this.depth(bx, by, bz), { near } = this;
+    if (da < near && db < near) return;
+    if (da < near || db < near) {
+      const part = (near - da) / (db - da);
+      const x = mix(ax, bx, part), y = mix(ay, by, part), z = mix(az, bz, part);
+      if (da < near) [ax, ay, az] = [x, y, z];
       else [bx, by, bz] = [x, y, z];
     }
     const a = this.project(ax, ay, az);
@@ -89,8 +89,7 @@ export class Camera {
 
   // Offset of the target for a move in the picture, given in pixels.
   pan(dx, dy) {
-    const metres = this.distance / this.focal;
-    return this.right.map((r, i) => (-dx * r + dy * this.up[i]) * metres);
+    return scaled(add(scaled(this.right, -dx), this.up, dy), this.distance / this.focal);
   }
 }
 
@@ -98,31 +97,23 @@ const FOLLOWING_FIELD = (34 * Math.PI) / 180;
 // Height that the camera looks at, as a share of the body's.
 const MIDDLE = 0.5;
 // Distance of the eye in heights or in lengths of the body, whichever is more.
-const HEIGHTS_AWAY = 2.75;
-const LENGTHS_AWAY = 2.4;
+const HEIGHTS_AWAY = 2.75, LENGTHS_AWAY = 2.4;
 // A picture that is narrower than this many times its height, or in which the body is longer than this
 // share of its width, gets a wider angle.
-const NARROW_BODY = 0.8;
-const WIDEST_BODY = 0.77;
+const NARROW_BODY = 0.8, WIDEST_BODY = 0.77;
 // Distance of the target behind the body, at most, as a share of the body's height.
 const MOST_LAG = 0.12;
 // Share of the picture's height that is kept free above the body, and the smallest one between that
-// and the bar at which the body has its full size.
-const ABOVE = 0.04;
-const ROOM = 0.82;
-const LOWEST = 0.03;
+// and the bar at which the body has its full size; least pitch.
+const ABOVE = 0.04, ROOM = 0.82, LOWEST = 0.03;
 
 // The camera of the page in which one steers: its target follows a character smoothly.
 export class FollowingCamera extends Camera {
   // `size`: height and length of the body in metres, seen from above.
   constructor(size) {
     super({ yaw: 0.62, pitch: 0.2, distance: 1 });
-    this.away = 1;
-    this.behind = false;
-    // Share of the picture's height that the bar at its lower end covers.
-    this.covered = 0;
-    // Share of its width that panels at its right end cover.
-    this.beside = 0;
+    // Shares of the picture that are covered: of its height by the bar at its lower end, of its width by panels at its right.
+    Object.assign(this, { away: 1, behind: false, covered: 0, beside: 0 });
     // Height of the ground at a place, and under the target.
     this.level = () => 0;
     this.floor = 0;
@@ -194,11 +185,8 @@ export class FollowingCamera extends Camera {
   // Where the ray through a place in the picture (shares of its size) meets the ground, (x, z); null above
   // the horizon.
   onGround(x, y) {
-    const forward = unit(subtract(this.target, this.eye));
-    const right = unit(cross(forward, [0, 1, 0]));
-    const up = cross(right, forward);
-    const [left, down] = this.offset;
-    const ray = add(add(forward, scaled(right, (2 * x - 1 + left) / this.projection[0])), scaled(up, (1 - 2 * y - down) / this.projection[5]));
+    const { right, up, offset: [left, down], projection } = this;
+    const ray = add(add(cross(up, right), right, (2 * x - 1 + left) / projection[0]), up, (1 - 2 * y - down) / projection[5]);
     if (ray[1] > -1e-3) return null;
     const along = (this.floor - this.eye[1]) / ray[1];
     return along > 33 * this.away ? null : [this.eye[0] + along * ray[0], this.eye[2] + along * ray[2]];

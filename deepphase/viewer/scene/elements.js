@@ -1,6 +1,5 @@
-// Elements of pages, in HTML and SVG, and files that they save.
+// Elements of pages, and files that they save.
 
-const SVG = "http://www.w3.org/2000/svg";
 // Milliseconds after which a browser has begun to save what a link leads to.
 const SAVED_MS = 10_000;
 
@@ -10,14 +9,6 @@ export const element = (id) => document.getElementById(id);
 export function created(tag, properties = {}, ...inside) {
   const added = Object.assign(document.createElement(tag), properties);
   added.append(...inside);
-  return added;
-}
-
-// An element of a drawing in SVG.
-export function node(name, attributes, parent) {
-  const added = document.createElementNS(SVG, name);
-  for (const [key, value] of Object.entries(attributes)) added.setAttribute(key, value);
-  parent.append(added);
   return added;
 }
 

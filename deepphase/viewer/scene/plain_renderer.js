@@ -1,6 +1,7 @@
 // The picture on a plain canvas: skeletons of limbs, for point tracks and where a browser has no WebGL 2.
 
-import { faded, mixed } from "./surface2d.js";
+import { point } from "../vectors.js";
+import { faded, mixed, strokeLine } from "./surface2d.js";
 
 // Lines of the grid on either side of the camera's target, at least and at most.
 const GRID_LINES = 13, MOST_LINES = 40;
@@ -46,13 +47,6 @@ export class PlainRenderer {
     return step;
   }
 
-  polygon(corners) {
-    const { context } = this;
-    context.beginPath();
-    for (const [x, y] of corners) context.lineTo(x, y);
-    context.closePath();
-  }
-
   // Corners (x, y, z) in pixels; null where one is behind the eye.
   seen(corners) {
     const found = corners.map(([x, y, z]) => [...this.camera.project(x, y, z)]);
@@ -89,11 +83,13 @@ export class PlainRenderer {
   }
 
   fillMark(corners, colour, alpha) {
-    const seen = this.seen(corners);
+    const seen = this.seen(corners), { context } = this;
     if (!seen) return false;
-    this.polygon(seen);
-    this.context.fillStyle = faded(colour, alpha);
-    this.context.fill();
+    context.fillStyle = faded(colour, alpha);
+    context.beginPath();
+    for (const [x, y] of seen) context.lineTo(x, y);
+    context.closePath();
+    context.fill();
     return true;
   }
 
@@ -133,15 +129,12 @@ export class PlainRenderer {
         rim: look.page, dark: mixed(colour, "#000000", look.dark ? 0.42 : 0.28), base: colour,
         bright: mixed(colour, "#ffffff", 0.42), alpha: body.alpha ?? 1,
       };
-      const joint = (index) => [pose[3 * index], pose[3 * index + 1], pose[3 * index + 2]];
       radii.forEach((radius, link) => {
-        this.addLimb(pieces, joint(links[2 * link]), joint(links[2 * link + 1]), radius, shades, 0.8);
+        const [from, to] = [links[2 * link], links[2 * link + 1]].map((joint) => point(pose, joint));
+        this.addLimb(pieces, from, to, radius, shades, 0.8);
       });
-      if (!links.length) {
-        for (let i = 0; i < pose.length; i += 3) {
-          const place = [pose[i], pose[i + 1], pose[i + 2]];
-          this.addLimb(pieces, place, place, 0.012 * height, shades, 2);
-        }
+      for (let joint = 0; !links.length && 3 * joint < pose.length; joint++) {
+        this.addLimb(pieces, point(pose, joint), point(pose, joint), 0.012 * height, shades, 2);
       }
     }
     const { soft, page } = look;
@@ -165,14 +158,7 @@ export class PlainRenderer {
   drawLimb({ ax, ay, bx, by, width, shades }) {
     const { context } = this;
     context.globalAlpha = shades.alpha;
-    const stroke = (colour, wide, by0) => {
-      context.strokeStyle = colour;
-      context.lineWidth = wide;
-      context.beginPath();
-      context.moveTo(ax + by0, ay + by0);
-      context.lineTo(bx + by0, by + by0);
-      context.stroke();
-    };
+    const stroke = (colour, wide, shift) => strokeLine(context, [[ax + shift, ay + shift], [bx + shift, by + shift]], colour, wide);
     stroke(shades.rim, width + Math.min(2, 0.4 * width), 0);
     stroke(shades.dark, width, 0);
     if (width > 2.5) {

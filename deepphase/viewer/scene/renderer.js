@@ -1,8 +1,8 @@
 // The picture: bodies and ground with soft shadows, and marks on the ground. WebGL2.
 
-import { MarkVertices } from "./mark_vertices.js";
+import { MarkVertices, VERTEX } from "./marks.js";
 import * as glsl from "./shaders.js";
-import { axesOf, inverse, linear, lookAt, multiply, orthographic, product, unit } from "../vectors.js";
+import { axesOf, inverse, linear, lookAt, multiply, orthographic, product, turn, unit } from "../vectors.js";
 
 // Characters that the page of one that is steered has, at most.
 export const MOST_CHARACTERS = 12;
@@ -42,14 +42,10 @@ export const LOOKS = {
   },
 };
 
-// Whether the browser draws without a graphics card, by the name of what it draws with.
 let software = null;
-function drawsBySoftware() {
-  software ??= askForSoftware();
-  return software;
-}
 
-function askForSoftware() {
+// Whether the browser draws without a graphics card, by the name of what it draws with.
+function drawsBySoftware() {
   const gl = document.createElement("canvas").getContext("webgl2");
   if (!gl) return false;
   const masked = gl.getParameter(gl.RENDERER);
@@ -62,30 +58,23 @@ function askForSoftware() {
 
 export class Renderer {
   constructor(canvas) {
-    this.canvas = canvas;
     // Without a graphics card, pictures have fewer pixels and simpler shadows.
-    const bySoftware = Number(drawsBySoftware());
+    const bySoftware = Number(software ??= drawsBySoftware());
     const gl = canvas.getContext("webgl2", { antialias: !bySoftware, alpha: false, powerPreference: "high-performance" });
     if (!gl) throw new Error(NO_WEBGL);
-    this.gl = gl;
-    this.shadowSize = SHADOW_SIZES[bySoftware];
-    this.shadeSamples = SHADE_SAMPLES[bySoftware];
+    Object.assign(this, { canvas, gl, bySoftware: Boolean(bySoftware), shadowSize: SHADOW_SIZES[bySoftware], shadeSamples: SHADE_SAMPLES[bySoftware] });
     this.programs = {
       body: this.program(glsl.BODY_VERTEX, glsl.BODY_FRAGMENT),
       bodyShadow: this.program(glsl.BODY_SHADOW_VERTEX, glsl.EMPTY_FRAGMENT),
       ground: this.program(glsl.GROUND_VERTEX, glsl.GROUND_FRAGMENT),
       terrain: this.program(glsl.TERRAIN_VERTEX, glsl.GROUND_FRAGMENT),
       mark: this.program(glsl.MARK_VERTEX, glsl.MARK_FRAGMENT),
-      disc: this.program(glsl.MARK_VERTEX, glsl.DISC_FRAGMENT),
-      ring: this.program(glsl.MARK_VERTEX, glsl.RING_FRAGMENT),
     };
     this.ground = this.vertices([[0, 2, Float32Array.of(-1, -1, -1, 1, 1, -1, 1, 1)]]);
-    this.marks = { mark: this.dynamic(), disc: this.dynamic(), ring: this.dynamic() };
-    this.markVertices = new MarkVertices();
+    this.marks = { vertices: new MarkVertices(), ...this.markBuffer() };
     // Without an attribute, vertices have no colour of their own.
     gl.vertexAttrib4f(5, 0, 0, 0, 0);
     this.look = LOOKS.light;
-    this.bySoftware = Boolean(bySoftware);
     this.quality = bySoftware ? SOFTWARE_QUALITY : 1;
     this.slow = 0;
     this.shadow = this.shadowTarget();
@@ -103,13 +92,8 @@ export class Renderer {
     }
     gl.linkProgram(program);
     if (!gl.getProgramParameter(program, gl.LINK_STATUS)) throw new Error(gl.getProgramInfoLog(program));
-    const places = {};
-    const count = gl.getProgramParameter(program, gl.ACTIVE_UNIFORMS);
-    for (let at = 0; at < count; at++) {
-      const name = gl.getActiveUniform(program, at).name.replace("[0]", "");
-      places[name] = gl.getUniformLocation(program, name);
-    }
-    return { program, places };
+    const names = Array.from({ length: gl.getProgramParameter(program, gl.ACTIVE_UNIFORMS) }, (_, at) => gl.getActiveUniform(program, at).name);
+    return { program, places: Object.fromEntries(names.map((name) => [name, gl.getUniformLocation(program, name)])) };
   }
 
   shadowTarget() {
@@ -117,14 +101,19 @@ export class Renderer {
     const texture = gl.createTexture();
     gl.bindTexture(gl.TEXTURE_2D, texture);
     gl.texStorage2D(gl.TEXTURE_2D, 1, gl.DEPTH_COMPONENT24, this.shadowSize, this.shadowSize);
-    gl.texParameteri(gl.TEXTURE_2D, gl.TEXTURE_MIN_FILTER, gl.LINEAR);
-    gl.texParameteri(gl.TEXTURE_2D, gl.TEXTURE_MAG_FILTER, gl.LINEAR);
+    this.filter(gl.LINEAR);
     gl.texParameteri(gl.TEXTURE_2D, gl.TEXTURE_COMPARE_MODE, gl.COMPARE_REF_TO_TEXTURE);
     const target = gl.createFramebuffer();
     gl.bindFramebuffer(gl.FRAMEBUFFER, target);
     gl.framebufferTexture2D(gl.FRAMEBUFFER, gl.DEPTH_ATTACHMENT, gl.TEXTURE_2D, texture, 0);
     gl.bindFramebuffer(gl.FRAMEBUFFER, null);
     return { texture, target };
+  }
+
+  // How the bound texture is read between its texels.
+  filter(kind) {
+    const { gl } = this;
+    for (const size of [gl.TEXTURE_MIN_FILTER, gl.TEXTURE_MAG_FILTER]) gl.texParameteri(gl.TEXTURE_2D, size, kind);
   }
 
   // A vertex array of float attributes: [[place, size, values], ...].
@@ -147,16 +136,16 @@ export class Renderer {
     return { array, count: indices ? indices.length : attributes[0][2].length / attributes[0][1] };
   }
 
-  // Vertices that change with every picture: position (3), colour (4), place across (2).
-  dynamic() {
+  // Vertices of marks, which change with every picture.
+  markBuffer() {
     const { gl } = this;
     const array = gl.createVertexArray();
     const buffer = gl.createBuffer();
     gl.bindVertexArray(array);
     gl.bindBuffer(gl.ARRAY_BUFFER, buffer);
-    for (const [place, size, offset] of [[0, 3, 0], [1, 4, 12], [2, 2, 28]]) {
+    for (const [place, size, offset] of [[0, 3, 0], [1, 4, 3], [2, 3, 7]]) {
       gl.enableVertexAttribArray(place);
-      gl.vertexAttribPointer(place, size, gl.FLOAT, false, 36, offset);
+      gl.vertexAttribPointer(place, size, gl.FLOAT, false, 4 * VERTEX, 4 * offset);
     }
     gl.bindVertexArray(null);
     return { array, buffer };
@@ -189,8 +178,7 @@ export class Renderer {
     body.rows = rows;
     body.texels = new Float32Array(4 * body.wide * rows);
     gl.bindTexture(gl.TEXTURE_2D, body.poses);
-    gl.texParameteri(gl.TEXTURE_2D, gl.TEXTURE_MIN_FILTER, gl.NEAREST);
-    gl.texParameteri(gl.TEXTURE_2D, gl.TEXTURE_MAG_FILTER, gl.NEAREST);
+    this.filter(gl.NEAREST);
     gl.texImage2D(gl.TEXTURE_2D, 0, gl.RGBA32F, body.wide, rows, 0, gl.RGBA, gl.FLOAT, null);
   }
 
@@ -207,7 +195,7 @@ export class Renderer {
       const start = 4 * wide * row;
       out.set([...linear(character.tint), character.alpha ?? 1, ...linear(character.accent), 1], start);
       for (let j = 0; j < jointCount; j++) {
-        const [x, y, z] = axesOf(multiply(character.rotations.subarray(4 * j, 4 * j + 4), inverse(rotations[j])));
+        const [x, y, z] = axesOf(multiply(turn(character.rotations, j), inverse(rotations[j])));
         const at = start + 4 * (TINTS_WIDE + JOINT_WIDE * j);
         const p = positions[j];
         for (let r = 0; r < 3; r++) {
@@ -264,7 +252,9 @@ export class Renderer {
     gl.activeTexture(gl.TEXTURE1);
     gl.bindTexture(gl.TEXTURE_2D, this.shadow.texture);
     gl.activeTexture(gl.TEXTURE0);
-    this.drawGround(shared, this.markVertices.of(marks, camera, camera.height / (camera.focal * this.canvas.height)));
+    this.drawGround(shared);
+    this.marks.vertices.fill(marks, camera, camera.height / (camera.focal * this.canvas.height));
+    this.drawMarks(shared);
     gl.enable(gl.CULL_FACE);
     this.bodies("body", shared, drawn);
     this.drawFaint(shared, drawn);
@@ -276,7 +266,9 @@ export class Renderer {
       orthographic(reach, reach, 0.1, 6 * reach),
       lookAt([0, 1, 2].map((a) => middle[a] + TO_LIGHT[a] * 3 * reach), middle, [0, 0, 1]),
     );
-    this.snap(light);
+    // By whole texels only, so that shadows do not shimmer.
+    const texel = 2 / this.shadowSize;
+    for (const row of [12, 13]) light[row] = Math.round(light[row] / texel) * texel;
     return light;
   }
 
@@ -295,14 +287,13 @@ export class Renderer {
     gl.viewport(0, 0, this.canvas.width, this.canvas.height);
   }
 
-  drawGround(shared, marks) {
+  drawGround(shared) {
     const { gl, look } = this;
     gl.disable(gl.CULL_FACE);
     this.use(this.terrain ? "terrain" : "ground", { ...shared, groundColour: linear(look.ground), lineColour: linear(look.line) });
     gl.bindVertexArray((this.terrain ?? this.ground).array);
     if (this.terrain) gl.drawElements(gl.TRIANGLES, this.terrain.count, gl.UNSIGNED_INT, 0);
     else gl.drawArrays(gl.TRIANGLE_STRIP, 0, 4);
-    for (const name of ["disc", "mark", "ring"]) this.blended(name, marks[name], shared);
   }
 
   // Faint bodies: their nearest surface, which is found first, over what is behind it.
@@ -320,14 +311,6 @@ export class Renderer {
     gl.disable(gl.BLEND);
   }
 
-  // Move the light's picture by whole texels only, so that shadows do not shimmer.
-  snap(light) {
-    for (const row of [12, 13]) {
-      const texel = 2 / this.shadowSize;
-      light[row] = Math.round(light[row] / texel) * texel;
-    }
-  }
-
   // Solid or faint characters, those of one body in one call.
   bodies(name, uniforms, drawn, isFaint = false) {
     const { gl } = this;
@@ -343,19 +326,18 @@ export class Renderer {
     }
   }
 
-  blended(name, { values, count }, shared) {
+  drawMarks({ camera }) {
+    const { gl, marks: { array, buffer, vertices: { values, count } } } = this;
     if (!count) return;
-    const { gl } = this;
     gl.enable(gl.BLEND);
     gl.blendFunc(gl.SRC_ALPHA, gl.ONE_MINUS_SRC_ALPHA);
     gl.depthMask(false);
     gl.enable(gl.POLYGON_OFFSET_FILL);
     gl.polygonOffset(-2, -8);
-    this.use(name, { camera: shared.camera });
-    const { array, buffer } = this.marks[name];
+    this.use("mark", { camera });
     gl.bindVertexArray(array);
     gl.bindBuffer(gl.ARRAY_BUFFER, buffer);
-    gl.bufferData(gl.ARRAY_BUFFER, values.subarray(0, 9 * count), gl.STREAM_DRAW);
+    gl.bufferData(gl.ARRAY_BUFFER, values.subarray(0, VERTEX * count), gl.STREAM_DRAW);
     gl.drawArrays(gl.TRIANGLES, 0, count);
     gl.disable(gl.POLYGON_OFFSET_FILL);
     gl.depthMask(true);

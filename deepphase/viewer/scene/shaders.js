@@ -173,47 +173,33 @@ void main() {
   gl_Position = camera * vec4(position, 1.0);
 }`;
 
-// Ribbons and soft discs on the ground, in the screen's colours.
+// Marks on the ground, in the screen's colours: ribbons and arrows (0), soft discs (1) and rings (2).
 export const MARK_VERTEX = `${HEAD}
 layout(location = 0) in vec3 position;
 layout(location = 1) in vec4 colour;
-layout(location = 2) in vec2 across;
+layout(location = 2) in vec3 acrossAndKind;
 uniform mat4 camera;
 out vec4 colourOut;
-out vec2 acrossOut;
+out vec2 across;
+flat out float kind;
 void main() {
   colourOut = colour;
-  acrossOut = across;
+  across = acrossAndKind.xy;
+  kind = acrossAndKind.z;
   gl_Position = camera * vec4(position, 1.0);
 }`;
 
 export const MARK_FRAGMENT = `${HEAD}
 in vec4 colourOut;
-in vec2 acrossOut;
+in vec2 across;
+flat in float kind;
 out vec4 result;
 void main() {
-  // x: place across a ribbon in [-1, 1]; y > 0: a disc that is soft by that much of its radius.
-  float r = acrossOut.y > 0.0 ? 1.0 : abs(acrossOut.x);
-  float alpha = clamp((1.0 - r) / max(fwidth(acrossOut.x), 1e-4), 0.0, 1.0);
-  result = vec4(colourOut.rgb, colourOut.a * (acrossOut.y > 0.0 ? 1.0 : alpha));
-}`;
-
-export const DISC_FRAGMENT = `${HEAD}
-in vec4 colourOut;
-in vec2 acrossOut;
-out vec4 result;
-void main() {
-  float r = length(acrossOut);
-  result = vec4(colourOut.rgb, colourOut.a * pow(1.0 - min(r, 1.0), 1.6));
-}`;
-
-export const RING_FRAGMENT = `${HEAD}
-in vec4 colourOut;
-in vec2 acrossOut;
-out vec4 result;
-void main() {
-  float r = length(acrossOut);
-  float w = fwidth(r) * 1.5;
-  float ring = smoothstep(0.72 - w, 0.72, r) * (1.0 - smoothstep(1.0 - w, 1.0, r));
-  result = vec4(colourOut.rgb, colourOut.a * (ring + 0.35 * (1.0 - smoothstep(1.0 - w, 1.0, r))));
+  float r = length(across);
+  float width = fwidth(r) * 1.5, edge = max(fwidth(across.x), 1e-4);
+  // x: place across a ribbon in [-1, 1]; y > 0: an arrow, which has no soft edge.
+  float ribbon = across.y > 0.0 ? 1.0 : clamp((1.0 - abs(across.x)) / edge, 0.0, 1.0);
+  float disc = pow(1.0 - min(r, 1.0), 1.6);
+  float ring = (smoothstep(0.72 - width, 0.72, r) + 0.35) * (1.0 - smoothstep(1.0 - width, 1.0, r));
+  result = vec4(colourOut.rgb, colourOut.a * (kind < 0.5 ? ribbon : kind < 1.5 ? disc : ring));
 }`;

@@ -10,29 +10,24 @@ const SONG_SLACK_S = 0.12;
 
 export class Song {
   constructor(song, onProblem, onDuration) {
-    this.start = song.start;
-    this.duration = song.duration;
-    this.failed = false;
-    this.waiting = false;
+    Object.assign(this, { start: song.start, duration: song.duration, failed: false, waiting: false });
     this.address = URL.createObjectURL(new Blob([arrayBytes(song.data)], { type: song.mime }));
     this.audio = new Audio(this.address);
     this.audio.preload = "auto";
     this.audio.addEventListener("loadedmetadata", () => {
       // Unless another clip has been chosen meanwhile.
-      if (this.address && Number.isFinite(this.audio.duration)) {
-        this.duration = this.audio.duration;
-        onDuration(this.start + this.duration);
-      }
+      if (!this.address || !Number.isFinite(this.audio.duration)) return;
+      this.duration = this.audio.duration;
+      onDuration(this.start + this.duration);
     });
-    const fail = () => {
+    this.fail = () => {
       if (this.failed || !this.address) return;
       this.failed = true;
       this.waiting = false;
       onProblem(`This browser cannot play the song “${song.name}”. It plays without sound; ` +
         "make the page again with the song as .wav, .mp3 or .ogg.");
     };
-    this.audio.addEventListener("error", fail);
-    this.fail = fail;
+    this.audio.addEventListener("error", this.fail);
   }
 
   covers(time) {
@@ -51,14 +46,10 @@ export class Song {
     this.audio.currentTime = Math.max(0, time - this.start);
     this.audio.playbackRate = speed;
     this.waiting = true;
-    this.audio.play().then(
-      () => { this.waiting = false; },
-      (problem) => {
-        this.waiting = false;
-        // A pause before playback started is not a failure.
-        if (problem.name !== "AbortError") this.fail();
-      },
-    );
+    this.audio.play().catch((problem) => {
+      // A pause before playback started is not a failure.
+      if (problem.name !== "AbortError") this.fail();
+    }).finally(() => { this.waiting = false; });
   }
 
   pause() {
@@ -93,26 +84,14 @@ export class Song {
 
 export class Clock {
   constructor(onChange) {
-    this.onChange = onChange;
-    this.time = 0;
-    this.duration = 0;
-    this.fps = 60;
-    this.speed = 1;
-    this.loop = true;
-    this.playing = false;
-    this.song = null;
-    this.last = 0;
+    Object.assign(this, { onChange, time: 0, duration: 0, fps: 60, speed: 1, loop: true, playing: false, song: null, last: 0 });
     // Called where the reader has stopped at a moment.
     this.onRest = () => {};
   }
 
   open(take, song) {
     this.song?.release();
-    this.song = song;
-    this.fps = take.fps;
-    this.duration = take.duration;
-    this.time = 0;
-    this.last = 0;
+    Object.assign(this, { song, fps: take.fps, duration: take.duration, time: 0, last: 0 });
     this.onChange();
   }
 
@@ -166,9 +145,8 @@ export class Clock {
   }
 
   changeSpeed(direction) {
-    const nearest = SPEEDS.reduce((best, each, i) =>
-      Math.abs(each - this.speed) < Math.abs(SPEEDS[best] - this.speed) ? i : best, 0);
-    this.setSpeed(SPEEDS[clamp(nearest + direction, 0, SPEEDS.length - 1)]);
+    const next = direction > 0 ? SPEEDS.find((speed) => speed > this.speed) : SPEEDS.findLast((speed) => speed < this.speed);
+    if (next) this.setSpeed(next);
   }
 
   // Called once per animation frame; `now` in milliseconds.
@@ -187,11 +165,8 @@ export class Clock {
       if (song?.covers(this.time)) song.playFrom(this.time, this.speed);
     }
     if (this.time < this.duration) return;
-    if (this.loop) {
-      this.seek(0);
-    } else {
-      this.time = this.duration;
-      this.pause();
-    }
+    if (this.loop) return this.seek(0);
+    this.time = this.duration;
+    this.pause();
   }
 }

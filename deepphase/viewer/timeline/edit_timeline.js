@@ -1,19 +1,14 @@
 // A timeline of a clip: keys that are dragged to other times, or stretches of frames in rows.
 
-import { componentOf } from "../input/component.js";
-import { node } from "../scene/elements.js";
-import { clamp } from "../vectors.js";
+import { componentOf, describeDrawing, node } from "../input/component.js";
+import { clamp, mix } from "../vectors.js";
 
 const ROW = 17, TOP = 26, KEY = 7, EDGE_PX = 7;
 const MAX_LABEL_PX = 120, BOTTOM = 8;
 // Frames of an arrow key with and without Shift, and milliseconds after the last until it counts.
 const FEW = 1, MANY = 10, PAUSE_MS = 500;
 
-/**
- * Keys with one of them at another time; the others stay, and the order, too.
- *
- * @param keys  [frame of the pose, frame at which it stands] of each, rising
- */
+/** Keys [frame of the pose, frame at which it stands], rising, with one of them at another time, in the same order. */
 export function moved(keys, index, to, last) {
   const low = index ? keys[index - 1][1] + 1 : 0;
   const high = index < keys.length - 1 ? keys[index + 1][1] - 1 : last;
@@ -30,11 +25,10 @@ export function added(keys, frame) {
   if (left && right) {
     if (right[1] - left[1] < 2) return keys;
     const share = (frame - left[0]) / (right[0] - left[0]);
-    at = clamp(Math.round(left[1] + share * (right[1] - left[1])), left[1] + 1, right[1] - 1);
+    at = clamp(Math.round(mix(left[1], right[1], share)), left[1] + 1, right[1] - 1);
   } else if (left) at = left[1] + frame - left[0];
   else if (right) at = clamp(right[1] - (right[0] - frame), 0, right[1] - 1);
-  const made = [...keys, [frame, at]];
-  return made.sort((a, b) => a[0] - b[0]);
+  return [...keys, [frame, at]].sort((a, b) => a[0] - b[0]);
 }
 
 /** Stretches [row, first, last] with one more; those of its row that it touches become one with it. */
@@ -74,13 +68,15 @@ class Timeline {
   }
 
   get last() { return Math.max(this.data.length, 2) - 1; }
-  get label() { return this.data.kind === "keys" ? 14 : MAX_LABEL_PX; }
+  get label() { return this.hasKeys ? 14 : MAX_LABEL_PX; }
+  get wide() { return this.width - this.label - 16; }
+  get hasKeys() { return this.data.kind === "keys"; }
 
-  x(frame) { return this.label + (frame / this.last) * (this.width - this.label - 16); }
+  x(frame) { return this.label + (frame / this.last) * this.wide; }
 
   at(event) {
     const box = this.svg.getBoundingClientRect();
-    const share = (event.clientX - box.left - this.label) / (this.width - this.label - 16);
+    const share = (event.clientX - box.left - this.label) / this.wide;
     const row = Math.floor((event.clientY - box.top - TOP) / ROW);
     return { frame: clamp(Math.round(share * this.last), 0, this.last), row };
   }
@@ -89,14 +85,14 @@ class Timeline {
     if (!this.data) return;
     const { svg, data } = this;
     this.width = Math.max(this.root.clientWidth, 200);
-    const rows = data.kind === "keys" ? 2 : data.rows.length;
+    const rows = this.hasKeys ? 2 : data.rows.length;
     const height = TOP + rows * ROW + BOTTOM;
     const focused = this.root.getRootNode().activeElement?.dataset?.index;
     svg.replaceChildren();
     svg.setAttribute("viewBox", `0 0 ${this.width} ${height}`);
     svg.setAttribute("height", height);
     this.ruler(height);
-    if (data.kind === "keys") this.keys();
+    if (this.hasKeys) this.keys();
     else this.spans();
     if (focused !== undefined) svg.querySelector(`[data-index="${focused}"]`)?.focus();
   }
@@ -108,15 +104,15 @@ class Timeline {
     for (let time = 0; time <= seconds + 1e-6; time += step) {
       const x = this.x(time * this.data.fps);
       node("line", { class: "grid", x1: x, x2: x, y1: TOP - 5, y2: height - BOTTOM }, this.svg);
-      node("text", { x, y: 14, "text-anchor": "middle" }, this.svg).textContent =
-        `${Number(time.toFixed(1))} s`;
+      node("text", { x, y: 14, "text-anchor": "middle" }, this.svg).textContent = `${Number(time.toFixed(1))} s`;
     }
   }
 
   keys() {
     const [from, to] = [TOP + 0.35 * ROW, TOP + 1.5 * ROW];
-    node("line", { class: "lane", x1: this.x(0), x2: this.x(this.last), y1: to, y2: to }, this.svg);
-    node("line", { class: "lane", x1: this.x(0), x2: this.x(this.data.clip - 1), y1: from, y2: from }, this.svg);
+    for (const [y, end] of [[to, this.last], [from, this.data.clip - 1]]) {
+      node("line", { class: "lane", x1: this.x(0), x2: this.x(end), y1: y, y2: y }, this.svg);
+    }
     this.marks.forEach(([frame, at], index) => {
       const [source, x] = [this.x(frame), this.x(at)];
       node("line", { class: "moved", x1: source, y1: from, x2: x, y2: to }, this.svg);
@@ -127,8 +123,7 @@ class Timeline {
         "aria-valuenow": at, "aria-valuetext": `${(at / this.data.fps).toFixed(2)} s`,
         "aria-label": `Key ${index + 1}, pose of frame ${frame}: drag, or arrow keys`,
       }, this.svg);
-      node("title", {}, key).textContent =
-        `pose of frame ${frame} at frame ${at}, ${(at / this.data.fps).toFixed(2)} s`;
+      node("title", {}, key).textContent = `pose of frame ${frame} at frame ${at}, ${(at / this.data.fps).toFixed(2)} s`;
     });
   }
 
@@ -136,9 +131,7 @@ class Timeline {
     const { svg, data } = this;
     data.rows.forEach((name, row) => {
       const y = TOP + row * ROW;
-      node("rect", {
-        class: row % 2 ? "row" : "row even", x: this.label, y, width: this.width - this.label - 16, height: ROW,
-      }, svg);
+      node("rect", { class: row % 2 ? "row" : "row even", x: this.label, y, width: this.wide, height: ROW }, svg);
       node("text", { x: this.label - 6, y: y + 12, "text-anchor": "end" }, svg).textContent = name;
     });
     for (const [row, first, last] of this.marks) {
@@ -153,13 +146,9 @@ class Timeline {
       const x = this.x(frame);
       node("line", { class: "cursor", x1: x, x2: x, y1: TOP + row * ROW, y2: TOP + (row + 1) * ROW }, svg);
     }
-    const edit = data.editable;
-    svg.setAttribute("tabindex", edit ? 0 : -1);
-    svg.setAttribute("role", edit ? "application" : "img");
-    svg.setAttribute("aria-label", edit
-      ? "Timeline. Arrow keys move, Enter begins and ends a stretch of frames, Delete takes one away."
-      : `Timeline: ${this.marks.length} stretches`);
-    svg.classList.toggle("editable", edit);
+    describeDrawing(svg, data.editable,
+      "Timeline. Arrow keys move, Enter begins and ends a stretch of frames, Delete takes one away.",
+      `Timeline: ${this.marks.length} stretches`);
   }
 
   // The stretch at a place, and whether one of its ends is there: 1 or 2 for first and last.
@@ -175,7 +164,7 @@ class Timeline {
   press(event) {
     if (!this.data.editable || event.button) return;
     const place = this.at(event);
-    if (this.data.kind === "keys") {
+    if (this.hasKeys) {
       const index = event.target.dataset?.index;
       if (index === undefined) return;
       event.target.focus();
@@ -196,7 +185,7 @@ class Timeline {
   drag(event) {
     if (!this.held) return;
     const { frame } = this.at(event);
-    if (this.data.kind === "keys") {
+    if (this.hasKeys) {
       this.marks = moved(this.marks, this.held.index, frame, this.last);
       return this.draw();
     }
@@ -219,7 +208,7 @@ class Timeline {
 
   insert(event) {
     if (!this.data.editable) return;
-    if (this.data.kind === "keys") {
+    if (this.hasKeys) {
       this.marks = added(this.marks, Math.min(this.at(event).frame, this.data.clip - 1));
     } else {
       const { index } = this.under(this.at(event));
@@ -231,7 +220,7 @@ class Timeline {
 
   key(event) {
     if (!this.data.editable) return;
-    const used = this.data.kind === "keys" ? this.keyOfKeys(event) : this.keyOfSpans(event);
+    const used = this.hasKeys ? this.keyOfKeys(event) : this.keyOfSpans(event);
     if (!used) return;
     event.preventDefault();
     event.stopPropagation();

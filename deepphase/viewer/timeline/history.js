@@ -2,32 +2,22 @@
 
 import { projectManifold } from "../runtime/asset.js";
 
-export const KEPT_S = 60;
+const KEPT_S = 60;
 
-const copied = (array) => (array ? Float32Array.from(array) : null);
+// Copies of some arrays of an object.
+const copies = (given, ...names) =>
+  Object.fromEntries(names.map((name) => [name, given[name] ? Float32Array.from(given[name]) : null]));
 
 // A frame's own copy of what the page shows and saves.
 export function kept(frame, manifold = null) {
-  const { trajectory, phases } = frame;
+  const { root, trajectory, phases, cost, jumped, row } = frame;
   return {
-    root: { position: [...frame.root.position], heading: frame.root.heading },
-    positions: copied(frame.positions),
-    rotations: copied(frame.rotations),
-    trajectory: trajectory && {
-      predicted: copied(trajectory.predicted),
-      desired: copied(trajectory.desired),
-    },
-    contacts: copied(frame.contacts),
-    phases: phases && {
-      phase: copied(phases.phase),
-      amplitude: copied(phases.amplitude),
-      frequency: copied(phases.frequency),
-    },
-    gating: copied(frame.gating),
+    root: { position: [...root.position], heading: root.heading },
+    ...copies(frame, "positions", "rotations", "contacts", "gating"),
+    trajectory: trajectory && copies(trajectory, "predicted", "desired"),
+    phases: phases && copies(phases, "phase", "amplitude", "frequency"),
     manifold: manifold && phases ? projectManifold(manifold, phases) : null,
-    cost: frame.cost,
-    jumped: frame.jumped,
-    row: frame.row && { ...frame.row },
+    cost, jumped, row: row && { ...row },
   };
 }
 

@@ -298,7 +298,7 @@ class BodyRig:
                 f"values must be (poses, {len(self.controls)} controls), not {values.shape}",
                 hint="give a row of all controls for each pose",
             )
-        positions = np.empty((len(values), len(self.joints), 3), _kind(values))
+        positions = np.empty((len(values), len(self.joints), 3))
         for start in range(0, len(values), _BATCH):
             part = values[start : start + _BATCH]
             positions[start : start + _BATCH] = self.transforms(part)[1]
@@ -335,13 +335,12 @@ class BodyRig:
         positions : (poses, joints, 3) metres
             With the end sites.
         """
-        kind, poses = _kind(values), len(values)
         # Poses last, see `deepphase.rigs.turns`.
-        values = np.ascontiguousarray(values.T, kind)
+        values = np.ascontiguousarray(values.T, np.float64)
         skeleton = self.skeleton
         local = self._local_turns(values)
         turned = np.empty_like(local)
-        positions = np.empty((len(self.joints), 3, poses), kind)
+        positions = np.empty((len(self.joints), 3, values.shape[1]))
         body = turns(self._three(values, "body.r"), 1)
         positions[0] = self.rest_hips[:, None] + self._three(values, "body.t")
         turned[0] = product(body, turns(self._three(values, "pelvis.r"), 1))
@@ -401,17 +400,16 @@ class BodyRig:
         way = target - start
         distance = np.sqrt(dot(way, way) + 1e-18)
         longest = _LONGEST * (one + two)
-        growth = 1.0 + stretch * np.where(distance.real > longest, distance / longest - 1.0, 0.0)
-        reach = np.where(distance.real > (longest * growth).real, longest * growth, distance)
+        growth = 1.0 + stretch * np.maximum(distance / longest - 1.0, 0.0)
         shortest = abs(one - two) + _SHORTEST * (one + two)
-        reach = np.where(reach.real < shortest, shortest, reach)
+        reach = np.maximum(np.minimum(distance, longest * growth), shortest)
         axis = unit(way)
         pole = self.rest_pole(limb)[:, None] + self._three(values, f"{limb.name}.pole.t") - start
         bend = unit(across(pole, axis))
         side = cross(axis, bend)
         first, second = one * growth, two * growth
         cosine = (first**2 + reach**2 - second**2) / (2.0 * first * reach)
-        sine = np.sqrt(np.where(cosine.real**2 < 1.0, 1.0 - cosine**2, 0.0))
+        sine = np.sqrt(np.maximum(1.0 - cosine**2, 0.0))
         ahead = cosine * axis + sine * bend
         onward = unit(reach * axis - first * ahead)
         rest_first, rest_second = self._rest_frames(limb)
@@ -456,7 +454,3 @@ class BodyRig:
         axis = unit(last - upper)
         side = cross(axis, unit(across(limb.bend, axis)))
         return frame(unit(middle - upper), side), frame(unit(last - middle), side)
-
-
-def _kind(values: Array) -> np.dtype[Any]:
-    return values.dtype if values.dtype.kind == "c" else np.dtype(np.float64)

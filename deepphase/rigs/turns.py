@@ -1,8 +1,7 @@
-"""Rotation matrices of rig controls: poses last, and in arithmetic that complex numbers pass.
+"""Rotation matrices of rig controls, poses last.
 
 Matrices are (3, 3, ..., poses) and vectors (3, ..., poses): sums over poses are contiguous, several
-times faster than products of (poses, 3, 3). Derivatives by complex steps need functions without
-absolute values and conjugates.
+times faster than products of (poses, 3, 3).
 """
 
 from __future__ import annotations
@@ -33,7 +32,7 @@ def turns(angles: Array, twist: int) -> Array:
     sign = 1.0 if (j - i) % 3 == 1 else -1.0
     cosine, sine = np.cos(angles), sign * np.sin(angles)
     ca, cb, cc, sa, sb, sc = cosine[i], cosine[j], cosine[k], sine[i], sine[j], sine[k]
-    turn = np.empty((3, *angles.shape), angles.dtype)
+    turn = np.empty((3, *angles.shape))
     turn[i, i], turn[i, j], turn[i, k] = cb * cc, -cb * sc, sb
     turn[j, i], turn[j, j], turn[j, k] = ca * sc + sa * sb * cc, ca * cc - sa * sb * sc, -sa * cb
     turn[k, i], turn[k, j], turn[k, k] = sa * sc - ca * sb * cc, sa * cc + ca * sb * sc, ca * cb
@@ -73,7 +72,7 @@ def cross(first: Array, second: Array) -> Array:
 def unit(vectors: Array) -> Array:
     """Vectors (3, ...) of length 1; those without length stay 0."""
     squares = dot(vectors, vectors)
-    return np.asarray(vectors / np.sqrt(np.where(squares.real > 1e-18, squares, 1.0)))
+    return np.asarray(vectors / np.sqrt(np.where(squares > 1e-18, squares, 1.0)))
 
 
 def across(vectors: Array, axis: Array) -> Array:

@@ -40,10 +40,6 @@ class _Figure:
     steps: Mapping[int, tuple[int, float, float, float]]
     waves: Mapping[str, Wave]
 
-    @property
-    def beats(self) -> int:
-        return self.bars * self.beats_per_bar
-
 
 @dataclass(frozen=True)
 class _Arms:
@@ -132,18 +128,17 @@ def dance(
     starts = np.array([phrase.start for phrase in phrases])
     rows = np.array([names.index(phrase.figure.name) for phrase in phrases])
     labels = {"body": "biped", "gait": "dance", "seed": str(seed), "song": str(song.seed)}
-    # Limb phases are linear between touch-downs.
-    downs = [hold.touch_downs for hold in holds]
-    last = [np.searchsorted(down, beat, side="right") - 1 for down in downs]
-    last = [np.clip(index, 0, len(down) - 2) for index, down in zip(last, downs, strict=True)]
-    since = np.stack([beat - down[i] for down, i in zip(downs, last, strict=True)], axis=1)
-    length = np.stack([down[i + 1] - down[i] for down, i in zip(downs, last, strict=True)], axis=1)
+    cycles, frequencies = [], []
+    for downs in (hold.touch_downs for hold in holds):
+        cycles.append(np.interp(beat, downs, np.arange(len(downs))))
+        last = np.searchsorted(downs, beat, side="right") - 1
+        frequencies.append(beat_rate / np.diff(downs)[last])
     return SyntheticMotion(
         synthetic_clip(body, rotations, root, fps, labels, f"dance_{seed}"),
         tuple(limb.name for limb in body.limbs),
         np.array([limb.toe for limb in body.limbs]),
-        wrapped(np.stack(last, axis=1) + since / length),
-        beat_rate[:, None] / length,
+        wrapped(np.stack(cycles, axis=1)),
+        np.stack(frequencies, axis=1),
         contacts,
         ("Beat", "Bar"),
         wrapped(np.stack([beat, bar], axis=1)),
@@ -181,11 +176,12 @@ def _plan(phrases: list[_Phrase], body: Body) -> tuple[list[Footholds], Array, A
     heading = 0.0
     for phrase in phrases:
         figure = phrase.figure
+        length = figure.bars * figure.beats_per_bar
         for at in range(_PHRASE_BARS * figure.beats_per_bar):
-            heading += figure.turn / figure.beats
+            heading += figure.turn / length
             weights = np.array([0.5, 0.5])
-            if at % figure.beats in figure.steps:
-                foot, side, ahead, weight = figure.steps[at % figure.beats]
+            if at % length in figure.steps:
+                foot, side, ahead, weight = figure.steps[at % length]
                 feet[foot] = on_ground(heading, side, ahead)
                 landed[foot].append((phrase.start + at, *feet[foot], heading))
                 weights = np.full(2, 1 - weight)
@@ -216,21 +212,16 @@ def _values(phrases: list[_Phrase], beat: Array, bar: Array, style: Style) -> di
     begun = smooth_step(beat[:, None] - np.array([phrase.start for phrase in phrases]) + 0.5)
     weights = begun - np.concatenate([begun[:, 1:], np.zeros_like(begun[:, :1])], axis=1)
     values = {}
-    for name in FREEDOMS["biped"]:
-        if name in ARM:
-            lags = [[phrase.arms.lag * side for phrase in phrases] for side in (0, 1)]
-            sides = [
-                [
-                    phrase.arms.waves[name].coefficients(style.arm_swing, lag)
-                    for phrase, lag in zip(phrases, of_side, strict=True)
-                ]
-                for of_side in lags
-            ]
-            evaluated = [evaluate_waves(weights @ np.array(rows), bar) for rows in sides]
-            values[name] = np.stack(evaluated, axis=1)
-        else:
-            rows = [phrase.figure.waves.get(name, Wave()).coefficients() for phrase in phrases]
-            values[name] = evaluate_waves(weights @ np.array(rows), bar)
+    for name in set(FREEDOMS["biped"]) - set(ARM):
+        rows = [phrase.figure.waves.get(name, Wave()).coefficients() for phrase in phrases]
+        values[name] = evaluate_waves(weights @ np.array(rows), bar)
+    for name in ARM:
+        patterns = [(phrase.arms.waves[name], phrase.arms.lag) for phrase in phrases]
+        sides = [
+            np.array([wave.coefficients(style.arm_swing, side * lag) for wave, lag in patterns])
+            for side in (0, 1)
+        ]
+        values[name] = np.stack([evaluate_waves(weights @ rows, bar) for rows in sides], axis=1)
     bounce = weights @ np.array([phrase.figure.bounce for phrase in phrases]) * style.bounce
     pump = weights @ np.array([phrase.arms.pump for phrase in phrases])
     pulse = np.cos(2 * np.pi * beat)

@@ -80,26 +80,15 @@ class Gait:
 
     A limb's phase is 0 at its touch-down. It stands from there until `duty`, except in a hop
     (step and hop on one foot, as in a skip) between the two phases in `hop`.
-
-    Parameters
-    ----------
-    speed
-        m/s at which it is usual, and at which the numbers below hold.
-    frequency
-        Strides a second (Hz) at that speed.
-    heading
-        (side, forward) unit vector of travel in the body's frame.
-    next
-        The gaits that a body changes to in one transition.
     """
 
     name: str
-    speed: float
-    frequency: float
+    speed: float  # m/s at which it is usual, and at which the other numbers hold
+    frequency: float  # strides a second (Hz) at that speed
     duty: float
     lags: tuple[float, ...]
-    exponent: float = 0.5
-    heading: tuple[float, float] = (0.0, 1.0)
+    exponent: float = 0.5  # of the frequency's growth with speed
+    heading: tuple[float, float] = (0.0, 1.0)  # (side, forward) of travel in the body's frame
     hop: tuple[float, float] = (0.2, 0.2)
     step_height: float = 0.05
     strike: float = 0.0
@@ -108,7 +97,7 @@ class Gait:
     loading: float = 0.12
     width: float = 0.0
     forward: float = 0.0
-    next: tuple[str, ...] = ()
+    next: tuple[str, ...] = ()  # gaits that a body changes to in one transition
     waves: Mapping[str, Wave] = field(default_factory=dict)
 
     @property

@@ -84,8 +84,6 @@ class Segment:
         How long, with the transition from the segment before, which it must have time for.
     speed
         m/s along the gait's heading (negative: against it); None for the gait's own.
-    frequency
-        Strides a second (Hz); None for what is usual at that speed.
     oscillators
         Name -> Hz of what swings at a frequency of its own: "LeftArm" and "RightArm" wave, a
         quadruped's "Tail" wags (at its style's frequency by default; 0 Hz: not at all).
@@ -95,14 +93,13 @@ class Segment:
     seconds: float
     speed: float | None = None
     turn_rate: float = 0.0
-    frequency: float | None = None
     tempo: Tempo = Tempo()
     oscillators: Mapping[str, float] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        frequencies = [self.frequency or 0.0, *self.oscillators.values()]
+        frequencies = list(self.oscillators.values())
         numbers = [self.seconds, self.speed or 0.0, self.turn_rate, *frequencies]
-        if not (np.isfinite(numbers).all() and min(frequencies) >= 0):
+        if not (np.isfinite(numbers).all() and min(frequencies, default=0.0) >= 0):
             raise ParameterError(
                 "this segment has a number that is not finite, or a frequency below 0",
                 hint="give finite numbers, and 0 Hz or more",
@@ -146,14 +143,10 @@ def timeline(
     if not program:
         raise ParameterError("this program has no segments", hint="give at least one")
     gaits = [gait_named(segment.gait, body.kind) for segment in program]
-    pairs = list(zip(program, gaits, strict=True))
-    speeds = np.array([_speed(segment, gait) for segment, gait in pairs])
+    speeds = np.array(list(map(_speed, program, gaits)))
     # Hz of the stride without its profile: 0 stands.
-    base = np.zeros(len(program))
-    for row, (segment, gait) in enumerate(pairs):
-        if gait.moves:
-            usual = gait.stride_frequency(speeds[row], style)
-            base[row] = usual if segment.frequency is None else segment.frequency
+    at_speeds = list(zip(gaits, speeds, strict=True))
+    base = np.array([gait.stride_frequency(speed, style) for gait, speed in at_speeds])
     # A margin holds a whole stride, even the slowest.
     slowest = base[base > 0].min(initial=np.inf)
     margin = int(np.ceil(max(_MARGIN_S, 0.0 if np.isinf(slowest) else 1.5 / slowest) * fps))
@@ -176,15 +169,13 @@ def timeline(
     lags = _lags(gaits)
     limb_frequency = frequency[:, None] - np.gradient(body_weights @ lags, step, axis=0)
     velocity = (body_weights * tempo) @ velocities
-    turns = [segment.turn_rate if gait.moves else 0.0 for segment, gait in pairs]
+    turns = [segment.turn_rate * gait.moves for segment, gait in zip(program, gaits, strict=True)]
     turn_rate = body_weights @ np.array(turns)
     heading = integrated(turn_rate, step)
     heading -= heading[margin]
     path = integrated(on_ground(heading, *velocity.T), step)
     freedoms = FREEDOMS[body.kind]
-    waves = [
-        gait.coefficients(freedoms, speed, style) for gait, speed in zip(gaits, speeds, strict=True)
-    ]
+    waves = [gait.coefficients(freedoms, speed, style) for gait, speed in at_speeds]
     oscillator_frequency, oscillator_amplitude = _oscillators(program, body, style, weights)
     first_oscillations = generator.uniform(0, 1, len(body.oscillators))
     return Timeline(

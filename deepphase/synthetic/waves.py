@@ -40,14 +40,7 @@ class Wave:
 
 
 def evaluate_waves(coefficients: Array, phase: Array) -> Array:
-    """Values (frames, ...) of waves whose coefficients change over time.
-
-    Parameters
-    ----------
-    coefficients : (frames, ..., 5)
-    phase : (frames,)
-        Cycles.
-    """
+    """Values (frames, ...) of waves at phases (frames,), of coefficients (frames, ..., 5)."""
     angle = 2 * np.pi * phase
     harmonics = np.cos(angle), np.sin(angle), np.cos(2 * angle), np.sin(2 * angle)
     basis = np.stack([np.ones_like(angle), *harmonics], axis=-1)

@@ -104,17 +104,15 @@ def test_poses_do_not_depend_on_their_batch(body, rigs):
 
 
 @BODIES
-def test_numeric_and_exact_jacobians_agree(body, rigs):
+def test_jacobians_are_derivatives(body, rigs):
     rig = rigs[body]
-    values = wild(rig, 4)
-    # Derivatives by complex steps (Squire and Trapp 1998): exact but for rounding.
-    exact = np.stack([rig.evaluate(row + 1e-30j * np.eye(len(row))).imag for row in values]) / 1e-30
-    exact = exact.reshape(len(values), len(rig.names), -1).swapaxes(1, 2)
-    numeric = rig.jacobian(values)
-    assert np.abs(exact).max() > 0.5
-    np.testing.assert_allclose(numeric, exact, atol=2e-3 * np.abs(exact).max())
-    some = rig.jacobian(values, np.array([3, 7]), positions=rig.evaluate(values))
-    np.testing.assert_array_equal(some, numeric[..., [3, 7]])
+    values, columns = wild(rig, 4), np.array([0, 5, 7, len(rig.names) - 3])
+    jacobian = rig.jacobian(values, columns, positions=rig.evaluate(values))
+    for row, column in enumerate(columns):
+        move = 1e-6 * (np.arange(len(rig.names)) == column)
+        exact = (rig.evaluate(values + move) - rig.evaluate(values - move)) / 2e-6
+        np.testing.assert_allclose(jacobian[..., row], exact.reshape(4, -1), atol=2e-3)
+    np.testing.assert_allclose(rig.jacobian(values)[..., columns], jacobian)
 
 
 def test_what_does_not_fit_is_refused(person):

@@ -6,7 +6,7 @@ share of its weight, and a bounce changes only the velocity along the ground's n
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -47,19 +47,20 @@ class Ball:
     slope: tuple[float, float] = (0.0, 0.0)
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "slope", tuple(float(each) for each in self.slope))
-        values = [getattr(self, item.name) for item in fields(Ball) if item.name != "slope"]
-        if len(self.slope) != 2 or not np.isfinite([*values, *self.slope]).all():
+        object.__setattr__(self, "slope", tuple(float(rise) for rise in self.slope))
+        values = self.radius_m, self.mass_kg, self.restitution, self.rolling, *self.slope
+        if len(values) != 6 or not np.isfinite(values).all():
             raise ParameterError(f"{self}: values that are not finite")
-        if not (self.radius_m > 0 and self.mass_kg > 0):
-            raise ParameterError(
-                f"a ball of {self.radius_m:g} m and {self.mass_kg:g} kg is not possible",
-                hint="give more than 0 of both",
-            )
-        if not 0 <= self.restitution <= 1:
-            raise ParameterError(f"restitution must lie in 0 to 1, not {self.restitution:g}")
-        if self.rolling < 0:
-            raise ParameterError(f"rolling must not be negative, not {self.rolling:g}")
+        for name, value, possible, way_out in (
+            ("radius", self.radius_m, self.radius_m > 0, "more than 0 metres"),
+            ("mass", self.mass_kg, self.mass_kg > 0, "more than 0 kilograms"),
+            ("restitution", self.restitution, 0 <= self.restitution <= 1, "0 to 1"),
+            ("rolling", self.rolling, self.rolling >= 0, "0 or more"),
+        ):
+            if not possible:
+                raise ParameterError(
+                    f"a {name} of {value:g} is not possible for a ball", hint=f"give {way_out}"
+                )
 
     @property
     def normal(self) -> Array:
@@ -152,6 +153,7 @@ def advanced(state: BallState, ball: Ball, seconds: float) -> BallState:
         raise ParameterError(f"a ball after {seconds} s is not possible", hint="give 0 or more")
     shape, normal = state.position.shape, ball.normal
     position, velocity = state.position.reshape(-1, 3), state.velocity.reshape(-1, 3)
+    # Heights and velocities along the normal, and what is along the ground.
     height = np.maximum(ball.height(position), 0.0)
     along = position - (position @ normal)[:, None] * normal
     rising = velocity @ normal
@@ -171,10 +173,9 @@ def advanced(state: BallState, ball: Ball, seconds: float) -> BallState:
         along += (speed + 0.5 * pull * step[:, None]) * step[:, None]
         speed += pull * step[:, None]
         height = np.maximum(height + (rising - 0.5 * weight * step) * step, 0.0)
-        rising = rising - weight * step
-        left = left - step
         height[lands] = 0.0
-        rising = np.where(lands, -ball.restitution * rising, rising)
+        rising = np.where(lands, -ball.restitution, 1.0) * (rising - weight * step)
+        left = left - step
         # What is slower than this after the bounce rolls on.
         rising[lands & (rising < _SETTLED)] = 0.0
     along, speed = _rolled(along, speed, pull, ball.deceleration, np.where(rolls, left, 0.0))
@@ -189,21 +190,17 @@ def _rolled(
 ) -> tuple[Array, Array]:
     """Places and velocities (balls, 3) along the ground after rolling for seconds (balls,)."""
     slopes = bool(np.abs(pull).max() > _EPSILON)
-    longest = float(seconds.max(initial=0.0))
-    if longest <= 0:
-        return places, velocities
-    steps = max(1, int(np.ceil(longest / _SLOPE_STEP_S))) if slopes else 1
-    each = (seconds / steps)[:, None]
+    steps = max(1, int(np.ceil(seconds.max(initial=0.0) / _SLOPE_STEP_S))) if slopes else 1
+    step = (seconds / steps)[:, None]
     for _ in range(steps):
-        pulled = velocities + pull * each
-        speed = np.sqrt(np.square(pulled).sum(axis=1, keepdims=True))
-        slowed = np.minimum(deceleration * each, speed)
+        pulled = velocities + pull * step
+        speed = np.linalg.norm(pulled, axis=1, keepdims=True)
+        slowed = np.minimum(deceleration * step, speed)
         after = pulled * (1.0 - slowed / np.maximum(speed, _EPSILON))
         # Flat ground has constant deceleration until the ball rests; then nothing moves.
-        moving = each
-        rests = deceleration * each > speed
-        if rests.any() and not slopes:
-            moving = np.divide(speed, deceleration, out=moving.copy(), where=rests)
+        moving = step
+        if not slopes and deceleration > _EPSILON:
+            moving = np.minimum(step, speed / deceleration)
         places = places + 0.5 * (velocities + after) * moving
         velocities = after
     return places, velocities

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields, replace
 from types import MappingProxyType
-from typing import Any
+from typing import Any, NoReturn
 
 import numpy as np
 
@@ -61,8 +61,39 @@ class Source:
         return Source(unit_m=self.unit_m, up=self.up, rotation_orders=self.rotation_orders)
 
 
+class MotionBase:
+    """What clips and point tracks have in common: frames at a rate, labels and a source."""
+
+    name: str
+    fps: float
+    labels: Mapping[str, str]
+
+    def _check(self, frames: int) -> None:
+        object.__setattr__(self, "labels", MappingProxyType(dict(self.labels)))
+        if frames == 0:
+            self._refuse("this is a motion without frames")
+        if not (np.isfinite(self.fps) and self.fps > 0):
+            self._refuse(f"a rate of {self.fps} frames a second is not possible")
+
+    def _refuse(self, fact: str, hint: str = "") -> NoReturn:
+        raise ParameterError(f"{self.name}: {fact}", hint=hint)
+
+    def __len__(self) -> int:
+        raise NotImplementedError
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        # The read-only view of the labels cannot be pickled.
+        values = (getattr(self, item.name) for item in fields(self))  # type: ignore[arg-type]
+        return type(self), tuple(dict(v) if isinstance(v, MappingProxyType) else v for v in values)
+
+    @property
+    def duration(self) -> float:
+        """Seconds from the first frame to the last."""
+        return (len(self) - 1) / self.fps
+
+
 @dataclass(frozen=True, eq=False)
-class Clip:
+class Clip(MotionBase):
     """A motion of a skeleton: metres, right-handed, Y up.
 
     Parameters
@@ -101,39 +132,28 @@ class Clip:
     name: str = "clip"
 
     def __post_init__(self) -> None:
-        set_field = object.__setattr__
-        set_field(self, "translated_joints", np.asarray(self.translated_joints, np.int64))
-        set_field(self, "labels", MappingProxyType(dict(self.labels)))
-        joints, moving = len(self.skeleton), self.translated_joints
-        if self.rotations.ndim != 3 or self.rotations.shape[1:] != (joints, 4):
-            raise ParameterError(
-                f"{self.name}: rotations have shape {self.rotations.shape}, expected "
-                f"(frames, {joints}, 4)"
-            )
-        frames = len(self.rotations)
-        if frames == 0:
-            raise ParameterError(f"{self.name}: this is a clip without frames")
-        if self.translations.shape != (frames, len(moving), 3):
-            raise ParameterError(
-                f"{self.name}: translations have shape {self.translations.shape}, expected "
-                f"({frames}, {len(moving)}, 3)"
-            )
+        object.__setattr__(self, "translated_joints", np.asarray(self.translated_joints, np.int64))
+        frames, joints, moving = len(self.rotations), len(self.skeleton), self.translated_joints
+        self._check(frames)
+        for what, array, shape in (
+            ("rotations", self.rotations, (frames, joints, 4)),
+            ("translations", self.translations, (frames, len(moving), 3)),
+        ):
+            if array.shape != shape:
+                self._refuse(f"{what} have shape {array.shape}, expected {shape}")
         if moving.size == 0 or moving[0] != 0 or (np.diff(moving) <= 0).any():
-            raise ParameterError(f"{self.name}: translated joints must rise from the root, 0")
+            self._refuse("translated joints must rise from the root, 0")
         if moving[-1] >= joints:
-            raise ParameterError(f"{self.name}: translated joint {moving[-1]} does not exist")
-        if not (np.isfinite(self.fps) and self.fps > 0):
-            raise ParameterError(
-                f"{self.name}: a rate of {self.fps} frames a second is not possible"
-            )
+            self._refuse(f"translated joint {moving[-1]} does not exist")
         if not (np.isfinite(self.rotations).all() and np.isfinite(self.translations).all()):
-            raise ParameterError(f"{self.name}: a rotation or translation is not finite")
+            self._refuse("a rotation or translation is not finite")
         lengths = np.einsum("...c,...c->...", self.rotations, self.rotations)
-        if (np.abs(lengths - 1.0) > 1e-3).any():
-            frame, joint = np.argwhere(np.abs(lengths - 1.0) > 1e-3)[0]
-            raise ParameterError(
-                f"{self.name}: frame {frame}, joint {self.skeleton.names[joint]!r}: "
-                f"a quaternion of length {np.sqrt(lengths[frame, joint]):.3g} is not a rotation",
+        wrong = np.abs(lengths - 1.0) > 1e-3
+        if wrong.any():
+            frame, joint = np.argwhere(wrong)[0]
+            self._refuse(
+                f"frame {frame}, joint {self.skeleton.names[joint]!r}: a quaternion of length "
+                f"{np.sqrt(lengths[frame, joint]):.3g} is not a rotation",
                 hint="normalise rotations before making a clip of them",
             )
 
@@ -143,16 +163,6 @@ class Clip:
 
     def __len__(self) -> int:
         return len(self.rotations)
-
-    def __reduce__(self) -> tuple[Any, ...]:
-        # The read-only view of the labels cannot be pickled.
-        values = (getattr(self, item.name) for item in fields(self))
-        return Clip, tuple(dict(v) if isinstance(v, MappingProxyType) else v for v in values)
-
-    @property
-    def duration(self) -> float:
-        """Seconds from the first frame to the last."""
-        return (len(self) - 1) / self.fps
 
     @property
     def has_rotations(self) -> bool:

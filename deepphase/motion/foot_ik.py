@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection
-from dataclasses import dataclass, replace
-from itertools import pairwise
+from dataclasses import dataclass, fields, replace
 
 import numpy as np
 
@@ -42,23 +41,20 @@ class LegChains:
         """Legs, left first, then the front legs of a quadruped; without limbs that lack roles."""
         parts: list[tuple[tuple[str, ...], float]] = [(("hip", "knee", "foot", "toe"), 1.0)]
         if roles.kind == "quadruped":
-            parts.append((("shoulder", "elbow", "hand"), -1.0))
+            parts.append((("shoulder", "elbow", "hand", "hand"), -1.0))
         rows, bends = [], []
         for names, bend in parts:
             for side in ("left", "right"):
-                joints = [getattr(roles, f"{side}_{name}") for name in names]
+                upper, middle, last, tip = (getattr(roles, f"{side}_{name}") for name in names)
                 # The upper joint of a limb has a parent: it is not the root.
-                in_line = joints[0] != 0 and all(
+                if upper != 0 and all(
                     below is not None and above in ancestors(skeleton, below)
-                    for above, below in pairwise(joints[:3])
-                )
-                if in_line:
-                    tip = joints[3] if len(joints) == 4 and joints[3] is not None else joints[2]
-                    rows.append([*joints[:3], tip])
+                    for above, below in ((upper, middle), (middle, last))
+                ):
+                    rows.append([upper, middle, last, last if tip is None else tip])
                     bends.append(bend)
-        table = np.array(rows, np.int64).reshape(-1, 4)
-        upper, middle, last, tips = table.T
-        return cls(upper, middle, last, tips, np.array(bends))
+        uppers, middles, lasts, tips = np.array(rows, np.int64).reshape(-1, 4).T
+        return cls(uppers, middles, lasts, tips, np.array(bends))
 
     def __len__(self) -> int:
         return len(self.upper)
@@ -69,15 +65,8 @@ class LegChains:
         Hocks and wrists of quadrupeds are over the floor and turn about the ends of their feet.
         """
         found = np.zeros((len(self), 3))
-        if roles.kind == "quadruped":
-            of_joints = {
-                getattr(roles, f"{side}_{part}"): getattr(roles, f"{side}_{part}_end")
-                for side in ("left", "right")
-                for part in ("foot", "hand")
-            }
-            for limb, tip in enumerate(self.tips.tolist()):
-                if of_joints.get(tip) is not None:
-                    found[limb] = skeleton.end_offsets[of_joints[tip]]
+        for joint, end in _feet_and_ends(roles, ("foot", "hand")):
+            found[self.tips == joint] = skeleton.end_offsets[end]
         return found
 
     def on_floor(self, skeleton: Skeleton, roles: Roles) -> LegChains:
@@ -87,19 +76,21 @@ class LegChains:
         their ends go on.
         """
         tips = self.tips.copy()
-        for side in ("left", "right"):
-            hand, end = getattr(roles, f"{side}_hand"), getattr(roles, f"{side}_hand_end")
-            if roles.kind == "quadruped" and end is not None:
-                parent = int(skeleton.end_parents[end])
-                tips[(self.tips == hand) & (self.last == hand)] = parent
+        for hand, end in _feet_and_ends(roles, ("hand",)):
+            tips[(self.tips == hand) & (self.last == hand)] = skeleton.end_parents[end]
         return replace(self, tips=tips)
 
     def ending_in(self, feet: Collection[int]) -> LegChains:
         """The limbs whose last joint is one of these."""
-        chosen = np.array([int(last) in feet for last in self.last], bool)
-        return LegChains(
-            *(getattr(self, name)[chosen] for name in ("upper", "middle", "last", "tips", "bends"))
-        )
+        chosen = np.isin(self.last, list(feet))
+        return LegChains(*(getattr(self, item.name)[chosen] for item in fields(self)))
+
+
+def _feet_and_ends(roles: Roles, parts: tuple[str, ...]) -> list[tuple[int, int]]:
+    """Joints and end sites of a quadruped's feet that have both."""
+    names = [f"{side}_{part}" for side in ("left", "right") for part in parts]
+    both = [(getattr(roles, name), getattr(roles, f"{name}_end")) for name in names]
+    return [pair for pair in both if None not in pair] if roles.kind == "quadruped" else []
 
 
 @dataclass(frozen=True, eq=False)
@@ -138,21 +129,18 @@ class LimbSolver:
     def __init__(self, skeleton: Skeleton, limbs: LegChains, ends: Array | None = None) -> None:
         self.limbs = limbs
         self._ends = None if ends is None or not ends.any() else ends
-        above = {int(tip): ancestors(skeleton, int(tip)) for tip in (*limbs.tips, *limbs.last)}
-        # Parents come before children, in order of depth.
-        needed = {joint for path in above.values() for joint in path}
-        joints = sorted(needed, key=joint_depths(skeleton).__getitem__)
-        self._joints = np.array(joints, np.int64)
-        place = {joint: index for index, joint in enumerate(joints)}
-        self._parents = np.array(
-            [place.get(int(skeleton.parents[joint]), -1) for joint in joints], np.int64
-        )
-        self._solved = np.stack([limbs.upper, limbs.middle, limbs.last])
-        self._bends = np.ascontiguousarray(limbs.bends, np.float64)
-        at = np.vectorize(lambda joint: place[int(joint)], otypes=[np.int64])
         chain = np.stack([limbs.upper, limbs.middle, limbs.last, limbs.tips])
-        self._chain = at(chain) if len(limbs) else chain
-        self._above = self._parents[self._chain[:3]] if len(limbs) else chain[:3]
+        needed = {above for joint in chain.flat for above in ancestors(skeleton, int(joint))}
+        # Parents come before children, in order of depth.
+        joints = np.array(sorted(needed), np.int64)
+        self._joints = joints[np.argsort(joint_depths(skeleton)[joints], kind="stable")]
+        # The last place is that of the parent of the root.
+        place = np.full(len(skeleton) + 1, -1)
+        place[self._joints] = np.arange(len(joints))
+        self._parents = place[skeleton.parents[self._joints]]
+        self._solved, self._chain = chain[:3], place[chain]
+        self._bends = np.ascontiguousarray(limbs.bends, np.float64)
+        self._above = self._parents[self._chain[:3]]
 
     def transforms(self, rotations: Array, local_positions: Array) -> LimbTransforms:
         """Forward kinematics of the limbs.

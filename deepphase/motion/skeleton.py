@@ -48,7 +48,7 @@ class Skeleton:
         set_field(self, "offsets", np.asarray(self.offsets, dtype=np.float64).reshape(-1, 3))
         set_field(self, "end_parents", np.asarray(self.end_parents, dtype=np.int64))
         set_field(self, "end_offsets", np.asarray(self.end_offsets, np.float64).reshape(-1, 3))
-        count = len(self.names)
+        count, ends = len(self.names), len(self.end_parents)
         if count == 0:
             raise SkeletonError("this is a skeleton without joints", hint="give at least one")
         if self.parents.shape != (count,) or self.offsets.shape != (count, 3):
@@ -57,9 +57,9 @@ class Skeleton:
                 f"and offsets {self.offsets.shape}",
                 hint="parents are (joints,) and offsets (joints, 3)",
             )
-        if self.end_parents.shape != self.end_offsets.shape[:1]:
+        if self.end_offsets.shape != (ends, 3):
             raise SkeletonError(
-                f"{len(self.end_parents)} end sites, but {len(self.end_offsets)} end offsets",
+                f"{ends} end sites, but {len(self.end_offsets)} end offsets",
                 hint="give one of both for each end site",
             )
         if len(set(self.names)) != count:
@@ -73,9 +73,7 @@ class Skeleton:
                 f"joint {self.names[late[0] + 1]!r} comes before its parent",
                 hint="order the joints from the root on",
             )
-        if self.end_parents.size and not (
-            (self.end_parents >= 0).all() and (self.end_parents < count).all()
-        ):
+        if ((self.end_parents < 0) | (self.end_parents >= count)).any():
             raise SkeletonError(
                 "an end site has a parent that does not exist", hint="parents count from 0"
             )

@@ -1,23 +1,7 @@
 """Stores: folders of NumPy files and one JSON with the clips of one or more skeleton groups.
 
-Format "deepphase.store", version 2. ``store.json`` has ``fps``, ``options``, ``made_with``,
-``left_out`` and ``groups``, each with ``name``, ``joints``, ``parents``, ``frames`` and ``clips``
-(``name``, ``labels``, ``source``, ``provenance``), ``sha256`` (of each NumPy file, by its name
-without the suffix) and ``json_sha256`` (of all this). The arrays of a group are the files
-``<group>/<array>.npy``:
-
-===================  ===================================  =======================================
-rotations            (frames, joints, 4) float32          local, x y z w, clip behind clip
-translations         (frames, translated, 3) float32      metres, local
-translated_joints    (translated,) int64                  rising from the root, 0
-range_starts, _stops (clips,) int64                       clip i: frames start to stop - 1
-offsets              (clips, joints, 3) float64           metres, every clip's rest offsets
-end_starts           (clips + 1,) int64                   clip i: ends start i to start i + 1
-end_parents          (ends,) int64                        the joint that an end site hangs from
-end_offsets          (ends, 3) float64                    metres
-===================  ===================================  =======================================
-
-Version 1 was one safetensors file with the same header and arrays; it is still read.
+Format "deepphase.store", version 2, by docs/formats.md. Version 1 was one safetensors file with the
+same header and arrays; it is still read.
 """
 
 from __future__ import annotations

@@ -1,7 +1,9 @@
-"""The task of a training, and the one function that runs all of them."""
+"""The task of a training, the one function that runs all of them, progress and metrics."""
 
 from __future__ import annotations
 
+import csv
+import io
 import math
 import sys
 from collections.abc import Callable, Mapping, Sequence
@@ -11,7 +13,10 @@ from typing import Any, Generic, TypeVar
 
 import pytorch_lightning as pl
 import torch
+from pytorch_lightning.loggers.logger import Logger
+from pytorch_lightning.utilities import rank_zero_only
 
+from deepphase.atomic_write import atomic_write
 from deepphase.progress import Progress
 from deepphase.training.checkpoint import (
     SegmentCheckpoint,
@@ -22,8 +27,7 @@ from deepphase.training.checkpoint import (
     discard_trained,
     unfinished,
 )
-from deepphase.training.metrics import MetricsCsv
-from deepphase.training.metrics_file import metrics_file
+from deepphase.training.metrics_file import STEP, metrics_file, metrics_rows
 from deepphase.training.resumable import ResumableData, ResumableModule
 from deepphase.training.trainer import (
     check_trainer,
@@ -41,6 +45,8 @@ _VALIDATIONS = 20
 _LOGGED = 200
 # Steps between two progress reports.
 _REPORTED = 20
+# Columns that stand first, in this order; others follow as they are first logged.
+_FIRST = (STEP, "loss", "explained_variance", "learning_rate", "samples_per_s")
 
 
 @dataclass(frozen=True)
@@ -109,7 +115,7 @@ def run_task(
         runner = pl.Trainer(
             **trainer_options(
                 trainer,
-                loggers=[MetricsCsv(metrics_file(work), resume=resume)],
+                loggers=[_MetricsCsv(metrics_file(work), resume=resume)],
                 callbacks=[
                     SegmentCheckpoint(work, fingerprint),
                     *([] if progress is None else [_Report(progress, data.total_samples)]),
@@ -157,3 +163,44 @@ class _Report(pl.Callback):
             if math.isfinite(module.explained):
                 words += f", explained {module.explained:.3f}"
             self._progress("training", round(self._samples * step / total), self._samples, words)
+
+
+class _MetricsCsv(Logger):
+    """A Lightning logger that writes one CSV file, a row each time that metrics are logged.
+
+    The first column is `step`: optimizer steps so far. Values that a row does not have are empty. A
+    training that is resumed keeps the rows up to its checkpoint.
+    """
+
+    name, version = "deepphase", ""
+
+    def __init__(self, path: Path, *, resume: bool = False) -> None:
+        super().__init__()
+        self._path, self._resumed = path, resume
+        self._rows: list[dict[str, Any]] = []
+
+    @rank_zero_only
+    def log_hyperparams(self, *_: Any, **__: Any) -> None:
+        """The configuration is in the model file."""
+
+    @rank_zero_only
+    def log_metrics(self, metrics: Mapping[str, float], step: int | None = None) -> None:
+        row = {STEP: step or 0, **metrics}
+        if self._resumed:
+            # Steps after the checkpoint are repeated.
+            before = metrics_rows(self._path)
+            self._rows = [old for old in before if int(old[STEP]) < int(row[STEP])]
+            self._resumed = False
+        self._rows.append(
+            {
+                name: f"{value:.6g}" if isinstance(value, float) else str(value)
+                for name, value in row.items()
+            }
+        )
+        text = io.StringIO(newline="")
+        columns = dict.fromkeys([*_FIRST, *(name for row in self._rows for name in row)])
+        writer = csv.DictWriter(text, list(columns))
+        writer.writeheader()
+        writer.writerows(self._rows)
+        with atomic_write(self._path) as file:
+            file.write(text.getvalue().encode())

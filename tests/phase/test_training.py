@@ -239,7 +239,7 @@ def test_options_of_lightning_are_the_users(tmp_path):
         ({"accumulate_grad_batches": 2}, "accumulate_grad_batches=2"),
         ({"fast_dev_run": True}, "fast_dev_run=True"),
         ({"acelerator": "cpu"}, "did you mean 'accelerator'"),
-        ({"gradient_clip_val": "much"}, "Lightning refuses --gradient_clip_val much"),
+        ({"gradient_clip_val": "much"}, "Lightning refuses gradient_clip_val=much"),
     ],
 )
 def test_impossible_options_are_refused_before_the_clips_are_read(tmp_path, options, fact):

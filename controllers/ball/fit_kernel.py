@@ -49,10 +49,8 @@ def touch_cost(
 ) -> float:
     """How implausible a touch is: 0 where a foot gives that impulse.
 
-    Parameters
-    ----------
-    foot_x, foot_z, before_x, before_z, after_x, after_z
-        m/s: the foot, and the ball before and after.
+    `foot_x`, `foot_z`, `before_x`, `before_z`, `after_x`, `after_z` in m/s: the foot, and the ball
+    before and after.
     """
     approach = (foot_x - before_x) * normal_x + (foot_z - before_z) * normal_z
     change_x, change_z = after_x - before_x, after_z - before_z
@@ -92,14 +90,8 @@ def roll_cost(
 ) -> float:
     """How implausible a free roll is: legs that it passes through, and distance from the body.
 
-    Parameters
-    ----------
-    x, z, speed_x, speed_z
-        Metres and m/s at frame `begin`.
-    points : (frames, points, 3)
-        Metres: of the legs, heights over the ball's centre.
-    roots : (frames, 2)
-        Metres.
+    `x`, `z`, `speed_x`, `speed_z`: metres and m/s at frame `begin`. `points` (frames, points, 3)
+    metres: of the legs, heights over the ball's centre. `roots` (frames, 2) metres.
     """
     speed = np.sqrt(speed_x * speed_x + speed_z * speed_z)
     step = 1 if end > begin else -1
@@ -160,27 +152,13 @@ def best_touches(
 ) -> float:
     """The sequence of touches with the least cost: dynamic programming over rolls.
 
-    Parameters
-    ----------
-    frames : (candidates,)
-        Frame of each possible touch, rising by swings.
-    places, normals, feet : (candidates, 2)
-        Metres, unit vectors and m/s: the ball, the direction from the foot to it, and the foot.
-    own : (candidates,)
-        Cost of the touch's place itself.
-    lowest, highest : (candidates,)
-        Candidates lowest to highest - 1 may follow.
-    bodies : (candidates, 2)
-        m/s of the body, from which the ball's velocity before the first touch and after the last
-        one is taken.
-    chosen : (touches,)
-        Output: candidates of the best sequence, then -1.
-    speeds : (2, 2)
-        Output: velocity before the first touch, and after the last.
-
-    Returns
-    -------
-    The cost.
+    `frames` (candidates,) frame of each possible touch, rising by swings. `places`, `normals`,
+    `feet` (candidates, 2) metres, unit vectors and m/s: the ball, the direction from the foot to
+    it, and the foot. `own` (candidates,) cost of the touch's place itself. `lowest`, `highest`
+    (candidates,) candidates lowest to highest - 1 may follow. `bodies` (candidates, 2) m/s of the
+    body, from which the ball's velocity before the first touch and after the last one is taken.
+    `chosen` (touches,) output: candidates of the best sequence, then -1. `speeds` (2, 2) output:
+    velocity before the first touch, and after the last. Returns the cost.
     """
     count, total = len(frames), 0
     starts = np.zeros(count + 1, np.int64)

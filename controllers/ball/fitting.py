@@ -118,9 +118,7 @@ def fit_ball(
     swing of a foot, the sequence is taken whose impulses are most like those of a foot, whose rolls
     pass through no leg, and which stays near the body.
 
-    Returns
-    -------
-    The ball; without a swing it lies in front of the body.
+    Returns the ball; without a swing it lies in front of the body.
     """
     ball = ball or Ball()
     if ball.slope != (0.0, 0.0):

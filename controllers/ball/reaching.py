@@ -55,10 +55,8 @@ def given_velocities(velocities: Array, wanted: Array, feet: Array) -> Array:
     is at most 1.6 times as fast as the foot meets it along the change: the limits within which
     balls are fitted.
 
-    Parameters
-    ----------
-    velocities, wanted, feet
-        (balls, 2) m/s each: the ball before, as it shall be, and the foot.
+    `velocities`, `wanted`, `feet` (balls, 2) m/s each: the ball before, as it shall be, and the
+    foot.
     """
     now, foot = (each[:, 0] + 1j * each[:, 1] for each in (velocities, feet))
     change, meeting = wanted[:, 0] + 1j * wanted[:, 1] - now, foot - now
@@ -91,16 +89,9 @@ class ReachingFeet:
 
         The nearest foot that swings reaches behind a ball that would miss its aim.
 
-        Parameters
-        ----------
-        tips
-            (characters, 2, 2) metres: ends of both feet, with their offsets.
-        swinging
-            (characters, 2) bool.
-        places, velocities
-            (characters, 2) m and m/s: the balls.
-        wanted
-            (characters, 2) m/s: velocities of `velocities_to`; NaN where no foot reaches.
+        `tips` (characters, 2, 2) metres: ends of both feet, with their offsets. `swinging`
+        (characters, 2) bool. `places`, `velocities` (characters, 2) m and m/s: the balls. `wanted`
+        (characters, 2) m/s: velocities of `velocities_to`; NaN where no foot reaches.
         """
         change = np.where(np.isfinite(wanted), wanted - velocities, 0.0)
         size = np.sqrt(np.vecdot(change, change))
@@ -133,13 +124,9 @@ def fetching_speed(data: Mapping[str, Any]) -> float:
 class FetchingGoals(ForwardedGoals):
     """Goals of a source, blended with the way to the ball of characters that are losing it.
 
-    Parameters
-    ----------
-    balls
-        Function that returns the balls' places (characters, 2) in metres, their velocities
-        (characters, 2) in m/s, and the share of the way to each ball in the goals (characters,).
-    speed
-        m/s at which balls are fetched.
+    `balls`: function that returns the balls' places (characters, 2) in metres, their velocities
+    (characters, 2) in m/s, and the share of the way to each ball in the goals (characters,).
+    `speed`: m/s at which balls are fetched.
     """
 
     def __init__(

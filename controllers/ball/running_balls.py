@@ -59,12 +59,8 @@ _FREE_S, _HARDEST = 0.8, 14.0
 class BallSettings:
     """Settings of balls at run time.
 
-    Parameters
-    ----------
-    ball
-        Properties of the ball and its ground; None for those of the training data.
-    near_m
-        Distance of the nearest foot in metres from which on physics alone moves the ball.
+    `ball`: properties of the ball and its ground; None for those of the training data. `near_m`:
+    distance of the nearest foot in metres from which on physics alone moves the ball.
     """
 
     ball: Ball | None = None
@@ -155,10 +151,7 @@ class RunningBalls(CharacterPart):
     def kick(self, character: int, velocity: Array) -> None:
         """Kick a character's ball with its next touch.
 
-        Parameters
-        ----------
-        velocity
-            (3,) m/s of the ball after it.
+        `velocity` (3,) m/s of the ball after it.
         """
         velocity = np.asarray(velocity, np.float64)
         if not 0 <= character < len(self._kicks):
@@ -234,11 +227,9 @@ class RunningBalls(CharacterPart):
     def step(self, made: StepResult) -> dict[str, Array]:
         """As `CharacterPart.step`: moves the balls by one frame.
 
-        Returns
-        -------
-        ``ball`` (characters, 3) metres, ``ball_velocity``, ``ball_touch`` (characters,) index of
-        the foot that touches, or -1, ``ball_lost``, and ``ball_gap`` (characters,) metres between
-        the ball and the nearest foot.
+        Returns ``ball`` (characters, 3) metres, ``ball_velocity``, ``ball_touch`` (characters,)
+        index of the foot that touches, or -1, ``ball_lost``, and ``ball_gap`` (characters,) metres
+        between the ball and the nearest foot.
         """
         outputs, places, angles = made.outputs, made.place, made.angle
         count, ball = len(outputs), self.ball

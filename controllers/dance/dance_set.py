@@ -79,9 +79,8 @@ def with_skeleton(
 ) -> tuple[ClipStore, tuple[float, float] | None]:
     """Solve one skeleton of constant bone lengths for clips that are point tracks.
 
-    Returns
-    -------
-    The store, in memory, and `DanceSet.residual_m`; clips that have rotations unchanged, and None.
+    Returns the store, in memory, and `DanceSet.residual_m`; clips that have rotations unchanged,
+    and None.
     """
     if any(clip.has_rotations for clip in store):
         return store, None

@@ -69,10 +69,7 @@ def _lasts(clip: Clip, frames: Array, stalled: float) -> Array:
 def initial_states(dancer: Dancer, music: Array, seeds: Sequence[int]) -> InitialStates:
     """Initial states of dances.
 
-    Parameters
-    ----------
-    music : (dances, offsets, dims)
-        Audio window at the start of each dance.
+    `music` (dances, offsets, dims) audio window at the start of each dance.
     """
     known = dancer.controller.starts
     distances = _music_distances(dancer, music)
@@ -105,16 +102,9 @@ class RestartStates:
     def choose(self, dances: Array, music: Array, inputs: Array, stalled: Array) -> InitialStates:
         """States for some dances.
 
-        Parameters
-        ----------
-        dances : (n,)
-            Indices of the dances.
-        music : (n, offsets, dims)
-            Audio window of each.
-        inputs : (n, dims)
-            Raw network inputs of each, which hold its pose and velocities.
-        stalled : (n,) bool
-            Dances that stalled, and would soon stall again from a slow state.
+        `dances` (n,) indices of the dances. `music` (n, offsets, dims) audio window of each.
+        `inputs` (n, dims) raw network inputs of each, which hold its pose and velocities. `stalled`
+        (n,) bool dances that stalled, and would soon stall again from a slow state.
         """
         known = self._dancer.controller.starts
         rows, noise = [], []

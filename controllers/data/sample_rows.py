@@ -40,10 +40,7 @@ def balanced_rows(samples: ControllerSamples, rows: Array, balance: float, seed:
     Stops are one cell, which is not repeated: as frequent as starts, they keep bodies at rest that
     are to go slowly or backward.
 
-    Parameters
-    ----------
-    rows
-        (rows,) samples.
+    `rows` (rows,) samples.
     """
     if not balance:
         return rows

@@ -76,16 +76,11 @@ class ControllerSamples:
     ) -> ControllerSamples:
         """Read the samples of all clips.
 
-        Parameters
-        ----------
-        ends
-            Frames whose trajectory or phase window reaches past an end of their clip are
-            "left_out", or their trajectory is "continued" in a straight line, for short clips.
-        balls
-            Balls of the clips, if the schema has one: clips without a ball and frames whose ball is
-            implausible are left out. By default a ball is fitted to every clip.
-        memory
-            Bytes from which on samples are mapped from an unnamed temporary file; 1 GiB if None.
+        `ends`: frames whose trajectory or phase window reaches past an end of their clip are
+        "left_out", or their trajectory is "continued" in a straight line, for short clips. `balls`:
+        balls of the clips, if the schema has one: clips without a ball and frames whose ball is
+        implausible are left out. By default a ball is fitted to every clip. `memory`: bytes from
+        which on samples are mapped from an unnamed temporary file; 1 GiB if None.
         """
         if ends not in get_args(Ends):
             raise ParameterError(

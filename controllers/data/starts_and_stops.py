@@ -310,14 +310,8 @@ def stitched(
     What is left between the two, in place, rotation and velocity, fades away as polynomials of
     time (Bollo 2018, Inertialization).
 
-    Parameters
-    ----------
-    turn
-        Radians from the facing of the first clip to that of the second.
-
-    Returns
-    -------
-    The frames of both but the first one of the second, with name and labels of the first.
+    `turn`: radians from the facing of the first clip to that of the second. Returns the frames of
+    both but the first one of the second, with name and labels of the first.
     """
     dt = 1.0 / first.fps
     base = _base(first, roles.hips)

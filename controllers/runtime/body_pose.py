@@ -40,24 +40,11 @@ def read_poses(numbers, hips, order, parents, offsets, rotations, axes, position
 
     The rotations are those of `rotations_6d.from_six_numbers`.
 
-    Parameters
-    ----------
-    numbers
-        (characters, joints, 6) predicted x and y axes.
-    hips
-        (characters, 3) metres: place of the first joint.
-    order
-        (joints,) places of the joints, parents before children.
-    parents
-        (joints,) place of each joint's parent.
-    offsets
-        (joints, 3) metres from the parent, in its axes.
-    rotations
-        (characters, joints, 4) quaternions (x, y, z, w).
-    axes
-        (characters, joints, 6) unit x and y axes.
-    positions
-        (characters, joints, 3) metres.
+    `numbers` (characters, joints, 6) predicted x and y axes. `hips` (characters, 3) metres: place
+    of the first joint. `order` (joints,) places of the joints, parents before children. `parents`
+    (joints,) place of each joint's parent. `offsets` (joints, 3) metres from the parent, in its
+    axes. `rotations` (characters, joints, 4) quaternions (x, y, z, w). `axes` (characters, joints,
+    6) unit x and y axes. `positions` (characters, joints, 3) metres.
     """
     least = float32(_MIN_LENGTH)
     one, zero = float32(1.0), float32(0.0)
@@ -120,18 +107,10 @@ def read_poses(numbers, hips, order, parents, offsets, rotations, axes, position
 def localise(rotations, first, parents, joints, local):
     """Fill the rotations of joints relative to their parents.
 
-    Parameters
-    ----------
-    rotations
-        (characters, joints, 4) quaternions in root space.
-    first
-        (characters, 4) quaternion that the first joint's rotation is multiplied by from the left.
-    parents
-        (joints,) place of each joint's parent.
-    joints
-        (joints,) places in `local`.
-    local
-        (characters, all joints, 4) quaternions.
+    `rotations` (characters, joints, 4) quaternions in root space. `first` (characters, 4)
+    quaternion that the first joint's rotation is multiplied by from the left. `parents` (joints,)
+    place of each joint's parent. `joints` (joints,) places in `local`. `local` (characters, all
+    joints, 4) quaternions.
     """
     for n in range(rotations.shape[0]):
         for j in range(rotations.shape[1]):
@@ -159,14 +138,10 @@ class CharacterFeet:
     `limbs` are the legs, `columns` (limbs,) the places of their feet among the contacts, and
     `longest` is the length of the longest leg in metres.
 
-    Parameters
-    ----------
-    ground, soles
-        Uneven ground, and (2, limbs) metres of the last joints and tips of all limbs over it while
-        they stand, see `deepphase.terrain.laying.median_soles`.
-    lowest
-        Last joint of each limb -> metres: lowest place of its tip on a flat floor, to which feet
-        are lifted. By default they may be lower.
+    `ground`, `soles`: uneven ground, and (2, limbs) metres of the last joints and tips of all limbs
+    over it while they stand, see `deepphase.terrain.laying.median_soles`. `lowest`: last joint of
+    each limb -> metres: lowest place of its tip on a flat floor, to which feet are lifted. By
+    default they may be lower.
     """
 
     def __init__(
@@ -236,22 +211,12 @@ class CharacterFeet:
     ) -> Array | None:
         """Change the local rotations (characters, joints, 4) so that feet in contact do not move.
 
-        Parameters
-        ----------
-        local_positions : (characters, joints, 3)
-            Metres.
-        contacts : (characters, feet)
-            Predicted contacts in [0, 1].
-        angles : (characters,)
-            Facing, radians.
-        offsets : (characters, first limbs, 2), optional
-            Metres, x and z, by which feet are moved from the motion before they are locked.
-        resting : (characters,), optional
-            Bool: bodies at rest, whose feet step to their places.
-
-        Returns
-        -------
-        (characters,) metres by which the body is then to be lowered; None on a flat floor.
+        `local_positions` (characters, joints, 3) metres. `contacts` (characters, feet) predicted
+        contacts in [0, 1]. `angles` (characters,) facing, radians. `offsets` (characters, first
+        limbs, 2), optional metres, x and z, by which feet are moved from the motion before they are
+        locked. `resting` (characters,), optional bool: bodies at rest, whose feet step to their
+        places. Returns (characters,) metres by which the body is then to be lowered; None on a flat
+        floor.
         """
         left = np.stack([np.cos(angles), np.zeros_like(angles), -np.sin(angles)], axis=1)
         touching = contacts[:, self.columns] > _IN_CONTACT
@@ -297,12 +262,8 @@ class BodyPoses:
     def read(self, numbers: Array, hips: Array) -> BodyPose:
         """Poses from predicted values.
 
-        Parameters
-        ----------
-        numbers : (characters, 6 * joints)
-            Rotations in root space.
-        hips : (characters, 3)
-            Metres, root space.
+        `numbers` (characters, 6 * joints) rotations in root space. `hips` (characters, 3) metres,
+        root space.
         """
         count, joints = len(numbers), len(self.body)
         numbers = np.ascontiguousarray(numbers, np.float32).reshape(count, joints, -1)

@@ -67,14 +67,9 @@ class CharacterDetail:
     ) -> None:
         """Add the detail of a frame to outputs (characters, dims), in place.
 
-        Parameters
-        ----------
-        inputs, gate
-            (characters, dims) raw values of which the outputs are.
-        without
-            (characters,) bool: characters that have no detail in this frame.
-        styles
-            (characters,) desired values of the label; empty texts without one.
+        `inputs`, `gate` (characters, dims) raw values of which the outputs are. `without`
+        (characters,) bool: characters that have no detail in this frame. `styles` (characters,)
+        desired values of the label; empty texts without one.
         """
         self._frame = np.where(without, -1, self._frame + (self._frame >= 0))
         self._shown[without] = 0.0
@@ -97,14 +92,8 @@ class CharacterDetail:
 
         Those of any moment where a character has no detail.
 
-        Parameters
-        ----------
-        angles
-            (characters,) radians: facings before the frame.
-
-        Returns
-        -------
-        (characters, limbs, 2) metres in the world, x and z, and (characters, limbs) metres.
+        `angles` (characters,) radians: facings before the frame. Returns (characters, limbs, 2)
+        metres in the world, x and z, and (characters, limbs) metres.
         """
         row = np.maximum(self._frame, 0) // self._detail.step
         feet = self._detail.feet[row].astype(np.float64)

@@ -173,10 +173,8 @@ def _history(controller: Controller) -> dict[str, Any]:
 def engine_metadata(controller: Controller) -> dict[str, str]:
     """What an ONNX file of a controller holds beside the network, as texts.
 
-    Returns
-    -------
-    ``controller``: JSON of `describe_controller`. ``starts_inputs`` and ``starts_gate``: the raw
-    inputs and gates of the start states, row by row, as base64 of little-endian float32.
+    Returns ``controller``: JSON of `describe_controller`. ``starts_inputs`` and ``starts_gate``:
+    the raw inputs and gates of the start states, row by row, as base64 of little-endian float32.
     """
     starts = controller.starts
     return {

@@ -139,8 +139,6 @@ def desired_weights(count: int, bias: float) -> Array:
     1 - (1 - t)^bias with t from 0, now, to 1, the last sample. A bias above 1 responds sooner, one
     below 1 follows the prediction longer.
 
-    References
-    ----------
     Holden, Komura and Saito 2017, section 6, eq. 9, in the reading of their released code.
     """
     if count < 1 or not bias > 0:
@@ -152,14 +150,8 @@ def desired_weights(count: int, bias: float) -> Array:
 def blended_positions(predicted: Array, desired: Array, bias: float) -> Array:
     """Future positions as the sum of blended steps.
 
-    Parameters
-    ----------
-    predicted, desired : (..., samples, axes)
-        Metres relative to the current place; evenly spaced in time, without now.
-
-    Returns
-    -------
-    (..., samples, axes)
+    `predicted`, `desired` (..., samples, axes) metres relative to the current place; evenly spaced
+    in time, without now. Returns (..., samples, axes).
     """
     samples, axes = predicted.shape[-2:]
     blends = _step_blends(samples, axes, bias)
@@ -203,10 +195,7 @@ class WholeTrajectory:
 class NetworkInput:
     """Raw rows of inputs and gate, filled block by block.
 
-    Parameters
-    ----------
-    inputs, gate
-        (characters, dims) raw values of the initial states.
+    `inputs`, `gate` (characters, dims) raw values of the initial states.
     """
 
     def __init__(self, schema: ControllerSchema, inputs: Array, gate: Array) -> None:
@@ -280,10 +269,7 @@ class NetworkInput:
     ) -> None:
         """Write the rows of a frame.
 
-        Parameters
-        ----------
-        parts
-            Name -> (characters, values): blocks of `CharacterPart.blocks`.
+        `parts`: name -> (characters, values): blocks of `CharacterPart.blocks`.
         """
         blocks = {**parts, **self.pose, **self._of_tracks(tracks)}
         blocks["foot_velocity"] = self.pose["joint_velocity"][:, self._feet]

@@ -39,12 +39,8 @@ def advance_phases(
 ):
     """Advance phase vectors in place; see `phase_update.updated_phases`.
 
-    Parameters
-    ----------
-    vectors, predicted
-        (rows, 2 * channels) (A sin 2 pi phase, A cos 2 pi phase), interleaved by channel.
-    frequency, amplitude
-        (rows, channels) predicted, in Hz and the latent's unit.
+    `vectors`, `predicted` (rows, 2 * channels) (A sin 2 pi phase, A cos 2 pi phase), interleaved by
+    channel. `frequency`, `amplitude` (rows, channels) predicted, in Hz and the latent's unit.
     """
     turn = float32(2.0 * math.pi) * seconds
     zero, half, one = float32(0.0), float32(0.5), float32(1.0)

@@ -127,12 +127,8 @@ class UnevenGround(CharacterPart):
 class DesiredLabels(CharacterPart):
     """The label of each character, which approaches the desired one.
 
-    Parameters
-    ----------
-    inputs
-        (characters, dims) raw inputs of the initial states.
-    halflife_s
-        Half-life of a change in seconds; 0 changes it at once.
+    `inputs` (characters, dims) raw inputs of the initial states. `halflife_s`: half-life of a
+    change in seconds; 0 changes it at once.
     """
 
     def __init__(self, schema: ControllerSchema, inputs: Array, halflife_s: float) -> None:

@@ -66,16 +66,9 @@ class CharacterRest:
 
         The array is kept until the next frame.
 
-        Parameters
-        ----------
-        stands
-            (characters,) bool: the goal stands.
-        speeds, angles
-            (characters,) m/s and radians: of the roots before the frame.
-        facings
-            (characters,) radians: desired ones.
-        styles
-            (characters,) desired values of the label.
+        `stands` (characters,) bool: the goal stands. `speeds`, `angles` (characters,) m/s and
+        radians: of the roots before the frame. `facings` (characters,) radians: desired ones.
+        `styles` (characters,) desired values of the label.
         """
         chain, seconds = self._chain, self._seconds
         last, before = self._shown or (outputs.copy(),) * 2

@@ -21,12 +21,9 @@ class PoseHistory:
 
     Before the first frame it is a cubic spline through the samples of the initial state.
 
-    Parameters
-    ----------
-    places, angles
-        (characters, samples) complex metres and radians: the whole trajectory, in the world.
-    velocities
-        (characters, samples) complex m/s in the world; None if the initial state has none.
+    `places`, `angles` (characters, samples) complex metres and radians: the whole trajectory, in
+    the world. `velocities` (characters, samples) complex m/s in the world; None if the initial
+    state has none.
     """
 
     def __init__(
@@ -84,9 +81,7 @@ class PoseHistory:
     def samples(self) -> tuple[Array, Array, Array]:
         """The past samples relative to the current root.
 
-        Returns
-        -------
-        places, directions, velocities : (characters, past samples) complex
+        Returns places, directions, velocities : (characters, past samples) complex.
         """
         nearest = (self._now + self._nearest) % self._frames
         places, angles = self._between(self._places), self._between(self._angles)

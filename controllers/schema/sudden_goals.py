@@ -45,10 +45,7 @@ class GoalsAhead:
     ) -> GoalsAhead:
         """The goals around one change.
 
-        Parameters
-        ----------
-        offsets_s
-            (offsets,) seconds from each frame. Those up to 0 are never replaced.
+        `offsets_s` (offsets,) seconds from each frame. Those up to 0 are never replaced.
         """
         settings, at = GamepadSettings(), change.frame
         ahead = np.asarray(offsets_s, np.float64)

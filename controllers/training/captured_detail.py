@@ -47,10 +47,8 @@ def captured_detail(
 ) -> DetailRows | None:
     """Detail of a trained controller.
 
-    Returns
-    -------
-    The detail; None for 0 minutes, for networks with a state or random numbers, whose steps have no
-    residuals of their own, and where no run of samples is a second long.
+    Returns the detail; None for 0 minutes, for networks with a state or random numbers, whose steps
+    have no residuals of their own, and where no run of samples is a second long.
     """
     network, schema = controller.network.network, controller.schema
     if not minutes or network.is_recurrent or network.is_stochastic:

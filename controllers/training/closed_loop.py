@@ -93,18 +93,9 @@ class ClosedLoop(nn.Module):
     ) -> tuple[Tensor, Tensor]:
         """Raw inputs and gate of a frame, with the network's own values in place of the recorded.
 
-        Parameters
-        ----------
-        inputs, gate : (batch, dims)
-            Raw values of the clip's next frame.
-        input_gate : (batch, dims)
-            Raw gate of the outputs' own frame.
-        outputs : (batch, dims)
-            Raw outputs.
-
-        Returns
-        -------
-        Inputs and gate, (batch, dims) each, as in a run.
+        `inputs`, `gate` (batch, dims) raw values of the clip's next frame. `input_gate` (batch,
+        dims) raw gate of the outputs' own frame. `outputs` (batch, dims) raw outputs. Returns
+        inputs and gate, (batch, dims) each, as in a run.
         """
         outputs = self._facing(outputs)
         inputs = inputs.index_copy(1, self.inputs_here, outputs[:, self.inputs_there])
@@ -218,14 +209,9 @@ class ClipGoals(nn.Module):
     def blended(self, outputs: Tensor, seen: Tensor, biases: tuple[Tensor, Tensor]) -> Tensor:
         """Raw outputs with their future trajectory blended with the recorded one.
 
-        Parameters
-        ----------
-        outputs : (batch, dims)
-            Raw outputs.
-        seen : (batch, dims)
-            Raw inputs of the next frame by `seen`.
-        biases
-            Biases of positions and directions, (batch, 1) each; see `blended_positions`.
+        `outputs` (batch, dims) raw outputs. `seen` (batch, dims) raw inputs of the next frame by
+        `seen`. `biases`: biases of positions and directions, (batch, 1) each; see
+        `blended_positions`.
         """
         position, direction = (goal_weights(bias, self._later - 1) for bias in biases)
         for name, block in self._inputs.items():
@@ -271,12 +257,9 @@ class FootVelocities(nn.Module):
     ) -> Tensor:
         """Mean squared error of the velocities of feet on the floor, m2/s2.
 
-        Parameters
-        ----------
-        inputs, outputs : (batch, dims)
-            Raw values of the network's own frame, which count where the clip has contacts.
-        recorded_inputs, recorded_outputs : (batch, dims)
-            Those of the clip.
+        `inputs`, `outputs` (batch, dims) raw values of the network's own frame, which count where
+        the clip has contacts. `recorded_inputs`, `recorded_outputs` (batch, dims) those of the
+        clip.
         """
         own = self._velocities(inputs, outputs)
         recorded = self._velocities(recorded_inputs, recorded_outputs)

@@ -35,13 +35,8 @@ from deepphase.steering.run import Frame, Run, rollout
 class RecordedGoals:
     """Goals from recorded trajectories, independent of what the characters do.
 
-    Parameters
-    ----------
-    positions, angles
-        (characters, frames, 2) m and (characters, frames) rad, continuous: the roots from the start
-        of the run on. They are extrapolated linearly after the last frame.
-    fps
-        Frames per second.
+    `positions`, `angles` (characters, frames, 2) m and (characters, frames) rad, continuous: the
+    roots from the start of the run on. They are extrapolated linearly after the last frame.
     """
 
     def __init__(

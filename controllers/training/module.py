@@ -259,8 +259,6 @@ def new_network(config: ControllerConfig, data: ControllerData) -> NormalisedCon
 def restarted_rate(epoch: float, initial: float, factor: float) -> float:
     """Learning rate of AdamWR after some epochs, as a share of the highest.
 
-    References
-    ----------
     Loshchilov and Hutter 2019, Decoupled weight decay regularization, eq. 14.
     """
     length = initial

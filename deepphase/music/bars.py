@@ -228,10 +228,7 @@ def find_rhythm(spectra: Spectra, fps: float) -> tuple[Beats, Bars | None]:
     and sounds at random times have none, and each is as likely beforehand. That of the bars is at
     most as high.
 
-    Parameters
-    ----------
-    fps
-        Frames of the spectra a second.
+    `fps`: frames of the spectra a second.
     """
     onsets, bass = spectra.onset_strength, spectra.bass_onset_strength
     if not has_sounds(onsets):

@@ -86,13 +86,8 @@ def lay_beats(onset_strength: Array, tempo_bpm: Array, fps: float) -> Array:
     Beats are moved off the frames, onto an even grid where they keep to one, and go on from the
     first sound to the last.
 
-    Parameters
-    ----------
-    onset_strength, tempo_bpm : (frames,)
-
-    References
-    ----------
-    Ellis 2007, "Beat tracking by dynamic programming"; see `beat_path`.
+    `onset_strength`, `tempo_bpm` (frames,). Ellis 2007, "Beat tracking by dynamic programming"; see
+    `beat_path`.
     """
     frames = beat_path(np.minimum(onset_strength, 1.5), tempo_bpm, fps, _TIGHTNESS)
     audible_frames = np.flatnonzero(onset_strength > _AUDIBLE)
@@ -115,11 +110,7 @@ def has_sounds(onset_strength: Array) -> bool:
 def beat_position(beats_s: Array, seconds: Array) -> Array:
     """Beats since the first at times in seconds, linear between beats, even beyond them.
 
-    Parameters
-    ----------
-    beats_s : (beats,)
-        Rising; at least two.
-    seconds : (...,)
+    `beats_s` (beats,) rising; at least two. `seconds` (...,).
     """
     seconds = np.asarray(seconds, np.float64)
     last = len(beats_s) - 1
@@ -262,22 +253,9 @@ _FIRST = 0.01
 def beat_path(onset_strength: Array, tempo_bpm: Array, fps: float, tightness: float) -> Array:
     """The path of beats with the strongest onsets and the steadiest steps.
 
-    Parameters
-    ----------
-    onset_strength : (frames,)
-        Onset strength, not negative; that of the first frame is not read.
-    tempo_bpm : (frames,)
-        Beats a minute.
-    fps
-        Frames a second.
-
-    Returns
-    -------
-    (beats,) frames of the beats, rising; none where no onset has strength.
-
-    References
-    ----------
-    Ellis 2007, "Beat tracking by dynamic programming".
+    `onset_strength` (frames,) onset strength, not negative; that of the first frame is not read.
+    `tempo_bpm` (frames,) beats a minute. Returns (beats,) frames of the beats, rising; none where
+    no onset has strength. Ellis 2007, "Beat tracking by dynamic programming".
     """
     onsets = np.asarray(onset_strength, np.float64)
     periods = np.round(60.0 * fps / np.asarray(tempo_bpm, np.float64)).astype(np.intp)

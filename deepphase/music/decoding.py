@@ -36,8 +36,6 @@ def truncation(content: bytes) -> str:
     Wav by its chunk sizes, Ogg by the numbers of its pages and their end mark, MP3 (layer III) by
     its count of bytes and its last frame. Other formats say it when they are decoded.
 
-    References
-    ----------
     Multimedia Programming Interface 1.0 (RIFF); RFC 3533 (Ogg); ISO 11172-3, 13818-3 (MPEG).
     """
     if content[:4] == b"RIFF" and content[8:12] == b"WAVE":
@@ -180,11 +178,9 @@ def mixed(piece: Array) -> Array:
 def both_halves(content: bytes, file: Any) -> Array | None:
     """All samples of a sound file, mono, at its own rate.
 
-    Returns
-    -------
-    (samples,) float32: what decoding from the start to the end gives, bit for bit. None where that
-    is not sure (the file is damaged, or silent in its middle) or nothing is to be gained: then it
-    has to be decoded so.
+    Returns (samples,) float32: what decoding from the start to the end gives, bit for bit. None
+    where that is not sure (the file is damaged, or silent in its middle) or nothing is to be
+    gained: then it has to be decoded so.
     """
     import soundfile
 

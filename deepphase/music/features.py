@@ -206,10 +206,7 @@ def features_of(
 ) -> SongFeatures:
     """The features of a song in memory.
 
-    Parameters
-    ----------
-    samples : (samples,)
-        Mono, 30,720 a second, finite; at least one frame of 512.
+    `samples` (samples,) mono, 30,720 a second, finite; at least one frame of 512.
     """
     samples = np.ascontiguousarray(samples, np.float32)
     if samples.ndim != 1 or len(samples) < HOP or not np.isfinite(samples).all():

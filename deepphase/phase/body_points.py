@@ -120,12 +120,8 @@ def bound_weights(weights: Mapping[str, Tensor], read: Tensor, write: Tensor) ->
     Interpolation is linear, as is the first convolution of the encoder and the last of the decoder,
     so that both are one convolution. The derivatives with respect to `weights` are kept.
 
-    Parameters
-    ----------
-    read : (points, joints)
-        Weights of `BodyPlan.points_from_joints`.
-    write : (joints, points)
-        Weights of `BodyPlan.joints_from_points`.
+    `read` (points, joints) weights of `BodyPlan.points_from_joints`. `write` (joints, points)
+    weights of `BodyPlan.joints_from_points`.
     """
     bound = dict(weights)
     encoder, decoder = weights["encoder_in.weight"], weights["decoder_out.weight"]
@@ -145,13 +141,8 @@ def bound_weights(weights: Mapping[str, Tensor], read: Tensor, write: Tensor) ->
 class BodyPlan:
     """Place of each joint of a body on the chains of `CHAINS`.
 
-    Parameters
-    ----------
-    chains
-        (joints,) the chain of each joint.
-    places
-        (joints,) position along its chain: 1 is the chain's point 1, and 1.5 the middle of the
-        bones between its points 1 and 2.
+    `chains` (joints,) the chain of each joint. `places` (joints,) position along its chain: 1 is
+    the chain's point 1, and 1.5 the middle of the bones between its points 1 and 2.
     """
 
     chains: tuple[str, ...]

@@ -36,12 +36,8 @@ def encode_windows(
 ) -> PhaseParameters:
     """Phase parameters (windows, channels) of windows.
 
-    Parameters
-    ----------
-    signals
-        (frames, channels).
-    starts
-        (windows,) first frame of each window; the phases are those of its middle frame.
+    `signals` (frames, channels). `starts` (windows,) first frame of each window; the phases are
+    those of its middle frame.
     """
     device = next(network.parameters()).device
     data = torch.as_tensor(signals, device=device)
@@ -76,12 +72,9 @@ def advanced_to_ends(
 ) -> PhaseParameters:
     """Phase parameters (frames, channels) of every frame, of those that have a whole window.
 
-    Parameters
-    ----------
-    whole
-        (windows, channels) of the frames `first`, `first` + 1, ...; at least one. Before and after
-        them its first or last sinusoids are advanced: frequency, amplitude and offset are theirs,
-        so that none exceeds the clip's own.
+    `whole` (windows, channels) of the frames `first`, `first` + 1, ...; at least one. Before and
+    after them its first or last sinusoids are advanced: frequency, amplitude and offset are theirs,
+    so that none exceeds the clip's own.
     """
     index = np.arange(frames)
     nearest = np.clip(index - first, 0, len(whole.phase) - 1)

@@ -60,9 +60,7 @@ def encode_files(
     The files have the same names and bytes for any number of workers: every process computes with
     one thread.
 
-    Returns
-    -------
-    Results in the order of the entries. A clip that cannot be read or encoded has an error.
+    Returns results in the order of the entries. A clip that cannot be read or encoded has an error.
     """
     check_workers(workers)
     trained = Path(model).absolute()

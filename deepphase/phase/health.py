@@ -310,13 +310,9 @@ _BATCH = 256
 def measured_health(model: Any, values: Array, ranges: Array) -> Health:
     """Health on the interior frames of some stretches of signals.
 
-    Parameters
-    ----------
-    values
-        (frames, signals) that `model.signals.read` made, clips one behind the other.
-    ranges
-        (stretches, 2) frames start to stop - 1 of each; those shorter than a window are left out.
-        Of very many stretches, an evenly spaced subset is used.
+    `values` (frames, signals) that `model.signals.read` made, clips one behind the other. `ranges`
+    (stretches, 2) frames start to stop - 1 of each; those shorter than a window are left out. Of
+    very many stretches, an evenly spaced subset is used.
     """
     starts = whole_windows(ranges, model.window, _FRAMES)
     stretches = []

@@ -125,22 +125,11 @@ def discriminant(values: Array, categories: Array) -> tuple[Array, float]:
     It is the first linear discriminant: along it, the ratio of the variance between the categories
     to that within them is largest.
 
-    Parameters
-    ----------
-    values
-        (frames, values), such as amplitudes. Vectors of cycles would have one mean for all
-        categories, as their rings have one centre.
-    categories
-        (frames,) such as the values of a label.
-
-    Returns
-    -------
-    The direction, (values,) of length 1, and the share of the variance along it that lies between
-    the categories, from 0 to 1.
-
-    References
-    ----------
-    Fisher 1936, The use of multiple measurements in taxonomic problems.
+    `values` (frames, values) such as amplitudes. Vectors of cycles would have one mean for all
+    categories, as their rings have one centre. `categories` (frames,) such as the values of a
+    label. Returns the direction, (values,) of length 1, and the share of the variance along it that
+    lies between the categories, from 0 to 1. Fisher 1936, The use of multiple measurements in
+    taxonomic problems.
     """
     offsets = values.astype(np.float64) - values.mean(0, dtype=np.float64)
     _, which, counts = np.unique(categories, return_inverse=True, return_counts=True)

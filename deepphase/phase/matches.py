@@ -21,12 +21,8 @@ _DRAWS = 500
 class Frames:
     """Clip and index of the frames of several clips.
 
-    Parameters
-    ----------
-    clip
-        (frames,) number of the clip of each frame.
-    index
-        (frames,) index of the frame in its clip, rising within a clip.
+    `clip` (frames,) number of the clip of each frame. `index` (frames,) index of the frame in its
+    clip, rising within a clip.
     """
 
     clip: Array
@@ -71,21 +67,9 @@ def alignment_errors(
 ) -> Array:
     """Pose distance between frames with similar features.
 
-    Parameters
-    ----------
-    features
-        (frames, dimensions); compared by Euclidean distance.
-    poses
-        (frames, joints, 3) metres, root space.
-
-    Returns
-    -------
-    (queries,) metres: the mean distance between corresponding joints of a query's pose and of its
-    matches' poses.
-
-    References
-    ----------
-    Starke et al. 2022, section 5.3, table 4.
+    `features` (frames, dimensions) compared by Euclidean distance. `poses` (frames, joints, 3)
+    metres, root space. Returns (queries,) metres: the mean distance between corresponding joints of
+    a query's pose and of its matches' poses. Starke et al. 2022, section 5.3, table 4.
     """
     chosen = query_frames(len(features), queries, seed)
     nearest = nearest_frames(features, frames, chosen, matches=matches, exclude=exclude)
@@ -127,12 +111,8 @@ def nearest_frames(
 def match_distances_m(poses: Array, chosen: Array, nearest: Array) -> Array:
     """(queries,) metres: mean distance of corresponding joints of each query and its matches.
 
-    Parameters
-    ----------
-    poses
-        (frames, joints, 3) metres, root space.
-    chosen, nearest
-        (queries,) and (queries, matches) indices of frames.
+    `poses` (frames, joints, 3) metres, root space. `chosen`, `nearest` (queries,) and (queries,
+    matches) indices of frames.
     """
     found = []
     for part in _parts(len(chosen), _QUERIES_AT_ONCE):
@@ -162,13 +142,8 @@ def future_ranks(
     The query's manifold, its phase advanced by frequency * ahead / fps, is compared with that of
     all frames but the query.
 
-    Returns
-    -------
-    (queries,) ranks, 1 where the frame is the nearest of all.
-
-    References
-    ----------
-    Starke et al. 2022, section 5.3, future frames.
+    Returns (queries,) ranks, 1 where the frame is the nearest of all. Starke et al. 2022, section
+    5.3, future frames.
     """
     chosen = frames.followed(ahead, queries, seed)
     advanced = parameters[chosen].advanced(ahead / fps).manifold()
@@ -178,19 +153,10 @@ def future_ranks(
 def ranks_of_later(wanted: Array, features: Array, chosen: Array, ahead: int) -> Array:
     """Rank of the frame `ahead` frames after each query among the neighbours of its vector.
 
-    Parameters
-    ----------
-    wanted
-        (queries, dimensions) what is searched for: the query's own features, or where they are
-        expected `ahead` frames later.
-    features
-        (frames, dimensions) of all frames.
-    chosen
-        (queries,) of `Frames.followed`.
-
-    Returns
-    -------
-    (queries,) ranks among all frames but the query, 1 where the frame is the nearest.
+    `wanted` (queries, dimensions) what is searched for: the query's own features, or where they are
+    expected `ahead` frames later. `features` (frames, dimensions) of all frames. `chosen`
+    (queries,) of `Frames.followed`. Returns (queries,) ranks among all frames but the query, 1
+    where the frame is the nearest.
     """
     true = chosen + ahead
     wanted = wanted.astype(np.float64)

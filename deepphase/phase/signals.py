@@ -37,18 +37,11 @@ _FASTEST_M_PER_S = 60.0
 class JointVelocities:
     """Velocities of named joints, each frame in its own root space.
 
-    Parameters
-    ----------
-    joints
-        Names of the joints that are read, in the order of the signals (x, y, z of each).
-    fps
-        Frames a second that a motion is resampled to.
-    body
-        Role -> joint name of what the root trajectory needs (hips, hip and shoulder joints), and
-        "kind": so that a model finds facing on every clip as it did in training.
-    partners
-        (joints,) index of each joint's mirror partner, its own on the middle line; empty where
-        the body has no two sides.
+    `joints`: names of the joints that are read, in the order of the signals (x, y, z of each).
+    `fps`: frames a second that a motion is resampled to. `body`: role -> joint name of what the
+    root trajectory needs (hips, hip and shoulder joints), and "kind": so that a model finds facing
+    on every clip as it did in training. `partners` (joints,) index of each joint's mirror partner,
+    its own on the middle line; empty where the body has no two sides.
     """
 
     KIND: ClassVar[str] = "joint velocities in root space"

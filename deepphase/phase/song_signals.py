@@ -25,12 +25,9 @@ _LEAST = 0.05
 class SongSignals:
     """Features of a song, each divided by how much it varies.
 
-    Parameters
-    ----------
-    scale
-        (signals,) what each value is divided by, > 0: its standard deviation over the songs that
-        were learnt from, times the square root of its feature's number of values. So each feature
-        has the same say, whatever its unit and however many values it has.
+    `scale` (signals,) what each value is divided by, > 0: its standard deviation over the songs
+    that were learnt from, times the square root of its feature's number of values. So each feature
+    has the same say, whatever its unit and however many values it has.
     """
 
     KIND: ClassVar[str] = "features of a song"
@@ -58,12 +55,8 @@ class SongSignals:
     ) -> SongSignals:
         """With the scale that fits these songs.
 
-        Parameters
-        ----------
-        values
-            (frames, signals) the features' values, songs one behind the other.
-        starts
-            (songs,) the first frame of each.
+        `values` (frames, signals) the features' values, songs one behind the other. `starts`
+        (songs,) the first frame of each.
         """
         check_names(features)
         summed = np.zeros(values.shape[1])

@@ -24,15 +24,9 @@ def interior_frames(frames: int, window: int) -> Array:
 def gather(signals: Tensor, centres: Tensor, window: int) -> Tensor:
     """Windows around frames, their mean over time taken off.
 
-    Parameters
-    ----------
-    signals : (frames, channels)
-    centres : (batch,)
-        Frames at least window // 2 away from either end.
-
-    Returns
-    -------
-    (batch, channels, window), laid out in memory as (window, batch, channels): see `convolution`.
+    `signals` (frames, channels). `centres` (batch,) frames at least window // 2 away from either
+    end. Returns (batch, channels, window), laid out in memory as (window, batch, channels): see
+    `convolution`.
     """
     steps = torch.arange(window, device=centres.device) - window // 2
     frames = (steps[:, None] + centres).reshape(-1)
@@ -46,17 +40,9 @@ def gather_at_rates(velocities: Tensor, centres: Tensor, window: int, rates: Ten
 
     Between two frames, velocities are interpolated linearly.
 
-    Parameters
-    ----------
-    velocities : (frames, channels)
-    centres : (batch,)
-        Frames at least `|rates| * (window // 2)` away from either end.
-    rates : (batch,)
-        Factors on the speed; below 0, the motion is played backwards.
-
-    Returns
-    -------
-    As `gather`.
+    `velocities` (frames, channels). `centres` (batch,) frames at least `|rates| * (window // 2)`
+    away from either end. `rates` (batch,) factors on the speed; below 0, the motion is played
+    backwards. Returns as `gather`.
     """
     steps = torch.arange(window, device=centres.device) - window // 2
     times = steps[:, None] * rates
@@ -77,11 +63,8 @@ def gather_at_rates(velocities: Tensor, centres: Tensor, window: int, rates: Ten
 def padded(signals: Array, window: int, how: str = "constant") -> Array:
     """(frames + window - 1, channels): signals that go on for half a window on either side.
 
-    Parameters
-    ----------
-    how
-        "constant": velocities of a clip whose edge poses are repeated; a repeated pose has no
-        velocity, so the padding is zeros. "edge": the first and last frame are repeated.
+    `how`: "constant": velocities of a clip whose edge poses are repeated; a repeated pose has no
+    velocity, so the padding is zeros. "edge": the first and last frame are repeated.
     """
     half = window // 2
     return np.pad(signals, ((half, half), (0, 0)), mode=how)  # type: ignore[call-overload]
@@ -91,10 +74,7 @@ def padded(signals: Array, window: int, how: str = "constant") -> Array:
 class Centres:
     """Middle frames of all windows in some stretches of frames, computed when they are indexed.
 
-    Parameters
-    ----------
-    ranges
-        (ranges, 2) frames start to stop - 1 of each stretch, of a window or more.
+    `ranges` (ranges, 2) frames start to stop - 1 of each stretch, of a window or more.
     """
 
     ranges: Array
@@ -216,11 +196,8 @@ def held_out_sources(
     So is a file with a kind of moments of which the training would keep less than two frames for
     each that is held out: errors on motion that a training lacks say nothing of the training.
 
-    Parameters
-    ----------
-    kinds
-        Function of a file: its frames of each kind, as by
-        :func:`deepphase.features.moment_kinds.source_kinds`.
+    `kinds`: function of a file: its frames of each kind, as by
+    :func:`deepphase.features.moment_kinds.source_kinds`.
     """
     names = sorted(frames)
     kept: set[str] = set()

@@ -46,11 +46,8 @@ _PROJECTED_FRAMES, _PROJECTED_CLIPS = 40_000, 200
 class Baseline:
     """Phases by a rule; subclasses hold the rule.
 
-    Parameters
-    ----------
-    window_s
-        Seconds around a frame that its phases are read off; measures leave out the frames that
-        have less.
+    `window_s`: seconds around a frame that its phases are read off; measures leave out the frames
+    that have less.
     """
 
     METHOD: ClassVar[str]
@@ -257,20 +254,10 @@ def fitted_sinusoids(
 ) -> PhaseParameters:
     """The sinusoid that fits each signal best in the window around each frame.
 
-    Parameters
-    ----------
-    signals : (frames, channels)
-        In any unit. Frames near the ends have the sinusoid of the nearest whole window, advanced;
-        of a clip shorter than a window, that of the clip.
-    fps
-        Frames a second.
-    normalised
-        Amplitude as a share of the signal's own deviation in the window: 1 is a pure sinusoid,
-        however small.
-
-    Returns
-    -------
-    (frames, channels) each, float32. Phase is .25 where the signal is highest.
+    `signals` (frames, channels) in any unit. Frames near the ends have the sinusoid of the nearest
+    whole window, advanced; of a clip shorter than a window, that of the clip. `normalised`:
+    amplitude as a share of the signal's own deviation in the window: 1 is a pure sinusoid, however
+    small. Returns (frames, channels) each, float32. Phase is .25 where the signal is highest.
     """
     frames = len(signals)
     smooth = gaussian_filter1d(

@@ -63,8 +63,6 @@ _SILENCE = 0.01
 class ContactPhase(FootPhase):
     """A channel a foot, or a quadruped's paw: a sinusoid fitted to its contact (1 or 0).
 
-    References
-    ----------
     Starke et al. 2020, Local Motion Phases for Learning Multi-Contact Character Movements, section
     4: a sinusoid fitted to the filtered block of contacts of each limb, window by window.
     """
@@ -94,8 +92,6 @@ class PfnnPhase(FootPhase):
     A quadruped's is 0 where its right hind paw strikes. Amplitude is 1 where the body steps and 0
     where it stands; standing, the phase cycles on, as the paper has it.
 
-    References
-    ----------
     Holden et al. 2017, section 4.1. Its spline takes w = 4 * phase mod 1.
     """
 
@@ -147,12 +143,7 @@ class Strikes(NamedTuple):
 def strikes(flags: Array, fps: float) -> Strikes:
     """The strikes of one foot or two.
 
-    Parameters
-    ----------
-    flags : (frames, feet)
-        Contacts. The first foot strikes at phase 0, a second one at phase .5.
-    fps
-        Frames a second.
+    `flags` (frames, feet) contacts. The first foot strikes at phase 0, a second one at phase .5.
     """
     frames, feet = np.nonzero(flags[1:] & ~flags[:-1])
     kept: list[tuple[int, int]] = []
@@ -175,15 +166,8 @@ def paced(found: Strikes, frames: int, fps: float) -> tuple[Array, Array, Array]
     step. Where no strike follows for longer than a cycle may last, the body stands, and the phase
     goes through whole cycles at the pace of the steps around it, so that it meets the next strike.
 
-    Parameters
-    ----------
-    fps
-        Frames a second.
-
-    Returns
-    -------
-    (frames,) cycles, never falling; (frames,) Hz, the cycles to the next frame; (frames,) whether
-    the body steps, 1 or 0.
+    Returns (frames,) cycles, never falling; (frames,) Hz, the cycles to the next frame; (frames,)
+    whether the body steps, 1 or 0.
     """
     knots, cycles, rates, stepping = _segments(found, frames, fps)
     index = np.arange(frames + 1)

@@ -35,21 +35,11 @@ _TO_MIRROR = np.array([-1.0, 1.0, 1.0])
 class PcaPhase(Baseline):
     """A channel a hand or foot: a sinusoid fitted to its velocity along its principal axis.
 
-    Parameters
-    ----------
-    axes
-        (limbs, 3) unit vectors in root space; those of left and right are mirror images.
-    normalised
-        Amplitude without unit, 1 for a pure sinusoid however small, and not in m/s.
-
-    Notes
-    -----
-    Mason et al. have the feet's phases from contacts and by this heuristic only the arms', and the
-    feet's where they do not step; here all limbs are treated alike, so that amplitudes compare.
-
-    References
-    ----------
-    Mason, Starke, Komura 2022, Real-Time Style Modelling of Human Locomotion via Feature-Wise
+    `axes` (limbs, 3) unit vectors in root space; those of left and right are mirror images.
+    `normalised`: amplitude without unit, 1 for a pure sinusoid however small, and not in m/s. Mason
+    et al. have the feet's phases from contacts and by this heuristic only the arms', and the feet's
+    where they do not step; here all limbs are treated alike, so that amplitudes compare. Mason,
+    Starke, Komura 2022, Real-Time Style Modelling of Human Locomotion via Feature-Wise
     Transformations and Local Motion Phases.
     """
 

@@ -122,13 +122,8 @@ class DrawnBody(NamedTuple):
 class BodyBatch:
     """Windows of one body.
 
-    Parameters
-    ----------
-    windows
-        (batch, 3 * joints, frames) m/s.
-    read : (points, joints)
-    write : (joints, points)
-        Interpolation between joints and body points.
+    `windows` (batch, 3 * joints, frames) m/s. `read` (points, joints). `write` (joints, points)
+    interpolation between joints and body points.
     """
 
     windows: Tensor

@@ -193,12 +193,8 @@ def _checksum(values: Array) -> float:
 class TrainingView:
     """Snapshot of a training; a copy that is safe to keep and use.
 
-    Parameters
-    ----------
-    loss
-        Mean squared error, (m/s)^2, over the windows since the view before.
-    split
-        Training frames and held-out frames.
+    `loss`: mean squared error, (m/s)^2, over the windows since the view before. `split`: training
+    frames and held-out frames.
     """
 
     windows: int

@@ -23,13 +23,9 @@ class VariedWindows(NamedTuple):
     def gathered(self, velocities: Tensor, room: Tensor, window: int) -> Tensor:
         """(batch, signals, frames)
 
-        Parameters
-        ----------
-        velocities : (frames, signals)
-            x, y, z of each joint, y up.
-        room : (batch,)
-            Frames of the same motion on either side of each centre, at least window // 2.
-            Rates that need more are lowered.
+        `velocities` (frames, signals) x, y, z of each joint, y up. `room` (batch,) frames of the
+        same motion on either side of each centre, at least window // 2. Rates that need more are
+        lowered.
         """
         half = window // 2
         # A rate that is rounded up would need one frame more.
@@ -44,10 +40,7 @@ class VariedWindows(NamedTuple):
 class Stretches:
     """Runs of frames of one motion, for the room around a frame.
 
-    Parameters
-    ----------
-    starts, stops
-        (stretches,) sorted; frames start to stop - 1 of each.
+    `starts`, `stops` (stretches,) sorted; frames start to stop - 1 of each.
     """
 
     starts: Tensor

@@ -188,11 +188,6 @@ class PrecomputedPfnn(ControllerNetwork):
         """Raise ParameterError: only the exact network is exported."""
         raise ParameterError("precomputed forms are not exported", hint="export the exact network")
 
-    @property
-    def megabytes(self) -> float:
-        """Size of the tables in MB."""
-        return sum(each.numel() * each.element_size() for each in self.buffers()) / 1e6
-
 
 def _by_entry(entries: Tensor) -> list[tuple[int, Tensor]]:
     """Table entries, each with the rows that use it."""

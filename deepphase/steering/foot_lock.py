@@ -174,11 +174,6 @@ class FootLock:
         )
 
     @property
-    def locked(self) -> Array:
-        """(characters, limbs) bool: locked feet."""
-        return self._locked.T
-
-    @property
     def stepping(self) -> Array:
         """(characters, limbs) bool: feet that step while their body is at rest."""
         return self._step_left.T > 0

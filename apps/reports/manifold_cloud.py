@@ -11,8 +11,8 @@ import plotly.graph_objects as go
 
 from deepphase.arrays import Array
 from deepphase.figures.colouring import Colouring
-from deepphase.figures.excerpt import thinning, thinning_note
 from deepphase.figures.manifold import phase_manifold
+from deepphase.figures.theme import thinning, thinning_note
 from deepphase.phase.clip_phases import ClipPhases
 from deepphase.phase.extractor import PhaseExtractor
 from deepphase.phase.manifold import ManifoldProjection

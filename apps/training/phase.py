@@ -30,7 +30,7 @@ def read_corpora(
 
     Songs are read where `features` are given, or where there is nothing else.
     """
-    from deepphase.corpus.songs import holds_only_songs
+    from deepphase.corpus.clips import holds_only_songs
 
     if any_skeleton:
         corpora: list[ClipStore] = []
@@ -50,7 +50,7 @@ def read_corpora(
 
 
 def _songs(path: Path, features: tuple[str, ...] | None, on_progress: Progress) -> SignalCorpus:
-    from deepphase.corpus.songs import find_songs
+    from deepphase.corpus.clips import find_songs
     from deepphase.phase.signal_corpus import SignalCorpus
     from deepphase.phase.song_signals import SONG_FEATURES
 

@@ -11,10 +11,16 @@ from pathlib import Path
 from typing import Any
 
 from deepphase.corpus.clip_store import ClipStore
-from deepphase.corpus.motion_files import MotionFile, find_motion_files
-from deepphase.corpus.songs import find_songs
+from deepphase.corpus.motion_files import (
+    SONG_SUFFIXES,
+    MotionFile,
+    existing,
+    files_under,
+    find_motion_files,
+    is_motion_file,
+)
 from deepphase.corpus.store import is_store, open_store, store_groups
-from deepphase.errors import DeepPhaseError
+from deepphase.errors import DeepPhaseError, FormatError, ParameterError
 from deepphase.formats.load import list_animations, load, load_all
 from deepphase.formats.points import holds_points, load_points
 from deepphase.formats.reading import checked_options
@@ -22,6 +28,8 @@ from deepphase.memory import within_memory
 from deepphase.motion.clip import Clip
 from deepphase.motion.point_track import PointTrack, without_balls
 from deepphase.music.cache import song_features
+from deepphase.music.features import SongFeatures
+from deepphase.progress import Progress
 from deepphase.solving.point_structure import PointStructure, clip_of_points, find_structure
 
 # Label with the animation of a clip, for files with several.
@@ -196,9 +204,85 @@ def _animation(file: MotionFile, number: int, name: str, reader: dict[str, Any])
 def song_entries(paths: str | Path | Sequence[str | Path]) -> list[ClipEntry]:
     """The songs among files and in folders, as entries whose `load` gives their features.
 
-    Raises FormatError as :func:`deepphase.corpus.songs.find_songs`.
+    Raises FormatError as :func:`find_songs`.
     """
     songs = [song.absolute() for song in find_songs(paths)]
     return [
         ClipEntry(song.stem, partial(song_features, song), song.stat().st_size) for song in songs
     ]
+
+
+def find_songs(inputs: str | Path | Sequence[str | Path]) -> list[Path]:
+    """All sound files among files and under folders, sorted by their path.
+
+    Hidden files and folders are skipped.
+    """
+    given = existing(inputs)
+    found: dict[Path, None] = {}
+    for root in given:
+        if not root.is_dir():
+            found[root] = None
+            continue
+        found |= dict.fromkeys(path for path in files_under(root) if _is_song(path))
+    if not found:
+        raise FormatError(
+            "there are no songs here",
+            hint=f"give sound files ({', '.join(SONG_SUFFIXES)}), or a folder that has some",
+            path=given[0] if given else None,
+        )
+    return sorted(found)
+
+
+def holds_only_songs(path: str | Path) -> bool:
+    """Whether a path is a sound file, or a folder of sound files without any motion."""
+    path = Path(path)
+    if not path.is_dir():
+        return _is_song(path) and path.is_file()
+    files = list(files_under(path))
+    return any(map(_is_song, files)) and not any(map(is_motion_file, files))
+
+
+def _is_song(path: Path) -> bool:
+    return path.suffix.lower() in SONG_SUFFIXES
+
+
+@dataclass(frozen=True, eq=False)
+class ClipSongs:
+    """Clips with a song each.
+
+    `left_out` (clip, reason) of clips without a song.
+    """
+
+    store: ClipStore
+    songs: Mapping[str, SongFeatures]
+    left_out: tuple[tuple[str, str], ...]
+
+
+def songs_of_clips(store: ClipStore, folder: Path, progress: Progress | None = None) -> ClipSongs:
+    """Features of the songs of a store's clips."""
+    songs: dict[str, SongFeatures] = {}
+    refused: dict[str, str] = {"": "no song beside it"}
+    left_out, kept = [], []
+    for number, (name, source) in enumerate(zip(store.names, store.sources, strict=True), start=1):
+        if source.song not in songs and source.song not in refused:
+            try:
+                songs[source.song] = song_features(folder / source.song)
+            except DeepPhaseError as error:
+                refused[source.song] = str(error)
+        if source.song in songs:
+            kept.append(name)
+        else:
+            left_out.append((name, refused[source.song]))
+        if progress is not None:
+            progress("reading songs", number, len(store), name)
+    if not kept:
+        shown = "; ".join(f"{name}: {why}" for name, why in left_out[:3])
+        raise ParameterError(
+            "no clip has a song that can be read",
+            hint="put a sound file of the same name beside each clip "
+            f"({', '.join(SONG_SUFFIXES)}), or "
+            f"give the folder of the songs with --songs\n  {shown}",
+        )
+    if len(kept) < len(store):
+        store = store.selected(kept)
+    return ClipSongs(store, songs, tuple(left_out))

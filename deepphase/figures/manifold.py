@@ -12,7 +12,6 @@ import plotly.graph_objects as go
 from deepphase.arrays import Array
 from deepphase.errors import ParameterError
 from deepphase.figures.colouring import Colouring
-from deepphase.figures.excerpt import thinning, thinning_note
 from deepphase.figures.theme import (
     CYCLIC,
     NEUTRAL,
@@ -24,6 +23,8 @@ from deepphase.figures.theme import (
     figure,
     label,
     percentile_range,
+    thinning,
+    thinning_note,
 )
 
 # Maximum number of points that are drawn.

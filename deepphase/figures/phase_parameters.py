@@ -9,7 +9,6 @@ from plotly.subplots import make_subplots
 from deepphase.arrays import Array, true_runs
 from deepphase.cycles import wrapped
 from deepphase.errors import ParameterError
-from deepphase.figures.excerpt import excerpt
 from deepphase.figures.theme import (
     NEUTRAL,
     SHADE,
@@ -19,6 +18,7 @@ from deepphase.figures.theme import (
     as_float32,
     channel_colour,
     channel_style,
+    excerpt,
     figure,
     with_opacity,
 )

@@ -10,7 +10,6 @@ from plotly.subplots import make_subplots
 
 from deepphase.arrays import Array
 from deepphase.errors import ParameterError
-from deepphase.figures.excerpt import excerpt
 from deepphase.figures.theme import (
     NEUTRAL,
     SEQUENTIAL,
@@ -20,6 +19,7 @@ from deepphase.figures.theme import (
     as_float32,
     channel_colour,
     channel_style,
+    excerpt,
     figure,
     label,
 )

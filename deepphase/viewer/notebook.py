@@ -12,8 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from deepphase.figures.excerpt import excerpt
-from deepphase.figures.theme import NEUTRAL, channel_colour
+from deepphase.figures.theme import NEUTRAL, channel_colour, excerpt
 from deepphase.viewer.actor import Actor
 from deepphase.viewer.page import player_html
 from deepphase.viewer.take import Take

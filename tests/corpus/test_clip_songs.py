@@ -9,7 +9,7 @@ import pytest
 import soundfile
 
 from deepphase.corpus.clip_store import ClipStore
-from deepphase.corpus.songs import songs_of_clips
+from deepphase.corpus.clips import songs_of_clips
 from deepphase.errors import ParameterError
 from deepphase.music.audio import SAMPLE_RATE
 from tests.formula_motion import swinging

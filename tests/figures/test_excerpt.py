@@ -9,9 +9,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from deepphase.figures.colouring import Colouring
-from deepphase.figures.excerpt import excerpt, thinning, thinning_note
 from deepphase.figures.manifold import phase_manifold
 from deepphase.figures.phase_parameters import parameters_over_time, phase_strips
+from deepphase.figures.theme import excerpt, thinning, thinning_note
 from tests.figures.made_phases import FPS, made_phases
 
 

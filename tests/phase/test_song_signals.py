@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 import soundfile
 
-from deepphase.corpus.songs import find_songs, holds_only_songs
+from deepphase.corpus.clips import find_songs, holds_only_songs
 from deepphase.cycles import wrapped
 from deepphase.errors import CheckpointError, DeepPhaseError, FormatError, ParameterError
 from deepphase.formats.array_file import read_header

@@ -20,8 +20,8 @@ from deepphase.apps.dashboard.parts.encodings import (
 from deepphase.apps.reports.manifold_cloud import PhaseCloud
 from deepphase.arrays import Array
 from deepphase.figures.colouring import Colouring
-from deepphase.figures.excerpt import thinning
 from deepphase.figures.manifold import axis_title
+from deepphase.figures.theme import thinning
 from deepphase.motion.clip import Clip
 from deepphase.motion.kinematics import joint_positions
 from deepphase.motion.roles import Roles, find_roles

@@ -24,7 +24,7 @@ from deepphase.apps.reports.manifold_cloud import ground_speed
 from deepphase.apps.reports.player_takes import takes_of_clips
 from deepphase.arrays import Array
 from deepphase.errors import DeepPhaseError
-from deepphase.figures.excerpt import thinning
+from deepphase.figures.theme import thinning
 from deepphase.motion.clip import Clip
 from deepphase.phase.clip_phases import ClipPhases
 from deepphase.phase.extractor import PhaseExtractor

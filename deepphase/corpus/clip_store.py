@@ -288,7 +288,10 @@ class ClipStore:
             wanted = [which] if isinstance(which, str) else list(which)
             indices = [self._index(name) for name in dict.fromkeys(wanted)]
         if not indices:
-            raise ParameterError("no clip of the store is selected", hint=self._label_summary())
+            raise ParameterError(
+                "no clip of the store is selected",
+                hint=f"it has the labels {', '.join(self.label_names) or 'none'}",
+            )
         chosen_clips: dict[str, Any] = {
             name: tuple(getattr(self, name)[index] for index in indices)
             for name in ("names", "skeletons", "labels", "sources", "provenance")
@@ -299,16 +302,6 @@ class ClipStore:
             range_stops=self.range_stops[indices],
             **chosen_clips,
         )
-
-    def _label_summary(self) -> str:
-        if not self.label_names:
-            return "its clips have no labels"
-        columns = []
-        for name in self.label_names:
-            values = sorted(set(self.label_column(name)) - {""})
-            more = f" and {len(values) - 8} more" if len(values) > 8 else ""
-            columns.append(f"{name}: {', '.join(values[:8])}{more}")
-        return f"its labels are {'; '.join(columns)}"
 
     def _index(self, name: str) -> int:
         if name not in self.names:

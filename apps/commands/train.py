@@ -373,17 +373,18 @@ def path_command(
     skeleton
         Name of the skeleton group to use, if the clips have several skeletons.
     """
-    from deepphase.edit.control_training import EFFECTOR_BATCH, PathTraining, train_path
+    from deepphase.edit.control_training import train_path
     from deepphase.edit.effector_motion import effector_networks
     from deepphase.edit.path_motion import path_networks
 
     wanted = parse_labels(labels) if labels else {}
-    training = PathTraining(windows, EFFECTOR_BATCH) if effectors else PathTraining(windows)
     given = load_editor(editor)
 
     def prepare(inputs: TrainingInputs) -> partial[MotionEditor | None]:
         clips = inputs.clips(store, given.space.skeleton.names)
-        return partial(train_path, clips, given, training, effectors=effectors, labels=wanted)
+        return partial(
+            train_path, clips, given, windows=windows, effectors=effectors, labels=wanted
+        )
 
     def lines(trained: MotionEditor) -> list[str]:
         if effectors:

@@ -8,20 +8,17 @@ from deepphase.lazy_names import lazy_names
 
 if TYPE_CHECKING:
     from deepphase.edit.config import EditorConfig as EditorConfig
-    from deepphase.edit.constrain import ConstrainedMotion as ConstrainedMotion
     from deepphase.edit.constrain import constrained as constrained
-    from deepphase.edit.control_training import PathTraining as PathTraining
     from deepphase.edit.control_training import train_path as train_path
     from deepphase.edit.damage import Damage as Damage
     from deepphase.edit.damage import find_damage as find_damage
+    from deepphase.edit.editor import EditedMotion as EditedMotion
     from deepphase.edit.editor import MotionEditor as MotionEditor
-    from deepphase.edit.effector_motion import EffectorMotion as EffectorMotion
     from deepphase.edit.effector_motion import EffectorPaths as EffectorPaths
     from deepphase.edit.effector_motion import motion_of_effectors as motion_of_effectors
     from deepphase.edit.effector_motion import read_effector_paths as read_effector_paths
     from deepphase.edit.inbetween import between_keys as between_keys
     from deepphase.edit.inbetween import in_between as in_between
-    from deepphase.edit.path_motion import PathMotion as PathMotion
     from deepphase.edit.path_motion import motion_on_path as motion_on_path
     from deepphase.edit.repair import repaired as repaired
     from deepphase.edit.style import StyledMotion as StyledMotion
@@ -36,18 +33,17 @@ if TYPE_CHECKING:
 # Module -> the public names that it defines.
 _NAMES = {
     "deepphase.edit.config": ("EditorConfig",),
-    "deepphase.edit.constrain": ("ConstrainedMotion", "constrained"),
-    "deepphase.edit.control_training": ("PathTraining", "train_path"),
+    "deepphase.edit.constrain": ("constrained",),
+    "deepphase.edit.control_training": ("train_path",),
     "deepphase.edit.damage": ("Damage", "find_damage"),
-    "deepphase.edit.editor": ("MotionEditor",),
+    "deepphase.edit.editor": ("EditedMotion", "MotionEditor"),
     "deepphase.edit.effector_motion": (
-        "EffectorMotion",
         "EffectorPaths",
         "motion_of_effectors",
         "read_effector_paths",
     ),
     "deepphase.edit.inbetween": ("between_keys", "in_between"),
-    "deepphase.edit.path_motion": ("PathMotion", "motion_on_path"),
+    "deepphase.edit.path_motion": ("motion_on_path",),
     "deepphase.edit.repair": ("repaired",),
     "deepphase.edit.style": ("StyledMotion", "styled"),
     "deepphase.edit.targets": ("JointTarget", "read_targets"),

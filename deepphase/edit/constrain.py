@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import numpy as np
 
 from deepphase.arrays import Array, true_runs
-from deepphase.edit.editor import MotionEditor
+from deepphase.edit.editor import EditedMotion, MotionEditor
 from deepphase.edit.grounding import grounded, limbs_of_roles, standing_limbs, with_limbs_at
 from deepphase.edit.hidden_search import PointGoals, search, standing_points, with_change
 from deepphase.edit.motion_rows import MotionSpace, SampledMotion
@@ -27,7 +27,6 @@ from deepphase.motion.root_trajectory import (
     to_root_space,
 )
 from deepphase.motion.skeleton import ancestors, path_length, subtree_mask
-from deepphase.short_repr import counted, short_repr
 from deepphase.solving.feet import faded_corrections, find_holds
 from deepphase.steering.path import GroundPath
 
@@ -38,26 +37,6 @@ _FEET_FADE_S, _TARGET_FADE_S = 0.16, 0.3
 _HIPS_SHARES, _NEAR_M = (1.0, 0.6, 0.3, 0.0), 0.002
 
 
-@dataclass(frozen=True, eq=False)
-class ConstrainedMotion:
-    """A clip that meets constraints.
-
-    Parameters
-    ----------
-    clip
-        The clip at its rate, with its travel on the hips.
-    distances
-        (targets,) metres: the largest distance of each joint from its target.
-    """
-
-    clip: Clip
-    distances: Array
-
-    def __repr__(self) -> str:
-        farthest = f"{self.distances.max(initial=0.0):.3f} m at most"
-        return short_repr(self, self.clip.name, counted(len(self.distances), "target"), farthest)
-
-
 def constrained(
     clip: Clip,
     editor: MotionEditor | None = None,
@@ -65,7 +44,7 @@ def constrained(
     *,
     path: GroundPath | None = None,
     feet: bool = False,
-) -> ConstrainedMotion:
+) -> EditedMotion:
     """A clip in which joints are at targets, the body follows a path, and feet stay.
 
     The editor's space of hidden units is searched for a motion near the clip that meets the
@@ -120,7 +99,7 @@ def constrained(
         )
     limbs, legs = _limbs(clip, roles, targets)
     if not targets and not feet:
-        return ConstrainedMotion(clip, np.zeros(0))
+        return EditedMotion(clip)
     clip = replace(
         clip,
         rotations=clip.rotations.astype(np.float64),
@@ -153,7 +132,7 @@ def constrained(
         apart = np.linalg.norm(joint_positions(made)[:, limbs.tips] - wanted, axis=-1)[:, :legs]
         if apart[standing].max(initial=0.0) < _NEAR_M:
             break
-    return ConstrainedMotion(made, _distances(made, targets))
+    return EditedMotion(made, _distances(made, targets))
 
 
 def _limbs(clip: Clip, roles: Roles, targets: Sequence[JointTarget]) -> tuple[LegChains, int]:

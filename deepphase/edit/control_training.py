@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +12,7 @@ import torch
 from torch import Tensor
 
 from deepphase.arrays import Array
-from deepphase.config import require_in
+from deepphase.config import require
 from deepphase.corpus.clip_store import ClipStore
 from deepphase.edit.editor import MotionEditor
 from deepphase.edit.effector_motion import effector_joints
@@ -37,40 +37,14 @@ _WINDOW_S, _TRAVELS, _TRAVEL_SHARE = 3.2, 0.3, 0.25
 _WARMUP, _FINAL_RATE, _LEARNING_RATE = 0.03, 0.01, 1e-3
 # Weight in the loss of the weights' mean magnitude (Holden et al. 2016), and of the footsteps.
 _SPARSITY, _STEPS = 0.01, 0.2
-EFFECTOR_BATCH = 8
-"""Windows in a batch by default: clips of blows are few, and small batches make more steps."""
+# Windows in a batch, and in one of hands and feet: clips of blows are few, and small batches make
+# more steps.
+_BATCH, _EFFECTOR_BATCH = 32, 8
 # Probabilities that a hand or a foot is known in a whole window, or nowhere in it; otherwise it is
 # in a stretch.
 _WHOLE, _NOWHERE = 0.6, 0.25
 # Share of the frames whose speeds, turns and places are within the limits.
 _PATH_PERCENTILE, _EFFECTOR_PERCENTILE = 99.5, 99.9
-
-
-@dataclass(frozen=True)
-class PathTraining:
-    """Training of path networks.
-
-    Parameters
-    ----------
-    windows
-        Number of windows to train on.
-    batch_size
-        Windows in a batch, on each device.
-    seed
-        Random seed of the initial weights and of the order of the windows.
-
-    Raises
-    ------
-    ParameterError
-        If a number is not positive.
-    """
-
-    windows: int = 16_000
-    batch_size: int = 32
-    seed: int = 0
-
-    def __post_init__(self) -> None:
-        require_in(self, windows=(1, 10**12), batch_size=(1, 10**6))
 
 
 class PathData(WindowData):
@@ -86,14 +60,17 @@ class PathData(WindowData):
         self,
         store: ClipStore,
         editor: MotionEditor,
-        training: PathTraining,
         *,
+        windows: int,
+        batch_size: int,
+        seed: int = 0,
         labels: Mapping[str, Sequence[str]] | None = None,
         effectors: bool = False,
         progress: Progress | None = None,
     ) -> None:
         super().__init__()
-        self.training, self.batch_size = training, training.batch_size
+        require(windows > 0, f"windows must be positive, not {windows}")
+        self._windows, self.batch_size = windows, batch_size
         stride = editor.network.stride
         self.window = max(round(_WINDOW_S * editor.fps / stride), 2) * stride
         chosen = store if not labels else store.selected(dict(labels))
@@ -125,7 +102,7 @@ class PathData(WindowData):
                 hint=f"path networks need clips of {_WINDOW_S:g} s and more"
                 + ("" if effectors else " that walk or run"),
             )
-        self.set_windows(train, validation if len(validation) else train, training.seed)
+        self.set_windows(train, validation if len(validation) else train, seed)
         # All frames: (frames, values) by name, and whether a frame and the next are of one clip.
         self.frames = {
             name: torch.from_numpy(np.concatenate([part[name] for part in parts]))
@@ -136,7 +113,7 @@ class PathData(WindowData):
     @property
     def total_samples(self) -> int:
         """Number of windows in the whole training."""
-        return self.training.windows
+        return self._windows
 
     def on_after_batch_transfer(self, batch: Tensor, dataloader_idx: int) -> dict[str, Tensor]:
         """Windows around these middle frames."""
@@ -301,8 +278,10 @@ def random_known(batch: int, effectors: int, frames: int, seed: int) -> Tensor:
 def train_path(
     store: ClipStore,
     editor: MotionEditor,
-    training: PathTraining | None = None,
     *,
+    windows: int = 16_000,
+    batch_size: int | None = None,
+    seed: int = 0,
     folder: str | Path | None = None,
     effectors: bool = False,
     labels: Mapping[str, Sequence[str]] | None = None,
@@ -321,9 +300,11 @@ def train_path(
         Clips of the editor's skeleton; without `effectors`, those that walk or run are taken.
     editor
         The editor; its autoencoder is not changed.
-    training
-        Length, batches and seed of the training; by default batches of 32 windows, or of 8 with
-        `effectors`.
+    windows, batch_size
+        Number of windows to train on, and of those in a batch on each device: 32 by default, or 8
+        with `effectors`.
+    seed
+        Random seed of the initial weights and of the order of the windows.
     effectors
         Train the networks of hands and feet instead of those of paths.
     labels
@@ -341,7 +322,11 @@ def train_path(
     SkeletonError
         If the clips have another skeleton.
     """
-    training = training or PathTraining(**({"batch_size": EFFECTOR_BATCH} if effectors else {}))
+    options = {
+        "windows": windows,
+        "batch_size": batch_size or (_EFFECTOR_BATCH if effectors else _BATCH),
+        "seed": seed,
+    }
 
     def result(_: PathData, module: ControlModule, run: object) -> MotionEditor:
         editor.network.to("cpu")
@@ -351,13 +336,13 @@ def train_path(
         return replace(editor, effectors=network)
 
     task = TrainedTask[PathData, ControlModule, MotionEditor](
-        training.seed,
+        seed,
         data=lambda: PathData(
-            store, editor, training, labels=labels, effectors=effectors, progress=progress
+            store, editor, **options, labels=labels, effectors=effectors, progress=progress
         ),
         module=lambda data: ControlModule(data, editor),
         fingerprint=lambda data: {
-            "training": asdict(training),
+            "training": options,
             "editor": editor.config.as_mapping(),
             "frames": float(data.frames["rows"].abs().sum(dtype=torch.float64)),
         },

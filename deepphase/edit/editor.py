@@ -22,6 +22,7 @@ from deepphase.errors import CheckpointError, DeepPhaseError
 from deepphase.formats.array_file import array_part, joined_parts, read_arrays, write_arrays
 from deepphase.formats.header_values import checked_mapping, checked_rate
 from deepphase.formats.reading import checked_skeleton
+from deepphase.motion.clip import Clip
 from deepphase.motion.skeleton import Skeleton
 from deepphase.phase.model import load_weights
 from deepphase.short_repr import counted, short_repr
@@ -232,6 +233,29 @@ class MotionEditor:
                 hint="the file is of an earlier version or was changed: train it again",
                 path=path,
             ) from None
+
+
+@dataclass(frozen=True, eq=False)
+class EditedMotion:
+    """A clip that follows paths, or meets constraints.
+
+    Parameters
+    ----------
+    clip
+        The clip, with its travel on the hips.
+    distances
+        (targets,) or (joints,) metres: the largest distance of each joint from its target or path.
+    findings
+        Sentences on what is faster or farther away than in the training clips.
+    """
+
+    clip: Clip
+    distances: Array = field(default_factory=lambda: np.zeros(0))
+    findings: tuple[str, ...] = ()
+
+    def __repr__(self) -> str:
+        farthest = f"{self.distances.max():.3f} m away at most" if self.distances.size else ""
+        return short_repr(self, self.clip.name, counted(len(self.clip), "frame"), farthest)
 
 
 def network_inputs(rows: Tensor, known: Tensor, layout: RowLayout) -> tuple[Tensor, Tensor]:

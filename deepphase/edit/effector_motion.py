@@ -11,7 +11,7 @@ import torch
 from scipy.interpolate import PchipInterpolator
 
 from deepphase.arrays import Array, true_runs
-from deepphase.edit.editor import MotionEditor
+from deepphase.edit.editor import EditedMotion, MotionEditor
 from deepphase.edit.grounding import limbs_of_roles, with_held_feet, with_limbs_at
 from deepphase.edit.motion_rows import ROOT_VALUES, MotionSpace, root_velocities, smoothed_root
 from deepphase.edit.networks import EffectorNetworks
@@ -91,32 +91,6 @@ class EffectorPaths:
         return cls(chosen, places, known, smoothed_root(body, editor.fps), clip.name)
 
 
-@dataclass(frozen=True, eq=False)
-class EffectorMotion:
-    """A clip made from the paths of hands and feet.
-
-    Parameters
-    ----------
-    clip
-        At the editor's rate, with its travel on the hips.
-    distances
-        (joints,) metres: the largest distance of each hand and foot from its path.
-    estimated
-        (joints,) metres: the mean distance before inverse kinematics.
-    findings
-        Sentences on paths that are faster or farther away than those of the training clips.
-    """
-
-    clip: Clip
-    distances: Array
-    estimated: Array
-    findings: tuple[str, ...] = ()
-
-    def __repr__(self) -> str:
-        farthest = f"{self.distances.max(initial=0.0):.3f} m from the paths at most"
-        return short_repr(self, self.clip.name, counted(len(self.clip), "frame"), farthest)
-
-
 def effector_joints(space: MotionSpace) -> dict[str, int]:
     """Names of the hands and feet of a body that it has, and the point of each."""
     roles = find_roles(space.skeleton, space.description, clip=space.rest())
@@ -135,7 +109,7 @@ def effector_networks(editor: MotionEditor) -> EffectorNetworks:
     return editor.effectors
 
 
-def motion_of_effectors(paths: EffectorPaths, editor: MotionEditor) -> EffectorMotion:
+def motion_of_effectors(paths: EffectorPaths, editor: MotionEditor) -> EditedMotion:
     """A clip of the editor's body whose hands and feet follow paths.
 
     A network leads from the paths to hidden units of the editor, which decode to the motion of
@@ -179,10 +153,12 @@ def motion_of_effectors(paths: EffectorPaths, editor: MotionEditor) -> EffectorM
         decoded = networks.motion(velocities, flat_places, flags, editor.network.decode)
     own = editor.rows(decoded[0].T.numpy()[margin : margin + frames])
     clip = made_clip(own, paths.root, paths.name, editor)
-    estimated = _distances(clip, paths).sum(axis=0) / np.maximum(paths.known.sum(axis=0), 1)
     clip = _onto_paths(clip, editor.space, paths, own.contacts > 0.5)
+    joints = [clip.skeleton.index(name) for name in paths.joints]
+    apart = np.linalg.norm(joint_positions(clip)[:, joints] - paths.places, axis=-1)
+    distances = np.where(paths.known, apart, 0.0).max(axis=0)
     findings = _findings(paths, places[:, chosen], networks, editor.fps)
-    return EffectorMotion(clip, _distances(clip, paths).max(axis=0), estimated, findings)
+    return EditedMotion(clip, distances, findings)
 
 
 def read_effector_paths(
@@ -252,13 +228,6 @@ def _checked(joints: tuple[str, ...], known: tuple[str, ...]) -> tuple[str, ...]
                 hint=f"choose from {', '.join(known)}",
             )
     return joints
-
-
-def _distances(clip: Clip, paths: EffectorPaths) -> Array:
-    """(frames, joints) metres from the paths, 0 where these are not known."""
-    joints = [clip.skeleton.index(name) for name in paths.joints]
-    apart = np.linalg.norm(joint_positions(clip)[:, joints] - paths.places, axis=-1)
-    return np.where(paths.known, apart, 0.0)
 
 
 def _onto_paths(clip: Clip, space: MotionSpace, paths: EffectorPaths, contacts: Array) -> Clip:

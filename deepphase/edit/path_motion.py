@@ -11,7 +11,7 @@ from scipy.ndimage import gaussian_filter1d
 from torch import Tensor
 
 from deepphase.arrays import Array, true_runs
-from deepphase.edit.editor import MotionEditor
+from deepphase.edit.editor import EditedMotion, MotionEditor
 from deepphase.edit.grounding import with_held_feet
 from deepphase.edit.motion_rows import SMOOTHING_S, MotionRows, root_velocities, smoothed_root
 from deepphase.edit.networks import PathLimits, PathNetworks
@@ -19,7 +19,6 @@ from deepphase.errors import ParameterError
 from deepphase.motion import quaternions
 from deepphase.motion.clip import Clip
 from deepphase.motion.root_trajectory import RootTrajectory
-from deepphase.short_repr import counted, short_repr
 from deepphase.steering.path import GroundPath
 
 MARGIN_S = 2.0
@@ -34,32 +33,7 @@ _STANDING_SHARE = 0.8
 _DUTIES = (0.1, 0.97)
 
 
-@dataclass(frozen=True, eq=False)
-class PathMotion:
-    """A clip made along a path.
-
-    Parameters
-    ----------
-    clip
-        At the editor's rate, with its travel on the hips.
-    contacts
-        (frames, feet) bool: when each foot is on the floor.
-    root
-        The smoothed path that the body follows.
-    findings
-        Sentences on turns that are faster than those of the training clips.
-    """
-
-    clip: Clip
-    contacts: Array
-    root: RootTrajectory
-    findings: tuple[str, ...] = ()
-
-    def __repr__(self) -> str:
-        return short_repr(self, self.clip.name, counted(len(self.clip), "frame"))
-
-
-def motion_on_path(path: GroundPath, editor: MotionEditor, *, start: float = 0.0) -> PathMotion:
+def motion_on_path(path: GroundPath, editor: MotionEditor, *, start: float = 0.0) -> EditedMotion:
     """A clip of the editor's body that walks or runs along a path.
 
     The whole clip is made at once. A frame depends on two seconds of the path around it; where a
@@ -103,7 +77,7 @@ def motion_on_path(path: GroundPath, editor: MotionEditor, *, start: float = 0.0
     swaying = _swaying(editor.rows(rows), root, here, fps)
     clip = made_clip(editor.rows(rows[here]), swaying, path.name, editor)
     clip = with_held_feet(clip, editor.space, contacts[here])
-    return PathMotion(clip, contacts[here], root, findings)
+    return EditedMotion(clip, findings=findings)
 
 
 def path_networks(editor: MotionEditor) -> PathNetworks:

@@ -9,7 +9,7 @@ import pytest
 
 from deepphase.corpus.clip_store import ClipStore
 from deepphase.corpus.store_writer import write_store
-from deepphase.edit.control_training import PathTraining, train_path
+from deepphase.edit.control_training import train_path
 from deepphase.edit.editor import MotionEditor
 from deepphase.edit.training import train_editor
 from deepphase.synthetic.gait_motion import locomotion
@@ -39,7 +39,7 @@ def folder(tmp_path_factory):
     config = tiny_config(**{"training.windows": 64})
     editor = train_editor(store, config, folder=place / "work", accelerator="cpu")
     editor = train_path(
-        store, editor, PathTraining(32, 16), folder=place / "work2", accelerator="cpu"
+        store, editor, windows=32, batch_size=16, folder=place / "work2", accelerator="cpu"
     )
     editor.save(place / "walk.editor")
     return place

@@ -7,7 +7,7 @@ import pytest
 
 from deepphase.corpus.clip_store import ClipStore
 from deepphase.edit.config import EditorConfig
-from deepphase.edit.control_training import PathTraining, train_path
+from deepphase.edit.control_training import train_path
 from deepphase.edit.editor import MotionEditor
 from deepphase.edit.training import train_editor
 from deepphase.synthetic.gait_motion import locomotion
@@ -65,7 +65,8 @@ def path_walker(tmp_path_factory, walks, walker) -> MotionEditor:
     return train_path(
         walks,
         walker,
-        PathTraining(windows=320, batch_size=16),
+        windows=320,
+        batch_size=16,
         folder=tmp_path_factory.mktemp("path"),
         accelerator="cpu",
     )

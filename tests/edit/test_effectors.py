@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from deepphase.edit.control_training import PathTraining, random_known, train_path
+from deepphase.edit.control_training import random_known, train_path
 from deepphase.edit.editor import MotionEditor
 from deepphase.edit.effector_motion import (
     EffectorPaths,
@@ -25,7 +25,8 @@ def reacher(tmp_path_factory, walks, walker) -> MotionEditor:
     return train_path(
         walks,
         walker,
-        PathTraining(windows=320, batch_size=16),
+        windows=320,
+        batch_size=16,
         effectors=True,
         folder=tmp_path_factory.mktemp("effectors"),
         accelerator="cpu",
@@ -52,7 +53,7 @@ def test_hands_and_feet_come_to_their_paths_and_bones_stay(reacher, walks):
     np.testing.assert_allclose(np.diff(paths.places, axis=0), moved, atol=1e-4)
     made = motion_of_effectors(paths, reacher)
     assert len(made.clip) == len(paths.places)
-    assert made.distances.max() < made.estimated.mean()
+    assert made.distances.max() < 0.1
     own = joint_positions(made.clip)[:, joints]
     np.testing.assert_allclose(
         np.linalg.norm(own - paths.places, axis=-1).max(axis=0), made.distances, atol=1e-9

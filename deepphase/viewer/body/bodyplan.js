@@ -1,13 +1,8 @@
 // The parts of a body by joint: from the roles in the asset, else from the joints' names.
 
-import { rotate } from "../vectors.js";
+import { add, rotate } from "../vectors.js";
 
-const NAMES = {
-  hips: /^(joint_?)?(hips?|pelvis|root)$/i,
-  neck: /neck/i,
-  head: /head/i,
-  tail: /tail/i,
-};
+const NAMES = { hips: /^(joint_?)?(hips?|pelvis|root)$/i, neck: /neck/i, head: /head/i, tail: /tail/i };
 const LIMBS = {
   hip: /(up(per)?_?leg|thigh|femur)/i,
   knee: /(^|[^p])(lower_?leg|knee|shin|calf|tibia)|(left|right|[lr]_)leg$/i,
@@ -34,12 +29,8 @@ export function rolesOf(skeleton) {
       if (NAMES.tail.test(name)) roles.tail.push(joint);
       return;
     }
-    for (const [role, pattern] of Object.entries(LIMBS)) {
-      if (pattern.test(name)) {
-        roles[`${side}_${role}`] ??= joint;
-        return;
-      }
-    }
+    const [role] = Object.entries(LIMBS).find(([, pattern]) => pattern.test(name)) ?? [];
+    if (role) roles[`${side}_${role}`] ??= joint;
   });
   if (roles.tail.length) roles.kind = "quadruped";
   roles.hips ??= 0;
@@ -62,9 +53,7 @@ export function pathDown(skeleton, top, joint) {
 }
 
 export function childrenOf(skeleton, joint) {
-  const found = [];
-  for (let at = 0; at < skeleton.parents.length; at++) if (skeleton.parents[at] === joint) found.push(at);
-  return found;
+  return [...skeleton.parents.keys()].filter((child) => skeleton.parents[child] === joint);
 }
 
 // All joints below one, itself included.
@@ -85,6 +74,5 @@ export function standing(frames, joints) {
 // The tip of a limb in a bind pose: its end site, else null.
 export function tipOf({ ends, pose }, joint) {
   if (!ends[joint]) return null;
-  const arm = rotate(pose.rotations[joint], ends[joint]);
-  return arm.map((v, a) => v + pose.positions[joint][a]);
+  return add(pose.positions[joint], rotate(pose.rotations[joint], ends[joint]));
 }

@@ -3,17 +3,16 @@
 import { below, childrenOf, rolesOf } from "./bodyplan.js";
 import { personShapes } from "./person.js";
 import { quadrupedShapes, stickShapes } from "./animal.js";
-import { aroundY, inverse, multiply, point, rotate, shortestArc, subtract, turn, unit } from "../vectors.js";
+import { add, aroundY, inverse, multiply, point, rotate, shortestArc, subtract, turn, unit } from "../vectors.js";
 import { isClosed, meshAround, normalsOf, opennessOf } from "./surface.js";
 
 // Influences of a vertex, and the number of joints above and below one that may share its surface.
-const INFLUENCES = 4;
-const KIN = 2;
+const INFLUENCES = 4, KIN = 2;
 // Cells of the first mannequin, in those of the final one: a picture is shown at once.
 export const COARSE = 2.5;
 
 // A pose that meshes are built in: positions and rotations of all joints in the world, facing +Z.
-export class BindPose {
+class BindPose {
   constructor(skeleton, frame) {
     const { heading, position } = frame.root;
     const level = aroundY(-heading);
@@ -27,8 +26,7 @@ export class BindPose {
   swing(joint, rotation) {
     const center = this.positions[joint];
     for (const each of below(this.skeleton, joint)) {
-      const arm = rotate(rotation, subtract(this.positions[each], center));
-      this.positions[each] = arm.map((v, a) => v + center[a]);
+      this.positions[each] = add(center, rotate(rotation, subtract(this.positions[each], center)));
       this.rotations[each] = multiply(rotation, this.rotations[each]);
     }
   }
@@ -91,9 +89,7 @@ function skinned(positions, shapes, skeleton, softness) {
   const kin = skeleton.names.map((_, joint) => kinOf(skeleton, joint));
   const shares = new Float64Array(skeleton.names.length);
   for (let v = 0; v < count; v++) {
-    const x = positions[3 * v];
-    const y = positions[3 * v + 1];
-    const z = positions[3 * v + 2];
+    const [x, y, z] = point(positions, v);
     shares.fill(0);
     let [nearest, least, tinted, sum] = [0, Infinity, 0, 0];
     for (const shape of shapes) {
@@ -111,11 +107,8 @@ function skinned(positions, shapes, skeleton, softness) {
     accent[v] = sum > 0 ? tinted / sum : 0;
     const chosen = kin[nearest].filter((j) => shares[j] > 0).sort((a, b) => shares[b] - shares[a]).slice(0, INFLUENCES);
     const total = chosen.reduce((all, j) => all + shares[j], 0);
-    if (!(total > 0)) chosen.splice(0, chosen.length, nearest);
-    chosen.forEach((joint, at) => {
-      joints[INFLUENCES * v + at] = joint;
-      weights[INFLUENCES * v + at] = total > 0 ? shares[joint] / total : 1;
-    });
+    joints.set(chosen.length ? chosen : [nearest], INFLUENCES * v);
+    weights.set(chosen.length ? chosen.map((joint) => shares[joint] / total) : [1], INFLUENCES * v);
   }
   return { joints, weights, accent };
 }

@@ -1,7 +1,8 @@
 // Files of what was driven: BVH, and glb with the mannequin's mesh.
 
+import { childrenOf } from "./bodyplan.js";
 import { CHUNKS, MAGIC, SIZES, TYPES } from "./glb.js";
-import { axesOf, inverse, linear, multiply, point, rotate, subtract, turn } from "../vectors.js";
+import { axesOf, clamp, inverse, linear, multiply, point, rotate, subtract, turn } from "../vectors.js";
 
 // A joint that leaves its place at its parent by more than this has a position in every frame (m).
 const MOVES_BY = 2e-4;
@@ -9,30 +10,20 @@ const CM = 100;
 
 // Local transforms of a frame: translation and rotation of every joint relative to its parent.
 function localPose(skeleton, frame) {
-  const translations = [];
-  const rotations = [];
-  skeleton.names.forEach((_, j) => {
-    const parent = skeleton.parents[j];
-    const place = point(frame.positions, j);
-    const turned = turn(frame.rotations, j);
-    if (parent < 0) {
-      translations.push(place);
-      rotations.push(turned);
-      return;
-    }
+  const local = [...skeleton.parents].map((parent, j) => {
+    const place = point(frame.positions, j), turned = turn(frame.rotations, j);
+    if (parent < 0) return [place, turned];
     const back = inverse(turn(frame.rotations, parent));
-    translations.push(rotate(back, subtract(place, point(frame.positions, parent))));
-    rotations.push(multiply(back, turned));
+    return [rotate(back, subtract(place, point(frame.positions, parent))), multiply(back, turned)];
   });
-  return { translations, rotations };
+  return { translations: local.map(([place]) => place), rotations: local.map(([, rotation]) => rotation) };
 }
 
 // Joints whose place at their parent changes, and the place of the others.
 function lengthsOf(skeleton, poses) {
-  return skeleton.names.map((_, j) => {
-    const rest = skeleton.parents[j] < 0 ? [0, 0, 0] : poses[0].translations[j];
-    const moves = skeleton.parents[j] < 0 || poses.some((pose) =>
-      pose.translations[j].some((v, a) => Math.abs(v - rest[a]) > MOVES_BY));
+  return [...skeleton.parents].map((parent, j) => {
+    const rest = parent < 0 ? [0, 0, 0] : poses[0].translations[j];
+    const moves = parent < 0 || poses.some((pose) => pose.translations[j].some((v, a) => Math.abs(v - rest[a]) > MOVES_BY));
     return { moves, rest };
   });
 }
@@ -40,10 +31,8 @@ function lengthsOf(skeleton, poses) {
 // Angles in degrees of the rotation Rz * Rx * Ry.
 function eulerZXY([x, y, z, w]) {
   const degrees = 180 / Math.PI;
-  const sine = Math.min(Math.max(2 * (y * z + w * x), -1), 1);
-  if (Math.abs(sine) > 0.999999) {
-    return [2 * Math.atan2(z, w) * degrees, Math.asin(sine) * degrees, 0];
-  }
+  const sine = clamp(2 * (y * z + w * x), -1, 1);
+  if (Math.abs(sine) > 0.999999) return [2 * Math.atan2(z, w) * degrees, Math.asin(sine) * degrees, 0];
   return [
     Math.atan2(-2 * (x * y - w * z), 1 - 2 * (x * x + z * z)) * degrees,
     Math.asin(sine) * degrees,
@@ -55,24 +44,22 @@ function eulerZXY([x, y, z, w]) {
 export function bvhText(skeleton, frames, frameRate) {
   const poses = frames.map((frame) => localPose(skeleton, frame));
   const lengths = lengthsOf(skeleton, poses);
-  const children = skeleton.names.map((_, j) => skeleton.names.map((__, k) => k).filter((k) => skeleton.parents[k] === j));
   const order = [];
   const lines = ["HIERARCHY"];
   const numbers = (values) => values.map((v) => (CM * v).toFixed(5)).join(" ");
   const visit = (j, indent) => {
+    const say = (...words) => lines.push(...words.map((line) => indent + line));
     order.push(j);
-    lines.push(`${indent}${skeleton.parents[j] < 0 ? "ROOT" : "JOINT"} ${skeleton.names[j].replace(/\s+/g, "_")}`, `${indent}{`);
-    lines.push(`${indent}\tOFFSET ${numbers(lengths[j].rest)}`);
-    const channels = "Zrotation Xrotation Yrotation";
-    lines.push(lengths[j].moves
-      ? `${indent}\tCHANNELS 6 Xposition Yposition Zposition ${channels}`
-      : `${indent}\tCHANNELS 3 ${channels}`);
-    children[j].forEach((k) => visit(k, `${indent}\t`));
+    const channels = lengths[j].moves ? "CHANNELS 6 Xposition Yposition Zposition" : "CHANNELS 3";
+    say(`${skeleton.parents[j] < 0 ? "ROOT" : "JOINT"} ${skeleton.names[j].replace(/\s+/g, "_")}`, "{");
+    say(`\tOFFSET ${numbers(lengths[j].rest)}`, `\t${channels} Zrotation Xrotation Yrotation`);
+    const children = childrenOf(skeleton, j);
+    children.forEach((k) => visit(k, `${indent}\t`));
     const ends = [...(skeleton.endParents ?? [])].flatMap((k, at) => (k === j ? [point(skeleton.endOffsets, at)] : []));
     // Every branch of a BVH ends in an end site.
-    if (!ends.length && !children[j].length) ends.push([0, 0, 0]);
-    for (const end of ends) lines.push(`${indent}\tEnd Site`, `${indent}\t{`, `${indent}\t\tOFFSET ${numbers(end)}`, `${indent}\t}`);
-    lines.push(`${indent}}`);
+    if (!ends.length && !children.length) ends.push([0, 0, 0]);
+    for (const end of ends) say("\tEnd Site", "\t{", `\t\tOFFSET ${numbers(end)}`, "\t}");
+    say("}");
   };
   skeleton.names.forEach((_, j) => skeleton.parents[j] < 0 && visit(j, ""));
   lines.push("MOTION", `Frames: ${frames.length}`, `Frame Time: ${(1 / frameRate).toFixed(8)}`);
@@ -92,7 +79,7 @@ export function glbBytes(skeleton, frames, frameRate, mesh, tint) {
   const file = new GlbFile();
   const joints = skeleton.names.map((_, j) => j);
   file.json.nodes = joints.map((j) => {
-    const children = joints.filter((k) => skeleton.parents[k] === j);
+    const children = childrenOf(skeleton, j);
     const node = { name: skeleton.names[j], translation: poses[0].translations[j], rotation: poses[0].rotations[j] };
     return children.length ? { ...node, children } : node;
   });
@@ -108,17 +95,14 @@ export function glbBytes(skeleton, frames, frameRate, mesh, tint) {
     animation.samplers.push({ input: times, output: file.add(values, type) });
   };
   for (const j of joints) {
-    const turns = new Float32Array(4 * poses.length);
     let before = [0, 0, 0, 0];
-    poses.forEach((pose, i) => {
-      let q = pose.rotations[j];
+    const turns = poses.flatMap(({ rotations }) => {
       // The sign of a quaternion is free; the shorter way is interpolated.
-      if (q.reduce((sum, v, a) => sum + v * before[a], 0) < 0) q = q.map((v) => -v);
-      before = q;
-      const size = Math.hypot(...q);
-      turns.set(q.map((value) => value / size), 4 * i);
+      const sign = rotations[j].reduce((sum, v, a) => sum + v * before[a], 0) < 0 ? -1 : 1;
+      const size = sign * Math.hypot(...rotations[j]);
+      return (before = rotations[j].map((value) => value / size));
     });
-    animate(j, "rotation", turns, "VEC4");
+    animate(j, "rotation", Float32Array.from(turns), "VEC4");
     if (lengths[j].moves) animate(j, "translation", Float32Array.from(poses.flatMap((pose) => pose.translations[j])), "VEC3");
   }
   file.json.animations = [animation];
@@ -130,20 +114,10 @@ function addMesh(file, name, { positions, normals, indices, colours, joints, wei
   const { nodes, meshes, materials, scenes } = file.json;
   const node = nodes.push({ name, mesh: 0 }) - 1;
   scenes[0].nodes.push(node);
-  meshes.push({
-    name,
-    primitives: [{
-      attributes: {
-        POSITION: file.add(positions, "VEC3", { target: 34962, bounds: true }),
-        NORMAL: file.add(normals, "VEC3", { target: 34962 }),
-        JOINTS_0: file.add(joints, "VEC4", { target: 34962 }),
-        WEIGHTS_0: file.add(weights, "VEC4", { target: 34962 }),
-        ...(colours && { COLOR_0: file.add(colours, "VEC4", { target: 34962 }) }),
-      },
-      indices: file.add(indices, "SCALAR", { target: 34963 }),
-      material: 0,
-    }],
-  });
+  const add = (values, type, bounds = false) => file.add(values, type, { target: 34962, bounds });
+  const attributes = { POSITION: add(positions, "VEC3", true), NORMAL: add(normals, "VEC3"), JOINTS_0: add(joints, "VEC4"), WEIGHTS_0: add(weights, "VEC4") };
+  if (colours) attributes.COLOR_0 = add(colours, "VEC4");
+  meshes.push({ name, primitives: [{ attributes, indices: file.add(indices, "SCALAR", { target: 34963 }), material: 0 }] });
   materials.push({ name, pbrMetallicRoughness: { baseColorFactor: [...colour, 1], metallicFactor: 0, roughnessFactor: 0.6 } });
   return node;
 }
@@ -173,12 +147,9 @@ class GlbFile {
       type,
     };
     if (bounds) {
-      accessor.min = new Array(size).fill(Infinity);
-      accessor.max = new Array(size).fill(-Infinity);
-      values.forEach((v, i) => {
-        accessor.min[i % size] = Math.min(accessor.min[i % size], v);
-        accessor.max[i % size] = Math.max(accessor.max[i % size], v);
-      });
+      const columns = Array.from({ length: size }, (_, column) => values.filter((__, i) => i % size === column));
+      accessor.min = columns.map((column) => column.reduce((least, value) => Math.min(least, value), Infinity));
+      accessor.max = columns.map((column) => column.reduce((most, value) => Math.max(most, value), -Infinity));
     }
     bufferViews.push({ buffer: 0, byteOffset: this.length, byteLength: values.byteLength, ...(target ? { target } : {}) });
     const padding = (4 - (values.byteLength % 4)) % 4;

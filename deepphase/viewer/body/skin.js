@@ -3,7 +3,7 @@
 import { quaternionOf } from "../runtime/pose.js";
 import { rolesOf } from "./bodyplan.js";
 import { Glb } from "./glb.js";
-import { add, cross, distance, length, multiply, inverse, rotate, scaled, shortestArc, subtract, unit } from "../vectors.js";
+import { add, cross, distance, inverse, length, multiply, point, rotate, scaled, shortestArc, subtract, unit } from "../vectors.js";
 
 // Joints that a body must have, of those that the skeleton has.
 const NEEDED = ["hips", "left_hip", "left_knee", "left_foot", "right_hip", "right_knee", "right_foot"];
@@ -27,48 +27,47 @@ export function readBody(bytes, skeleton) {
   const { nodes = [], skins = [] } = glb.json;
   const skinned = nodes.filter((node) => node.skin !== undefined && node.mesh !== undefined);
   if (!skinned.length) throw new Error("it has no skinned mesh: a body needs a mesh that is bound to joints");
-  const above = nodesAbove(nodes);
+  const chains = chainsOf(nodes);
   const binds = new Map();
   for (const { skin } of skinned) {
     const { joints, inverseBindMatrices } = skins[skin];
     const numbers = inverseBindMatrices === undefined ? null : glb.numbers(inverseBindMatrices);
     joints.forEach((joint, at) => binds.set(joint, bindOf(numbers ? numbers.subarray(16 * at, 16 * at + 16) : IDENTITY)));
   }
-  const matches = matchJoints(nodes, above, [...binds.keys()], skeleton);
-  const size = sizeRatio(skeleton, matches, binds);
-  const pose = poseOf(skeleton, matches, binds, size);
-  const carriers = carriersOf(nodes, above, matches, rolesOf(skeleton).hips);
+  const matches = matchJoints(nodes, chains, [...binds.keys()], skeleton);
+  const { size, pose } = poseOf(skeleton, matches, binds);
+  // Each node is carried by its own joint, or by that of the nearest node above that has one.
+  const own = new Map([...matches].map(([joint, node]) => [node, joint]));
+  const carriers = chains.map((chain) => own.get(chain.find((node) => own.has(node))) ?? rolesOf(skeleton).hips);
   const parts = skinned.flatMap(({ mesh, skin }) => partsOf(glb, mesh, skins[skin].joints.map((joint) => carriers[joint])));
   return { ...joined(parts, size), pose, matched: matches.size, unitLength: 1, images: parts };
 }
 
-// Node -> the node above it, without those that have none.
-function nodesAbove(nodes) {
-  const above = new Map();
-  nodes.forEach((node, at) => (node.children ?? []).forEach((child) => above.set(child, at)));
-  nodes.forEach((_, node) => {
-    let steps = 0;
+// For each node, itself and the nodes above it.
+function chainsOf(nodes) {
+  const above = new Map(nodes.flatMap((node, at) => (node.children ?? []).map((child) => [child, at])));
+  return nodes.map((_, node) => {
+    const chain = [];
     for (let at = node; at !== undefined; at = above.get(at)) {
-      if (steps++ > nodes.length) throw new Error("its nodes are above themselves");
+      if (chain.length > nodes.length) throw new Error("its nodes are above themselves");
+      chain.push(at);
     }
+    return chain;
   });
-  return above;
 }
 
 // Place and rotation of a joint in the space of the meshes, when bound, by its inverse bind matrix.
 function bindOf(m) {
   // Rows of the inverse are the axes of the joint, as long as its scale.
   const axes = [0, 1, 2].map((row) => [m[row], m[4 + row], m[8 + row]]);
-  const shift = [m[12], m[13], m[14]];
-  const squares = axes.map((axis) => length(axis) ** 2 || 1);
-  const place = [0, 1, 2].map((k) => -axes.reduce((sum, axis, row) => sum + (axis[k] * shift[row]) / squares[row], 0));
+  const place = axes.reduce((sum, axis, row) => add(sum, axis, -m[12 + row] / (length(axis) ** 2 || 1)), [0, 0, 0]);
   return { place, rotation: quaternionOf(...axes.map((axis) => unit(axis))) };
 }
 
 const plainName = (name) => name.slice(name.lastIndexOf(":") + 1).toLowerCase().replace(/[^a-z0-9]/g, "");
 
 // Joint of the skeleton -> node, for all that are found.
-function matchJoints(nodes, above, joints, skeleton) {
+function matchJoints(nodes, chains, joints, skeleton) {
   const names = joints.map((joint) => nodes[joint].name ?? "");
   const byName = new Map(names.map((name, at) => [plainName(name), joints[at]]));
   const found = new Map();
@@ -79,11 +78,7 @@ function matchJoints(nodes, above, joints, skeleton) {
   const own = rolesOf(skeleton);
   const missing = () => NEEDED.filter((role) => own[role] !== undefined && !found.has(own[role]));
   if (missing().length) {
-    const parents = joints.map((joint) => {
-      let at = above.get(joint);
-      while (at !== undefined && !joints.includes(at)) at = above.get(at);
-      return at === undefined ? -1 : joints.indexOf(at);
-    });
+    const parents = joints.map((joint) => joints.indexOf(chains[joint].slice(1).find((node) => joints.includes(node))));
     const roles = rolesOf({ names, parents });
     const taken = new Set(found.values());
     for (const role of ROLES) {
@@ -104,64 +99,41 @@ function matchJoints(nodes, above, joints, skeleton) {
   return found;
 }
 
-// The nearest joint above one that was found; -1 for none.
-function matchedAbove(skeleton, matches, joint) {
-  let at = skeleton.parents[joint];
-  while (at >= 0 && !matches.has(at)) at = skeleton.parents[at];
-  return at;
-}
-
-// Places of all joints without any rotation.
-function restOf(skeleton) {
-  const places = [];
-  skeleton.names.forEach((_, joint) => {
-    const offset = [0, 1, 2].map((k) => skeleton.offsets[3 * joint + k]);
-    const parent = skeleton.parents[joint];
-    places.push(parent < 0 ? [0, 0, 0] : add(places[parent], offset));
+// The bind pose in the joints of the skeleton, places and rotations, and the length of the skeleton's limbs as a multiple
+// of the file's.
+function poseOf(skeleton, matches, binds) {
+  const { names, parents, offsets } = skeleton;
+  // Places of all joints without any rotation.
+  const rest = [];
+  names.forEach((_, joint) => rest.push(parents[joint] < 0 ? [0, 0, 0] : add(rest[parents[joint]], point(offsets, joint))));
+  // The nearest joint above one that was found; -1 for none.
+  const above = names.map((_, joint) => {
+    let at = parents[joint];
+    while (at >= 0 && !matches.has(at)) at = parents[at];
+    return at;
   });
-  return places;
-}
-
-// Length of the skeleton's limbs as a multiple of the file's.
-function sizeRatio(skeleton, matches, binds) {
-  const rest = restOf(skeleton);
-  let [own, given] = [0, 0];
-  for (const [joint, node] of matches) {
-    const parent = matchedAbove(skeleton, matches, joint);
-    if (parent < 0) continue;
-    own += distance(rest[joint], rest[parent]);
-    given += distance(binds.get(node).place, binds.get(matches.get(parent)).place);
-  }
-  if (!(own > 0 && given > 0)) throw new Error("all its joints lie in one place");
-  return own / given;
-}
-
-// The bind pose in the joints of the skeleton: places and rotations.
-function poseOf(skeleton, matches, binds, size) {
-  const rest = restOf(skeleton);
-  const place = (joint) => scaled(binds.get(matches.get(joint)).place, size);
-  const children = new Map([...matches.keys()].map((joint) => [joint, []]));
-  let [apart, total] = [0, 0];
-  for (const joint of matches.keys()) {
-    const parent = matchedAbove(skeleton, matches, joint);
-    if (parent < 0) continue;
-    const own = subtract(rest[joint], rest[parent]);
-    const given = subtract(place(joint), place(parent));
-    if (length(own) > 0 && length(given) > 0) children.get(parent).push([unit(own), unit(given)]);
-    apart += distance(own, rotate(inverse(binds.get(matches.get(parent)).rotation), given));
-    total += length(own);
-  }
-  const same = apart < SAME_AXES * total;
+  const bindOfJoint = (joint) => binds.get(matches.get(joint));
+  const limbs = [...matches.keys()].filter((joint) => above[joint] >= 0).map((joint) => ({
+    parent: above[joint],
+    own: subtract(rest[joint], rest[above[joint]]),
+    given: subtract(bindOfJoint(joint).place, bindOfJoint(above[joint]).place),
+  }));
+  const sum = (valueOf) => limbs.reduce((total, limb) => total + valueOf(limb), 0);
+  const [ownLength, givenLength] = [sum(({ own }) => length(own)), sum(({ given }) => length(given))];
+  if (!(ownLength > 0 && givenLength > 0)) throw new Error("all its joints lie in one place");
+  const size = ownLength / givenLength;
+  const apart = sum(({ parent, own, given }) => distance(own, rotate(inverse(bindOfJoint(parent).rotation), scaled(given, size))));
+  const same = apart < SAME_AXES * ownLength;
   const pose = { positions: [], rotations: [] };
-  skeleton.names.forEach((_, joint) => {
-    const parent = matchedAbove(skeleton, matches, joint);
-    const before = parent < 0 ? [0, 0, 0, 1] : pose.rotations[parent];
+  names.forEach((_, joint) => {
+    const before = above[joint] < 0 ? [0, 0, 0, 1] : pose.rotations[above[joint]];
     const found = matches.has(joint);
-    pose.positions.push(found ? place(joint) : rest[joint]);
-    if (found && same) pose.rotations.push(binds.get(matches.get(joint)).rotation);
-    else pose.rotations.push(found ? turnedTo(before, children.get(joint)) : before);
+    pose.positions.push(found ? scaled(bindOfJoint(joint).place, size) : rest[joint]);
+    const below = limbs.filter(({ parent, own, given }) => parent === joint && length(own) > 0 && length(given) > 0);
+    if (found && same) pose.rotations.push(bindOfJoint(joint).rotation);
+    else pose.rotations.push(found ? turnedTo(before, below.map(({ own, given }) => [unit(own), unit(given)])) : before);
   });
-  return pose;
+  return { size, pose };
 }
 
 // The rotation near another one that turns directions to others.
@@ -183,49 +155,42 @@ function turnedTo(before, pairs) {
   return multiply(frame(1), inverse(frame(0)));
 }
 
-// Node -> the joint that carries it: its own, or that of the nearest node above that has one.
-function carriersOf(nodes, above, matches, hips) {
-  const own = new Map([...matches].map(([joint, node]) => [node, joint]));
-  return nodes.map((_, node) => {
-    let at = node;
-    while (at !== undefined && !own.has(at)) at = above.get(at);
-    return at === undefined ? hips : own.get(at);
-  });
-}
-
 // The triangles of a mesh: arrays of each primitive, with joints of the skeleton.
 function partsOf(glb, mesh, joints) {
   const { meshes, materials = [] } = glb.json;
   return meshes[mesh].primitives.filter(({ mode = 4 }) => mode === 4).map((primitive) => {
     const { attributes } = primitive;
+    const numbers = (name) => (attributes[name] === undefined ? null : glb.numbers(attributes[name]));
     const positions = glb.numbers(attributes.POSITION);
     const count = positions.length / 3;
     const indices = primitive.indices === undefined ? Float32Array.from({ length: count }, (_, i) => i) : glb.numbers(primitive.indices);
     if (indices.some((index) => index >= count)) throw new Error("its triangles name vertices that it does not have");
-    const sets = [0, 1].filter((set) => attributes[`JOINTS_${set}`] !== undefined && attributes[`WEIGHTS_${set}`] !== undefined);
-    if (!sets.length) throw new Error("its mesh is not bound to its joints");
-    const bound = sets.map((set) => ({ joints: glb.numbers(attributes[`JOINTS_${set}`]), weights: glb.numbers(attributes[`WEIGHTS_${set}`]) }));
+    const bound = [0, 1].map((set) => ({ joints: numbers(`JOINTS_${set}`), weights: numbers(`WEIGHTS_${set}`) }))
+      .filter((set) => set.joints && set.weights);
+    if (!bound.length) throw new Error("its mesh is not bound to its joints");
     const material = materials[primitive.material] ?? {};
     const { baseColorFactor: colour = [1, 1, 1, 1], baseColorTexture: texture } = material.pbrMetallicRoughness ?? {};
-    const places = texture && attributes[`TEXCOORD_${texture.texCoord ?? 0}`];
+    const textureAt = texture ? numbers(`TEXCOORD_${texture.texCoord ?? 0}`) : null;
     return {
       positions,
-      normals: attributes.NORMAL === undefined ? normalsAcross(positions, indices) : glb.numbers(attributes.NORMAL),
+      normals: numbers("NORMAL") ?? normalsAcross(positions, indices),
       indices,
       ...influences(bound, count, joints),
-      colours: coloursOf(glb, attributes.COLOR_0, count, colour),
+      colours: coloursOf(numbers("COLOR_0"), count, colour),
       doubleSided: Boolean(material.doubleSided),
-      image: places === undefined ? null : imageOf(glb, texture.index),
-      textureAt: places === undefined ? null : glb.numbers(places),
+      image: textureAt && imageOf(glb, texture.index),
+      textureAt,
     };
   });
 }
 
-// Colours of vertices (3 numbers each): those of the material times their own.
-function coloursOf(glb, accessor, count, colour) {
-  const own = accessor === undefined ? null : glb.numbers(accessor);
+// Colours of vertices (4 numbers each): those of the material times their own, and 1.
+function coloursOf(own, count, colour) {
   const width = own ? own.length / count : 0;
-  return Float32Array.from({ length: 3 * count }, (_, at) => colour[at % 3] * (own ? own[width * Math.floor(at / 3) + (at % 3)] : 1));
+  return Float32Array.from({ length: 4 * count }, (_, at) => {
+    const part = at % 4;
+    return part === 3 ? 1 : colour[part] * (own ? own[width * (at >> 2) + part] : 1);
+  });
 }
 
 // Joints and weights of vertices: the largest ones, with a sum of 1.
@@ -242,11 +207,8 @@ function influences(bound, count, carriers) {
     }
     const largest = [...shares].sort((a, b) => b[1] - a[1]).slice(0, INFLUENCES);
     const total = largest.reduce((sum, [, share]) => sum + share, 0);
-    largest.forEach(([joint, share], k) => {
-      joints[INFLUENCES * v + k] = joint;
-      weights[INFLUENCES * v + k] = share / total;
-    });
-    if (!largest.length) weights[INFLUENCES * v] = 1;
+    joints.set(largest.map(([joint]) => joint), INFLUENCES * v);
+    weights.set(largest.length ? largest.map(([, share]) => share / total) : [1], INFLUENCES * v);
   }
   return { joints, weights };
 }
@@ -254,14 +216,13 @@ function influences(bound, count, carriers) {
 // Normals of vertices, from the triangles around them.
 function normalsAcross(positions, indices) {
   const normals = new Float32Array(positions.length);
-  const at = (vertex) => [0, 1, 2].map((k) => positions[3 * vertex + k]);
   for (let i = 0; i + 2 < indices.length; i += 3) {
-    const corners = [0, 1, 2].map((k) => indices[i + k]);
-    const [a, b, c] = corners.map(at);
+    const corners = indices.subarray(i, i + 3);
+    const [a, b, c] = [...corners].map((corner) => point(positions, corner));
     const across = cross(subtract(b, a), subtract(c, a));
-    for (const corner of corners) for (let k = 0; k < 3; k++) normals[3 * corner + k] += across[k];
+    for (const corner of corners) normals.set(add(point(normals, corner), across), 3 * corner);
   }
-  for (let v = 0; v < normals.length; v += 3) normals.set(unit([normals[v], normals[v + 1], normals[v + 2]]), v);
+  for (let v = 0; 3 * v < normals.length; v++) normals.set(unit(point(normals, v)), 3 * v);
   return normals;
 }
 
@@ -274,32 +235,32 @@ function imageOf(glb, texture) {
 
 // One mesh of all parts.
 function joined(parts, size) {
-  const count = parts.reduce((sum, part) => sum + part.positions.length / 3, 0);
-  const mesh = {
-    positions: new Float32Array(3 * count),
-    normals: new Float32Array(3 * count),
-    joints: new Uint16Array(INFLUENCES * count),
-    weights: new Float32Array(INFLUENCES * count),
-    colours: new Float32Array(4 * count),
-    accent: new Float32Array(count),
-    openness: new Float32Array(count).fill(1),
-    indices: new Uint32Array(parts.reduce((sum, part) => sum + part.indices.length, 0)),
+  let vertices = 0;
+  for (const part of parts) {
+    part.start = vertices;
+    vertices += part.positions.length / 3;
+  }
+  const all = (Type, valuesOf) => {
+    const arrays = parts.map(valuesOf);
+    const out = new Type(arrays.reduce((sum, array) => sum + array.length, 0));
+    let at = 0;
+    for (const array of arrays) {
+      out.set(array, at);
+      at += array.length;
+    }
+    return out;
+  };
+  return {
+    positions: all(Float32Array, ({ positions }) => positions.map((value) => size * value)),
+    normals: all(Float32Array, ({ normals }) => normals),
+    joints: all(Uint16Array, ({ joints }) => joints),
+    weights: all(Float32Array, ({ weights }) => weights),
+    colours: all(Float32Array, ({ colours }) => colours),
+    accent: new Float32Array(vertices),
+    openness: new Float32Array(vertices).fill(1),
+    indices: all(Uint32Array, ({ indices, start }) => indices.map((index) => index + start)),
     doubleSided: parts.some((part) => part.doubleSided),
   };
-  let [vertex, index] = [0, 0];
-  for (const part of parts) {
-    part.start = vertex;
-    mesh.positions.set(part.positions.map((value) => size * value), 3 * vertex);
-    mesh.normals.set(part.normals, 3 * vertex);
-    mesh.joints.set(part.joints, INFLUENCES * vertex);
-    mesh.weights.set(part.weights, INFLUENCES * vertex);
-    mesh.indices.set(part.indices.map((each) => each + vertex), index);
-    const own = part.positions.length / 3;
-    for (let v = 0; v < own; v++) mesh.colours.set([...part.colours.subarray(3 * v, 3 * v + 3), 1], 4 * (vertex + v));
-    vertex += own;
-    index += part.indices.length;
-  }
-  return mesh;
 }
 
 // Give the vertices of a mesh of `readBody` the colours of its pictures.
@@ -314,7 +275,7 @@ export async function paint(mesh) {
     const texel = (share, size) => Math.min(Math.floor((share - Math.floor(share)) * size), size - 1);
     for (let v = 0; 2 * v < textureAt.length; v++) {
       const at = 4 * (texel(textureAt[2 * v], canvas.width) + canvas.width * texel(textureAt[2 * v + 1], canvas.height));
-      for (let k = 0; k < 3; k++) mesh.colours[4 * (start + v) + k] = colours[3 * v + k] * (data[at + k] / 255) ** 2.2;
+      for (let k = 0; k < 3; k++) mesh.colours[4 * (start + v) + k] = colours[4 * v + k] * (data[at + k] / 255) ** 2.2;
     }
   }
 }

@@ -4,7 +4,7 @@
 // is their smooth minimum, -k log sum exp(-d / k), which does not depend on their order. Surface
 // nets: Gibson, "Constrained Elastic Surface Nets", 1998; here without the relaxation.
 
-import { clamp } from "../vectors.js";
+import { add, clamp, point, unit } from "../vectors.js";
 
 // Beyond this many blending lengths, a shape no longer contributes.
 const REACH = 7;
@@ -133,17 +133,12 @@ function sampler(field, size, strides, low, cell) {
 export function normalsOf(mesh, step) {
   const { positions, sample } = mesh;
   const normals = new Float32Array(positions.length);
-  for (let at = 0; at < positions.length; at += 3) {
-    const x = positions[at];
-    const y = positions[at + 1];
-    const z = positions[at + 2];
+  for (let v = 0; 3 * v < positions.length; v++) {
+    const [x, y, z] = point(positions, v);
     const dx = sample(x + step, y, z) - sample(x - step, y, z);
     const dy = sample(x, y + step, z) - sample(x, y - step, z);
     const dz = sample(x, y, z + step) - sample(x, y, z - step);
-    const size = Math.hypot(dx, dy, dz) || 1;
-    normals[at] = dx / size;
-    normals[at + 1] = dy / size;
-    normals[at + 2] = dz / size;
+    normals.set(unit([dx, dy, dz], [0, 0, 0]), 3 * v);
   }
   return normals;
 }
@@ -154,13 +149,9 @@ export function opennessOf(mesh, normals, reach) {
   const openness = new Float32Array(positions.length / 3);
   for (let v = 0; v < openness.length; v++) {
     let hidden = 0;
-    let weight = 1;
-    for (let step = 1; step <= 4; step++) {
+    for (let step = 1, weight = 1; step <= 4; step++, weight *= 0.7) {
       const h = (reach * step) / 4;
-      const at = 3 * v;
-      const open = sample(positions[at] + h * normals[at], positions[at + 1] + h * normals[at + 1], positions[at + 2] + h * normals[at + 2]);
-      hidden += weight * Math.max(0, h - open);
-      weight *= 0.7;
+      hidden += weight * Math.max(0, h - sample(...add(point(positions, v), point(normals, v), h)));
     }
     openness[v] = clamp(1 - (1.1 * hidden) / reach, 0, 1);
   }

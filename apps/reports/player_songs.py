@@ -12,7 +12,7 @@ from deepphase.music.audio import SAMPLE_RATE, read_sound
 from deepphase.music.cache import song_features
 from deepphase.music.features import SongFeatures
 from deepphase.music.spectra import MEL_RANGE_HZ
-from deepphase.viewer.song import PlayerSong
+from deepphase.viewer.take import PlayerSong
 
 # Frames per column of the spectrogram: 30 columns per second match the resolution of the player.
 _FRAMES_PER_COLUMN = 2

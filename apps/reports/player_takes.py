@@ -14,8 +14,7 @@ from deepphase.phase.clip_phases import ClipPhases
 from deepphase.phase.extractor import PhaseExtractor
 from deepphase.phase.manifold import ManifoldProjection
 from deepphase.viewer.actor import Actor
-from deepphase.viewer.song import PlayerSong
-from deepphase.viewer.take import Channels, Curve, ManifoldCloud, Take, point_colours
+from deepphase.viewer.take import Channels, Curve, ManifoldCloud, PlayerSong, Take, point_colours
 
 # Limits of a report's player: clips, and frames of all clips.
 _MAX_CLIPS, _MAX_FRAMES = 8, 30_000

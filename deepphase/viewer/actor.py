@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -19,13 +19,13 @@ from deepphase.motion.roles import Roles, find_roles
 from deepphase.motion.root_trajectory import root_trajectory
 from deepphase.motion.skeleton import Skeleton
 from deepphase.short_repr import brief_repr
-from deepphase.viewer.checks import check_array, check_times
-from deepphase.viewer.skin import Skin
 
 # Percentile of the lowest joint's height over time, which ignores single frames below the floor.
 _FLOOR_PERCENTILE = 5
 # Shorter end sites are left out, metres.
 _MIN_TIP_M = 1e-4
+# Fields of `Roles` that are not indices of joints.
+_NO_JOINT = ("pairs", "kind", "tail", "notes")
 
 
 def links_of(parents: Array) -> Array:
@@ -58,15 +58,79 @@ def feet_labels(skeleton: Skeleton, roles: Roles, joints: Sequence[int]) -> tupl
     return tuple(known.get(joint, skeleton.names[joint]) for joint in joints)
 
 
+def check_times(what: str, fps: float, start_s: float) -> None:
+    """Raise ParameterError unless data can begin at a time and have a rate."""
+    if not (np.isfinite(fps) and fps > 0 and np.isfinite(start_s)):
+        raise ParameterError(f"{what}: {fps} frames a second from {start_s} s are not possible")
+
+
+def check_array(what: str, values: Array | None, *shape: int | str) -> None:
+    """Raise ParameterError unless values are finite and of a shape; None is always right.
+
+    The shape has the size of each axis, or a name for one that is not empty, as in "frames".
+    """
+    if values is None:
+        return
+    fits = values.ndim == len(shape) and all(
+        size > 0 if isinstance(wanted, str) else size == wanted
+        for size, wanted in zip(values.shape, shape, strict=True)
+    )
+    if not fits:
+        words = ", ".join(map(str, shape)) + "," * (len(shape) == 1)
+        raise ParameterError(f"{what}: the shape is {values.shape}, expected ({words})")
+    if not np.isfinite(values).all():
+        raise ParameterError(
+            f"{what}: these are values that are not finite", hint="clean the motion first"
+        )
+
+
+@dataclass(frozen=True, eq=False)
+class Skin:
+    """The joints that the surface of a body follows: the first ones of an actor's positions.
+
+    `parents` (joints,), before their children; unit `rotations` (frames, joints, 4) in the world,
+    (x, y, z, w); `kind` and `roles` (name -> joint) as of `Roles`.
+    """
+
+    parents: Array
+    rotations: Array
+    kind: str
+    roles: Mapping[str, int]
+    tail: tuple[int, ...] = ()
+
+    def __post_init__(self) -> None:
+        joints = len(self.parents)
+        check_array("rotations", self.rotations, "frames", joints, 4)
+        if any(not 0 <= joint < joints for joint in (*self.roles.values(), *self.tail)):
+            raise ParameterError(
+                f"a role has a joint that is not one of {joints}",
+                hint="take the roles of this skeleton",
+            )
+
+    @classmethod
+    def of_joints(
+        cls, parents: Array, rotations: Array, roles: Roles, joints: Sequence[int] | None = None
+    ) -> Skin:
+        """The skin of a skeleton with rotations in the world, or of some joints in their order."""
+        chosen = range(len(parents)) if joints is None else joints
+        place = {int(joint): new for new, joint in enumerate(chosen)}
+        by_role = {
+            name: place[joint]
+            for name, joint in vars(roles).items()
+            if name not in _NO_JOINT and not name.endswith("_end") and joint in place
+        }
+        return cls(
+            np.array([place.get(int(parents[joint]), -1) for joint in place]),
+            rotations[:, list(place)],
+            roles.kind,
+            by_role,
+            tuple(place[joint] for joint in roles.tail if joint in place),
+        )
+
+
 # Fields of an actor with one entry a frame, besides its skin.
-_PER_FRAME = [
-    "positions",
-    "contacts",
-    "root_positions",
-    "root_directions",
-    "desired_trajectory",
-    "ball",
-]
+_ROOT = ("root_positions", "root_directions")
+_PER_FRAME = ("positions", "contacts", *_ROOT, "desired_trajectory", "ball")
 
 
 @brief_repr
@@ -164,14 +228,11 @@ class Actor:
         if any(not 0 <= foot < joints for foot in self.feet):
             raise ParameterError(f"{self.name}: a foot that is not one of {joints} joints")
         if self.colour and not re.fullmatch(r"#[0-9a-fA-F]{6}", self.colour):
-            raise ParameterError(
-                f"{self.name}: a colour {self.colour!r} is not possible",
-                hint="write it as in #0072B2",
-            )
+            what = f"{self.name}: a colour {self.colour!r} is not possible"
+            raise ParameterError(what, hint="write it as in #0072B2")
         if self.joint_names and len(self.joint_names) != joints:
-            raise ParameterError(
-                f"{self.name}: there are {len(self.joint_names)} names for {joints} joints"
-            )
+            count = len(self.joint_names)
+            raise ParameterError(f"{self.name}: there are {count} names for {joints} joints")
         if self.skin is not None and (
             len(self.skin.rotations) != frames or len(self.skin.parents) > joints
         ):
@@ -257,9 +318,9 @@ class Actor:
                 skeleton.parents, transforms[0], roles, body[body < len(skeleton.parents)].tolist()
             ),
         }
-        if not {"root_positions", "root_directions"} <= given.keys():
+        if not set(_ROOT) <= given.keys():
             root = root_trajectory(clip, roles, positions=transforms[1])
-            known |= {"root_positions": root.positions, "root_directions": root.directions}
+            known |= dict(zip(_ROOT, (root.positions, root.directions), strict=True))
         if feet is None:
             try:
                 found = foot_contacts(clip, roles, transforms=transforms)

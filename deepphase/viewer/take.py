@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 from plotly.colors import sample_colorscale
 
 from deepphase.arrays import Array
-from deepphase.errors import ParameterError
+from deepphase.errors import FormatError, ParameterError
 from deepphase.figures.colouring import Colouring
 from deepphase.figures.theme import CYCLIC, SEQUENTIAL, percentile_range
 from deepphase.motion.clip import Clip
@@ -18,9 +19,7 @@ from deepphase.motion.point_track import PointTrack
 from deepphase.phase.parameters import PhaseParameters
 from deepphase.short_repr import brief_repr
 from deepphase.terrain.heightmap import Heightmap
-from deepphase.viewer.actor import Actor
-from deepphase.viewer.checks import check_array, check_times
-from deepphase.viewer.song import PlayerSong
+from deepphase.viewer.actor import Actor, check_array, check_times
 
 Motion = Clip | PointTrack
 
@@ -28,25 +27,26 @@ Motion = Clip | PointTrack
 _SHADES = 64
 # Rate of a take without data, Hz.
 _DEFAULT_FPS = 60.0
+# Suffix -> MIME type of the formats that browsers play.
+_MIME = {
+    ".wav": "audio/wav",
+    ".mp3": "audio/mpeg",
+    ".ogg": "audio/ogg",
+    ".oga": "audio/ogg",
+    ".opus": "audio/ogg",
+    ".flac": "audio/flac",
+    ".m4a": "audio/mp4",
+    ".aac": "audio/aac",
+    ".webm": "audio/webm",
+}
 
 
 @dataclass(frozen=True, eq=False)
 class Channels:
-    """The phase channels of every frame.
+    """The phase channels of every frame, (frames, channels) each.
 
-    Parameters
-    ----------
-    parameters
-        (frames, channels) each.
-    fps
-        Frames a second.
-    interior
-        (frames,) bool: frames whose whole window lies inside the clip; None for all frames.
-    start_s
-        Time of the take at the first frame, seconds.
-    joint_shares
-        (channels, joints of the first actor) share of each joint's movement that a channel follows;
-        None if unknown.
+    `interior` (frames,) flags frames whose whole window lies inside the clip; `joint_shares`
+    (channels, joints of the first actor): share of each joint's movement that a channel follows.
     """
 
     parameters: PhaseParameters
@@ -65,24 +65,10 @@ class Channels:
 
 @dataclass(frozen=True, eq=False)
 class ManifoldCloud:
-    """Points of a phase manifold, and the path of this take among them.
+    """Points (points, 2 or 3) of a phase manifold, and the path (frames, 2 or 3) of this take.
 
-    Parameters
-    ----------
-    points
-        (points, 2 or 3) the cloud; may be empty.
-    path
-        (frames, 2 or 3) position of each frame of the take.
-    fps
-        Frames a second of the path.
-    explained
-        (2 or 3,) share of the variance on each axis, for the labels of the axes.
-    colours
-        (points, 3) uint8, red, green and blue; None for grey. See `point_colours`.
-    colour_title
-        Quantity of the colours, as in "Frequency (Hz)".
-    start_s
-        Time of the take at the path's first frame, seconds.
+    `explained`: share of the variance on each axis; `colours` (points, 3) uint8, red, green and
+    blue, of the quantity `colour_title`, as in "Frequency (Hz)"; see `point_colours`.
     """
 
     points: Array
@@ -104,13 +90,7 @@ class ManifoldCloud:
 
 @dataclass(frozen=True, eq=False)
 class Gating:
-    """The weights of a mixture of experts.
-
-    Parameters
-    ----------
-    weights
-        (frames, experts) from 0 to 1; they add up to 1.
-    """
+    """The weights (frames, experts) of a mixture of experts, which add up to 1."""
 
     weights: Array
     fps: float
@@ -123,17 +103,7 @@ class Gating:
 
 @dataclass(frozen=True, eq=False)
 class Curve:
-    """A quantity over time.
-
-    Parameters
-    ----------
-    name, unit
-        As in "speed" and "m/s"; the unit is empty for a quantity without one.
-    values
-        (frames,) or (frames, lines).
-    lines
-        (lines,) name of each line; empty for a single line.
-    """
+    """A quantity over time: (frames,) or (frames, lines), with a name for each line if several."""
 
     name: str
     unit: str
@@ -165,16 +135,10 @@ class Marker:
 
 @dataclass(frozen=True, eq=False)
 class CostOption:
-    """A moment that a search compared.
+    """A moment that a search compared, as in "walk_01 at 2.50 s".
 
-    Parameters
-    ----------
-    name
-        As in "walk_01 at 2.50 s".
-    terms
-        (features,) squared distances, which add up to the square of the cost.
-    mark
-        A word for what became of it, as "playing"; empty for most.
+    `terms` (features,) are squared distances, which add up to the square of the cost; `mark` is a
+    word for what became of it, as "playing".
     """
 
     name: str
@@ -199,6 +163,52 @@ class CostComparison:
     features: tuple[str, ...]
     searches: Sequence[ComparedCosts]
     unit: str = ""
+
+
+@dataclass(frozen=True, eq=False)
+class PlayerSong:
+    """Sound of a take, in a file of a MIME type. While it plays, the player's time follows it.
+
+    `beats` and `downbeats` are seconds in the song. A `spectrogram` (bands, columns) has loudness
+    in any unit, low bands first, between the frequencies `band_hz`; its columns divide
+    `duration_s` evenly. A duration of 0 is read from the file by the page.
+    """
+
+    data: bytes
+    mime: str
+    name: str = "song"
+    duration_s: float = 0.0
+    beats: Array = field(default_factory=lambda: np.zeros(0))
+    downbeats: Array = field(default_factory=lambda: np.zeros(0))
+    spectrogram: Array | None = None
+    band_hz: tuple[float, float] | None = None
+    start_s: float = 0.0
+
+    def __post_init__(self) -> None:
+        for what in ("beats", "downbeats"):
+            moments = getattr(self, what)
+            check_array(f"{self.name}: {what}", moments, len(moments))
+        check_array(f"{self.name}: spectrogram", self.spectrogram, "bands", "columns")
+
+    @classmethod
+    def of_file(cls, path: str | Path, **given: Any) -> PlayerSong:
+        """Read a sound file; `given` sets further fields."""
+        path = Path(path)
+        mime = _MIME.get(path.suffix.lower())
+        if mime is None:
+            raise FormatError(
+                f"browsers play no {path.suffix or 'files without a suffix'}",
+                hint=f"convert it to one of {', '.join(_MIME)}",
+                path=path,
+            )
+        try:
+            data = path.read_bytes()
+        except OSError as error:
+            raise FormatError(f"cannot be read: {error.strerror or error}", path=path) from None
+        if not data:
+            hint = "choose a file that holds sound"
+            raise FormatError("this is an empty file", hint=hint, path=path)
+        return cls(data, mime, **({"name": path.stem} | given))
 
 
 @brief_repr
@@ -300,16 +310,13 @@ class Take:
 
     def _sampled(self) -> list[tuple[float, float, int]]:
         """Rate, start and length of all data except the actors."""
-        lengths: list[tuple[Channels | ManifoldCloud | Gating | Curve, int]] = [
-            (curve, len(curve.values)) for curve in self.curves
+        lengths: list[tuple[Channels | ManifoldCloud | Gating | Curve | None, int]] = [
+            *((curve, len(curve.values)) for curve in self.curves),
+            (self.channels, len(self.channels.parameters.phase) if self.channels else 0),
+            (self.manifold, len(self.manifold.path) if self.manifold else 0),
+            (self.gating, len(self.gating.weights) if self.gating else 0),
         ]
-        if self.channels is not None:
-            lengths.append((self.channels, len(self.channels.parameters.phase)))
-        if self.manifold is not None:
-            lengths.append((self.manifold, len(self.manifold.path)))
-        if self.gating is not None:
-            lengths.append((self.gating, len(self.gating.weights)))
-        return [(part.fps, part.start_s, length) for part, length in lengths]
+        return [(part.fps, part.start_s, length) for part, length in lengths if part is not None]
 
 
 def point_colours(colouring: Colouring) -> Array:

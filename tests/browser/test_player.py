@@ -10,8 +10,7 @@ import pytest
 from deepphase.synthetic.gait_motion import locomotion
 from deepphase.viewer.actor import Actor, links_of
 from deepphase.viewer.page import player_html
-from deepphase.viewer.song import PlayerSong
-from deepphase.viewer.take import Channels, Curve, Marker, Take
+from deepphase.viewer.take import Channels, Curve, Marker, PlayerSong, Take
 from tests.browser.dashboard_pages import PATIENCE_S
 from tests.figures.made_phases import FPS, made_phases
 from tests.viewer.player_pages import made_actor, made_costs, made_take, wav_bytes

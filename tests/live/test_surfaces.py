@@ -13,7 +13,7 @@ from deepphase.formats.load import load
 from deepphase.motion.clip import Clip
 from deepphase.motion.kinematics import global_transforms
 from deepphase.motion.roles import find_roles
-from deepphase.viewer.skin import Skin
+from deepphase.viewer.actor import Skin
 from tests.live.node import NODE, needs_node
 from tests.real_data import real_clips
 

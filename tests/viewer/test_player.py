@@ -15,17 +15,16 @@ from deepphase.motion.kinematics import global_transforms, joint_positions
 from deepphase.motion.point_track import PointTrack
 from deepphase.synthetic.gait import gaits_of
 from deepphase.synthetic.gait_motion import locomotion
-from deepphase.viewer.actor import Actor, joints_and_tips, links_of
+from deepphase.viewer.actor import Actor, Skin, joints_and_tips, links_of
 from deepphase.viewer.packing import PackedArrays
 from deepphase.viewer.page import player_html, save_player
-from deepphase.viewer.skin import Skin
-from deepphase.viewer.song import PlayerSong
 from deepphase.viewer.take import (
     Channels,
     Curve,
     Gating,
     ManifoldCloud,
     Marker,
+    PlayerSong,
     Take,
     point_colours,
 )

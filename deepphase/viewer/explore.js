@@ -5,15 +5,13 @@ import { ColouredPoints } from "./clouds/coloured_points.js";
 import { keptFrames } from "./clouds/kept_frames.js";
 import { Plot } from "./clouds/plot.js";
 import { componentOf } from "./input/component.js";
-import { download, pressed } from "./scene/elements.js";
-import { faded, fillDisc, strokeLine } from "./scene/surface2d.js";
+import { created, download, pressed } from "./scene/elements.js";
+import { faded, fillDisc, LayeredSurface, strokeLine } from "./scene/surface2d.js";
 import { between, clamp, point } from "./vectors.js";
 
 // Pixels around the mouse in which a point is hit, and seconds of the trail behind the moment.
 const REACH = 14;
 const TRAIL_S = 1;
-// Milliseconds after which clouds out of view are drawn, once those in view are.
-const LATER_MS = 800;
 const CURSOR = "#d55e00";
 const MARGINS = [52, 12, 12, 40];
 // Pixels of the pose beside the mouse, of small figures, and across a picture for print.
@@ -28,17 +26,16 @@ class Cloud {
   constructor(root) {
     this.root = root;
     this.of = (selector) => root.querySelector(selector);
-    [this.back, this.front] = [this.of(".back"), this.of(".front")];
+    this.front = this.of(".front");
+    this.surface = new LayeredSurface(this.front, () => { this.fresh = true; });
     this.plot = new Plot({ margins: MARGINS });
-    this.coloured = new ColouredPoints(root, () => { this.stale = true; });
+    this.coloured = new ColouredPoints(root, () => { this.surface.stale = true; });
     this.tool = "lasso";
     this.hovered = -1;
     this.at = -1;
     this.time = null;
     // What is seen, and those parts of it that were chosen here.
     [this.seen, this.chosen] = [{}, {}];
-    this.resizing = new ResizeObserver(() => this.resize());
-    this.resizing.observe(this.of(".plot"));
     this.listening = new AbortController();
     const always = { signal: this.listening.signal };
     addEventListener("resize", () => this.setHeight(), always);
@@ -96,7 +93,7 @@ class Cloud {
     if (!colours.includes(this.seen.colour)) [this.seen.colour] = colours;
     this.setHeight();
     this.draw();
-    this.resize();
+    this.surface.fit();
     this.run();
   }
 
@@ -156,7 +153,7 @@ class Cloud {
       `plus and minus zoom${space ? ", Shift and arrow keys rotate" : ""}.`);
     of(".kinds").hidden = space;
     this.press();
-    this.stale = true;
+    this.surface.stale = true;
   }
 
   // Why these axes were chosen.
@@ -180,45 +177,19 @@ class Cloud {
     }
   }
 
-  resize() {
-    const { clientWidth, clientHeight } = this.of(".plot");
-    this.ratio = Math.min(window.devicePixelRatio || 1, 3);
-    [this.width, this.height] = [clientWidth, clientHeight];
-    const size = [clientWidth, clientHeight].map((length) => Math.max(1, Math.round(length * this.ratio)));
-    for (const canvas of [this.back, this.front]) {
-      // Even the same size would clear it.
-      if (canvas.width !== size[0] || canvas.height !== size[1]) [canvas.width, canvas.height] = size;
-    }
-    this.stale = true;
-  }
-
   zoom(...given) {
     this.plot.zoom(...given);
-    this.stale = true;
+    this.surface.stale = true;
   }
 
   fitView() {
     this.plot.reset();
-    this.stale = true;
-  }
-
-  // An empty canvas to draw on, in CSS pixels.
-  begin(canvas) {
-    const context = canvas.getContext("2d");
-    context.setTransform(this.ratio, 0, 0, this.ratio, 0, 0);
-    context.clearRect(0, 0, this.width, this.height);
-    return context;
-  }
-
-  drawBack() {
-    this.drawCloud(this.begin(this.back), this.ratio);
-    this.stale = false;
-    this.fresh = true;
+    this.surface.stale = true;
   }
 
   // Axes, points and the paths of what plays, in a picture of `ratio` dots a pixel.
   drawCloud(context, ratio) {
-    const { plot, width, height, screen, selected } = this;
+    const { plot, screen, selected, surface: { width, height } } = this;
     context.font = `${this.data.small ? 10 : 11}px system-ui, sans-serif`;
     plot.frame(width, height);
     plot.drawAxes(context, this.data.look, this.titles);
@@ -249,7 +220,7 @@ class Cloud {
   markCycle(part, time) {
     this.cycle = null;
     const { phases } = part;
-    this.stale = true;
+    this.surface.stale = true;
     if (!phases?.count) return;
     const channel = this.axisChannel ?? phases.energies().reduce((best, each, c, all) => (each > all[best] ? c : best), 0);
     const now = clamp(Math.round((time - part.first) * part.fps), 0, phases.count - 1);
@@ -272,34 +243,27 @@ class Cloud {
 
   run() {
     cancelAnimationFrame(this.request);
-    const began = performance.now();
     const step = () => {
       this.request = requestAnimationFrame(step);
-      if (!this.root.isConnected || !this.width || !this.coordinates) return;
-      if (this.stale && (this.inView() || performance.now() > began + LATER_MS)) this.drawBack();
+      if (!this.root.isConnected || !this.surface.drawable || !this.coordinates) return;
       const time = this.played.length ? this.player()?.time() ?? null : null;
-      if (time === this.time && !this.fresh) return;
+      if (time === this.time && !this.fresh && !this.surface.stale) return;
       this.time = time;
-      this.fresh = !this.inView();
-      if (!this.fresh) this.drawFront();
+      this.fresh = false;
+      this.drawPicture();
     };
     step();
   }
 
-  // Whether it can be seen: what cannot is drawn a little later.
-  inView() {
-    const { top, bottom } = this.root.getBoundingClientRect();
-    return bottom > 0 && top < innerHeight;
-  }
-
   close() {
     cancelAnimationFrame(this.request);
-    this.resizing.disconnect();
+    this.surface.release();
     this.listening.abort();
   }
 
-  drawFront() {
-    const context = this.begin(this.front);
+  drawPicture() {
+    const { surface } = this;
+    const context = surface.beginOver((behind) => this.drawCloud(behind, surface.ratio));
     this.drawNow(context);
     for (const [i, colour] of [[this.at, CURSOR], [this.hovered, this.data.look.ink]]) {
       if (i < 0 || i >= this.count) continue;
@@ -376,11 +340,11 @@ class Cloud {
       this.hover(-99, -99);
       if (this.plot.space && !event.shiftKey) {
         this.plot.camera.turn(x - last[0], y - last[1]);
-        this.stale = true;
+        this.surface.stale = true;
       } else if (this.plot.space || this.tool === "move" || this.data.small) {
         this.plot.view.x += x - last[0];
         this.plot.view.y += y - last[1];
-        this.stale = true;
+        this.surface.stale = true;
       } else {
         this.outline = [...(this.outline || [from]), [x, y]];
         this.fresh = true;
@@ -421,7 +385,7 @@ class Cloud {
     if (step && event.shiftKey && this.plot.space) {
       if (Math.abs(step) === 1) this.plot.camera.turn(-19 * step, 0);
       else this.plot.camera.turn(0, 2 * step);
-      this.stale = true;
+      this.surface.stale = true;
     } else if (step) {
       const here = this.hovered >= 0 ? this.hovered : Math.max(this.at, 0);
       this.mark((here + step + this.count) % this.count);
@@ -473,8 +437,8 @@ class Cloud {
     box.hidden = i < 0;
     if (i < 0) return;
     const [x, y] = this.placeOf(i);
-    box.style.left = `${x > this.width - POSE - 24 ? x - POSE - 14 : x + 14}px`;
-    box.style.top = `${clamp(y - 110, 0, Math.max(0, this.height - 130))}px`;
+    box.style.left = `${x > this.surface.width - POSE - 24 ? x - POSE - 14 : x + 14}px`;
+    box.style.top = `${clamp(y - 110, 0, Math.max(0, this.surface.height - 130))}px`;
     const [clip, ...words] = this.sentence(i).split(", ");
     this.of("figcaption b").textContent = clip;
     this.of("figcaption span").textContent = words.join(", ");
@@ -531,7 +495,7 @@ class Cloud {
 
   select(found) {
     this.selected = found.length ? new Set(found) : null;
-    this.stale = true;
+    this.surface.stale = true;
     this.of(".said").textContent = found.length ? `${found.length} points selected` : "No selection";
     this.send({ selected: found });
   }
@@ -544,9 +508,9 @@ class Cloud {
   }
 
   picture() {
-    const whole = document.createElement("canvas");
-    const ratio = Math.max(this.ratio, PRINTED / this.width);
-    [whole.width, whole.height] = [this.width, this.height].map((length) => Math.round(length * ratio));
+    const { width, height, ratio: ofScreen } = this.surface;
+    const ratio = Math.max(ofScreen, PRINTED / width);
+    const whole = created("canvas", { width: Math.round(width * ratio), height: Math.round(height * ratio) });
     const context = whole.getContext("2d");
     context.fillStyle = this.data.look.page;
     context.fillRect(0, 0, whole.width, whole.height);

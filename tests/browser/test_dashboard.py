@@ -390,7 +390,7 @@ def test_colours_axes_and_views_are_chosen_by_keys_without_the_server(visit):
         """async it => {
         const cloud = it.deepphaseCloud, began = performance.now();
         cloud.choose({ colour: "Speed", view: "Space" });
-        while (cloud.stale) await new Promise(requestAnimationFrame);
+        while (cloud.surface.stale) await new Promise(requestAnimationFrame);
         return (performance.now() - began) / 1000;
     }"""
     )

@@ -70,13 +70,7 @@ export function fitted(context, text, width) {
 
 export class Surface {
   constructor(canvas, onResize) {
-    this.canvas = canvas;
-    this.context = canvas.getContext("2d");
-    this.onResize = onResize;
-    this.visible = true;
-    this.width = 0;
-    this.height = 0;
-    this.ratio = 0;
+    Object.assign(this, { canvas, context: canvas.getContext("2d"), onResize, visible: true, width: 0, height: 0, ratio: 0 });
     this.resizing = new ResizeObserver(() => this.fit());
     this.resizing.observe(canvas);
     this.intersecting = new IntersectionObserver((entries) => {

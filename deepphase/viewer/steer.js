@@ -3,8 +3,7 @@
 import { Heightmap } from "./runtime/heightmap.js";
 import { GROUND_KINDS, generatedGround } from "./runtime/generated_ground.js";
 import { readAsset } from "./runtime/asset.js";
-import { Driver, sampleFrames } from "./input/driver.js";
-import { firstLabel } from "./input/follow.js";
+import { Driver, firstLabel, sampleFrames } from "./input/driver.js";
 import { Input, isTyping } from "./input/input.js";
 import { bindActions, onDrag, onTurn } from "./input/pointer.js";
 import { paint, readBody } from "./body/skin.js";

@@ -5,8 +5,7 @@ import { projectManifold, readAsset } from "../../deepphase/viewer/runtime/asset
 import { Heightmap } from "../../deepphase/viewer/runtime/heightmap.js";
 import { WalkedGround } from "../../deepphase/viewer/runtime/walked_ground.js";
 import { createCharacter } from "../../deepphase/viewer/runtime/character.js";
-import { sampleFrames } from "../../deepphase/viewer/input/driver.js";
-import { firstLabel, goalOf } from "../../deepphase/viewer/input/follow.js";
+import { firstLabel, goalOf, sampleFrames } from "../../deepphase/viewer/input/driver.js";
 import { kept } from "../../deepphase/viewer/timeline/history.js";
 import { FollowingCamera } from "../../deepphase/viewer/scene/camera.js";
 import { buildMannequin } from "../../deepphase/viewer/body/mannequin.js";

@@ -119,8 +119,7 @@ export class ColouredPoints {
   draw(context, { screen, closeness, width, height, ratio, selected }) {
     if (this.count > MANY) return this.drawDensity(context, { screen, closeness, width, height, ratio, selected });
     const reach = Math.ceil(this.size * 1.5) + 1;
-    const side = 2 * reach;
-    const cell = Math.ceil(side * ratio);
+    const cell = Math.ceil(2 * reach * ratio);
     const kindOf = (group) => `${group.colour} ${group.symbol || "circle"}`;
     const kinds = [...new Set(this.groups.map(kindOf))];
     const pictures = this.pictures(kinds, reach, cell, ratio);

@@ -6,6 +6,8 @@ import { clamp } from "../vectors.js";
 
 // Distance of the eye from the middle of a cube with edges of 2.
 const AWAY = 5.2;
+// Depths of points around that of the middle, for their closeness.
+const DEEP = Math.sqrt(2);
 // Share of a plot's place that the points take.
 const FILLED = 0.96;
 
@@ -21,9 +23,8 @@ export class Plot {
 
   // Fit to points (x, y, z, ...) or (x, y, ...), of `dimensions` numbers each, in several arrays.
   fit(arrays, dimensions) {
-    this.low = [Infinity, Infinity, 0];
-    this.high = [-Infinity, -Infinity, 0];
-    if (dimensions === 3) [this.low[2], this.high[2]] = [Infinity, -Infinity];
+    this.low = [Infinity, Infinity, dimensions === 3 ? Infinity : 0];
+    this.high = this.low.map((least) => -least);
     for (const points of arrays) {
       for (let i = 0; i < points.length; i++) {
         const axis = i % dimensions;
@@ -60,19 +61,9 @@ export class Plot {
 
   // Pixels (x, y) of many places (x, y, z), and in space the closeness of each, 0 to 1.
   placeAll(points, screen, closeness) {
-    const { camera, middle, half, view: { zoom }, centre: [cx, cy], scale } = this;
-    const [nearest, farthest] = [AWAY - Math.sqrt(2), AWAY + Math.sqrt(2)];
     for (let i = 0, count = points.length / 3; i < count; i++) {
-      const [x, y] = [points[3 * i] - middle[0], points[3 * i + 1] - middle[1]];
-      if (!this.space) {
-        screen[2 * i] = cx + x * scale;
-        screen[2 * i + 1] = cy - y * scale;
-        continue;
-      }
-      const seen = camera.project(x / half, y / half, (points[3 * i + 2] - middle[2]) / half);
-      screen[2 * i] = cx + zoom * (seen[0] - this.wide / 2);
-      screen[2 * i + 1] = cy + zoom * (seen[1] - this.tall / 2);
-      closeness[i] = clamp((farthest - seen[2]) / (farthest - nearest), 0, 1);
+      [screen[2 * i], screen[2 * i + 1]] = this.place(points[3 * i], points[3 * i + 1], points[3 * i + 2]);
+      if (this.space) closeness[i] = clamp((AWAY + DEEP - this.camera.screen[2]) / (2 * DEEP), 0, 1);
     }
   }
 

@@ -1,18 +1,19 @@
 // What the user wants: direction and speed out of keys, mouse, gamepad and the touch stick.
 
+import { onDrag } from "./pointer.js";
+
 const MOVES = {
   KeyW: [0, 1], ArrowUp: [0, 1], KeyS: [0, -1], ArrowDown: [0, -1],
   KeyA: [-1, 0], ArrowLeft: [-1, 0], KeyD: [1, 0], ArrowRight: [1, 0],
 };
 // Deflections below this are the rest position of a worn stick.
 const DEAD_ZONE = 0.15;
-// Share of the range that a key gives without the shift key: the walking speed.
 const TYPING = /^(INPUT|SELECT|TEXTAREA)$/;
 
 export const isTyping = (target) => TYPING.test(target?.tagName ?? "") && target.type !== "range";
 
 // A stick's deflection without its dead zone, at most 1 long.
-export function deflection(x, y) {
+function deflection(x, y) {
   const size = Math.hypot(x, y);
   if (size < DEAD_ZONE) return [0, 0];
   const scale = Math.min((size - DEAD_ZONE) / (1 - DEAD_ZONE), 1) / size;
@@ -21,15 +22,10 @@ export function deflection(x, y) {
 
 export class Input {
   constructor(stick) {
-    this.keys = new Set();
-    this.fast = false;
-    this.touch = [0, 0];
-    this.pads = new Map();
-    this.onPadButton = () => {};
+    Object.assign(this, { keys: new Set(), fast: false, touch: [0, 0], pads: new Map(), onPadButton: () => {} });
     addEventListener("keydown", (event) => {
       this.fast = event.shiftKey;
-      if (isTyping(event.target) || event.ctrlKey || event.metaKey || event.altKey) return;
-      if (!MOVES[event.code]) return;
+      if (isTyping(event.target) || event.ctrlKey || event.metaKey || event.altKey || !MOVES[event.code]) return;
       // Arrow keys move a slider that has the focus.
       if (event.target.type === "range" && event.code.startsWith("Arrow")) return;
       this.keys.add(event.code);
@@ -53,31 +49,22 @@ export class Input {
       const size = Math.max(1, Math.hypot(x, y));
       knob.style.transform = `translate(${(30 * x) / size}px, ${(-30 * y) / size}px)`;
     };
-    let pointer = null;
-    stick.addEventListener("pointerdown", (event) => {
-      pointer = event.pointerId;
-      stick.setPointerCapture(pointer);
-      move(event);
-      event.preventDefault();
+    onDrag(stick, {
+      start: (event) => {
+        move(event);
+        event.preventDefault();
+      },
+      move,
+      end: () => {
+        this.touch = [0, 0];
+        knob.style.transform = "";
+      },
     });
-    stick.addEventListener("pointermove", (event) => event.pointerId === pointer && move(event));
-    const end = (event) => {
-      if (event.pointerId !== pointer) return;
-      pointer = null;
-      this.touch = [0, 0];
-      knob.style.transform = "";
-    };
-    stick.addEventListener("pointerup", end);
-    stick.addEventListener("pointercancel", end);
   }
 
   // Deflection (right, ahead), that of the second stick or null, and whether shift is held.
   read() {
-    let [x, y] = [0, 0];
-    for (const code of this.keys) {
-      x += MOVES[code][0];
-      y += MOVES[code][1];
-    }
+    const [x, y] = [0, 1].map((axis) => [...this.keys].reduce((sum, code) => sum + MOVES[code][axis], 0));
     const size = Math.hypot(x, y);
     let move = size > 0 ? [x / size, y / size] : [0, 0];
     let [analog, look, turn] = [false, null, [0, 0]];

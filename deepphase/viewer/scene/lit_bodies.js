@@ -116,7 +116,7 @@ function ballMesh(radius) {
   const count = normals.length / 3;
   return {
     positions: normals.map((value) => radius * value), normals, indices,
-    joints: new Uint16Array(4 * count), weights: Float32Array.from({ length: 4 * count }, (_, i) => (i % 4 ? 0 : 1)),
+    joints: new Uint16Array(4 * count), weights: new Float32Array(4 * count).map((_, i) => (i % 4 ? 0 : 1)),
     accent: new Float32Array(count), openness: new Float32Array(count).fill(1),
     pose: { positions: [[0, 0, 0]], rotations: [[0, 0, 0, 1]] },
   };

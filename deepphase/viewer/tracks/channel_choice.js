@@ -49,9 +49,10 @@ export class ChannelChoice {
       this.chosen = new Set(channels);
       this.press();
       this.onChange();
+      return true;
     };
-    this.all = chip(["All"], false, () => { change(order); return true; }, { title: "Show all channels" });
-    this.few = chip([`Strongest ${FEW}`], false, () => { change(order.slice(0, FEW)); return true; });
+    this.all = chip(["All"], false, () => change(order), { title: "Show all channels" });
+    this.few = chip([`Strongest ${FEW}`], false, () => change(order.slice(0, FEW)));
     this.few.hidden = order.length <= FEW;
     this.buttons = new Map(order.map((channel) => {
       const hertz = meanOf(this.channels.frequency.column(channel));
@@ -80,11 +81,7 @@ export class ChannelChoice {
   }
 }
 
-function meanOf(values) {
-  let sum = 0;
-  for (const value of values) sum += value;
-  return sum / Math.max(values.length, 1);
-}
+const meanOf = (values) => values.reduce((sum, value) => sum + value, 0) / Math.max(values.length, 1);
 
 function meanSquare(values, counted) {
   const inside = counted?.includes(1) ? values.filter((_, i) => counted[i]) : values;

@@ -15,10 +15,10 @@ from deepphase.apps.dashboard.parts.channel_views import (
     clip_window,
     followed,
     phases_table,
-    with_joints,
+    take_with_joints,
 )
-from deepphase.apps.dashboard.parts.collection import OpenClips, OpenModel
-from deepphase.apps.dashboard.parts.encodings import encodings
+from deepphase.apps.dashboard.parts.collection import OpenClips, OpenModel, demo_clips
+from deepphase.apps.dashboard.parts.encodings import Encodings, encodings
 from deepphase.corpus.clip_store import ClipStore
 from deepphase.corpus.store_writer import write_store
 from deepphase.formats.bvh.writer import save_bvh
@@ -29,10 +29,9 @@ from tests.synthetic.poses import constant_pose
 
 
 @pytest.fixture(scope="module")
-def pair() -> tuple[OpenClips, OpenModel]:
+def read() -> Encodings:
     model = demo.demo_model()
-    clips = OpenClips("demo", "demo", "demo", demo.demo_clips())
-    return clips, OpenModel("demo", "demo", model.sha256, model)
+    return encodings(demo_clips(), OpenModel("demo", "demo", model.sha256, model))
 
 
 def test_it_opens_on_a_clip_with_its_phases(monkeypatch):
@@ -62,10 +61,9 @@ def test_each_section_draws(section, charts, monkeypatch):
     assert not app.get("error")
 
 
-def test_the_player_knows_the_joints_of_each_channel(pair):
-    take = encodings(*pair).take(0, Span(0.0, 5.0, 0.0))
-    known = with_joints(take, *pair, 0)
-    shares = followed(*pair, 0)
+def test_the_player_knows_the_joints_of_each_channel(read):
+    known = take_with_joints(read, 0, Span(0.0, 5.0, 0.0))
+    shares = followed(read, 0)
     given = known.channels.joint_shares
     names = known.actors[0].joint_names
     assert given.shape == (5, len(names))
@@ -93,25 +91,25 @@ def test_what_channels_follow_is_said_in_words(monkeypatch):
     assert "left leg" in said or "right arm" in said
 
 
-def test_shares_of_the_demo(pair):
+def test_shares_of_the_demo(read):
     """Arms and legs of a walk swing at the pace of one channel at least."""
-    alone = followed(*pair, 0)
+    alone = followed(read, 0)
     assert alone.shares.shape == (5, len(alone.joints))
     assert max(alone.parts["left arm"].max(), alone.parts["left leg"].max()) > 0.5
-    assert followed(*pair, 0, removed=True).shares.max() > 0.1
+    assert followed(read, 0, removed=True).shares.max() > 0.1
     assert alone.positions[alone.joints.index("Head"), 1] > 1.2
 
 
-def test_a_window_is_that_of_the_moment(pair):
-    example = clip_window(*pair, pair[1].extractor, 0, 5.0)
+def test_a_window_is_that_of_the_moment(read):
+    example = clip_window(read, read.extractor, 0, 5.0)
     assert example.at == pytest.approx(5.0)
     assert example.explained > 0.3
-    at_frame = encodings(*pair).phases(0).parameters[300]
+    at_frame = read.phases(0).parameters[300]
     np.testing.assert_allclose(example.parameters.phase, at_frame.phase, atol=1e-3)
 
 
-def test_the_table_has_all_parameters(pair):
-    phases = encodings(*pair).phases(0)
+def test_the_table_has_all_parameters(read):
+    phases = read.phases(0)
     names, values = phases_table(phases)
     assert values.shape == (len(phases), len(names)) == (len(phases), 1 + 4 * 5)
     at = names.index("frequency_2 (Hz)")
@@ -152,14 +150,13 @@ def _with_rest_lying_down(clip: Clip) -> Clip:
     return replace(clip, skeleton=rest, rotations=rotations.astype(np.float32))
 
 
-def test_the_body_is_one_of_the_clip_where_the_rest_pose_is_none(pair):
+def test_the_body_is_one_of_the_clip_where_the_rest_pose_is_none(read):
     """Files whose rest pose lies flat have bodies all the same."""
-    clips, model = pair
-    clip = clips.store.clip(0)
+    clip = read.store.clip(0)
     turned = _with_rest_lying_down(clip)
     lying = OpenClips("flat", "flat", "flat", ClipStore.from_clips([turned]))
-    result = followed(lying, model, 0)
-    upright = followed(clips, model, 0)
+    result = followed(encodings(lying, read.model), 0)
+    upright = followed(read, 0)
     height = np.ptp(result.positions[:, 1])
     assert height == pytest.approx(np.ptp(upright.positions[:, 1]), abs=0.1)
     assert height > 1.2

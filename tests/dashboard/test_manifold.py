@@ -19,7 +19,7 @@ from deepphase.apps.dashboard.parts.cloud_view import (
     usual_axes,
 )
 from deepphase.apps.dashboard.parts.clouds import frames_id, make_cloud
-from deepphase.apps.dashboard.parts.collection import OpenClips, OpenModel
+from deepphase.apps.dashboard.parts.collection import OpenModel, demo_clips
 from deepphase.apps.dashboard.parts.encodings import Encodings
 from deepphase.apps.dashboard.parts.passages import (
     Passage,
@@ -45,8 +45,7 @@ from tests.studies.shipped.demo_models import demo_config
 @pytest.fixture(scope="module")
 def read() -> Encodings:
     model = demo.demo_model()
-    clips = OpenClips("demo", "demo", "demo", demo.demo_clips())
-    return Encodings(clips, OpenModel("demo", "demo", model.sha256, model))
+    return Encodings(demo_clips(), OpenModel("demo", "demo", model.sha256, model))
 
 
 @pytest.fixture(scope="module")
@@ -185,10 +184,7 @@ def test_selected_passages_begin_side_by_side_in_one_direction(read):
 
 
 def test_work_that_was_interrupted_goes_on(read):
-    fresh = Encodings(
-        OpenClips("demo", "demo", "demo", read.store),
-        OpenModel("demo", "demo", "-", read.extractor),
-    )
+    fresh = Encodings(read.clips, read.model)
 
     def stop(what, done, total, said):
         if done == 3:
@@ -261,10 +257,8 @@ def test_a_picture_is_drawn_of_the_clips_that_are_read(read):
 
 
 def test_as_many_frames_of_other_clips_are_others(read, cloud):
-    clips = OpenClips("demo", "demo", "demo", read.store)
-    model = OpenModel("demo", "demo", "-", read.extractor)
     half = replace(cloud, clip=cloud.clip % 2)
-    assert frames_id(clips, model, half) != frames_id(clips, model, cloud)
+    assert frames_id(read, half) != frames_id(read, cloud)
 
 
 def test_an_axis_holds_the_values_of_a_label_apart(cloud):
@@ -283,10 +277,7 @@ def test_an_axis_holds_the_values_of_a_label_apart(cloud):
 
 
 def test_a_thread_reads_the_shown_clip_first_and_is_stopped(read, monkeypatch):
-    fresh = Encodings(
-        OpenClips("demo", "demo", "demo", read.store),
-        OpenModel("demo", "demo", "-", read.extractor),
-    )
+    fresh = Encodings(read.clips, read.model)
     order, read_one = [], fresh._read
 
     def note(index):

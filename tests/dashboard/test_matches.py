@@ -12,7 +12,7 @@ from scipy.spatial.transform import Rotation
 
 from deepphase.apps.dashboard.parts import demo
 from deepphase.apps.dashboard.parts import encodings as encodings_part
-from deepphase.apps.dashboard.parts.collection import OpenClips, OpenModel
+from deepphase.apps.dashboard.parts.collection import OpenModel, demo_clips
 from deepphase.apps.dashboard.parts.databases import (
     BY_PHASE,
     BY_POSE,
@@ -31,15 +31,14 @@ from tests.dashboard.app_pages import opened, players, words
 
 
 @pytest.fixture(scope="module")
-def pair() -> tuple[OpenClips, OpenModel]:
+def read() -> Encodings:
     model = demo.demo_model()
-    clips = OpenClips("demo", "demo", "demo", demo.demo_clips())
-    return clips, OpenModel("demo", "demo", model.sha256, model)
+    return encodings(demo_clips(), OpenModel("demo", "demo", model.sha256, model))
 
 
 @pytest.fixture(scope="module")
-def databases(pair):
-    return build_searched(*pair, PHASE), build_searched(*pair, POSES["All joints"])
+def databases(read):
+    return build_searched(read, PHASE), build_searched(read, POSES["All joints"])
 
 
 @pytest.fixture(scope="module")
@@ -89,8 +88,8 @@ def test_distances_in_pose_are_those_of_joints_that_face_one_way(databases, answ
         assert each.furthest_m == pytest.approx(apart.max(), abs=0.002)
 
 
-def test_phases_are_not_read_twice(pair, databases):
-    walk = encodings(*pair).phases(0)
+def test_phases_are_not_read_twice(read, databases):
+    walk = read.phases(0)
     known = databases[0].database.phases
     np.testing.assert_array_equal(known.phase[: len(walk)], walk.parameters.phase)
 

@@ -20,16 +20,10 @@ from deepphase.apps.dashboard.parts.channel_views import (
     phases_file,
     phases_table,
     reconstructing,
-    with_joints,
+    take_with_joints,
 )
-from deepphase.apps.dashboard.parts.collection import (
-    OpenClips,
-    OpenModel,
-    first_words,
-    open_clips,
-    open_model,
-)
-from deepphase.apps.dashboard.parts.encodings import encodings, signals
+from deepphase.apps.dashboard.parts.collection import first_words
+from deepphase.apps.dashboard.parts.encodings import Encodings, open_encodings, signals
 from deepphase.apps.dashboard.parts.messages import show_error
 from deepphase.apps.dashboard.parts.theme import heading, wide_columns
 from deepphase.apps.dashboard.parts.widgets import (
@@ -62,52 +56,51 @@ _MEASURES = {
 
 def page() -> None:
     """Draw the page."""
-    clips = open_clips()
-    model = open_model(clips)
+    read = open_encodings()
+    store = read.store
     heading(
         "Channels",
         "Each channel describes the movement around a frame by one sinusoid with a phase, a "
-        f"frequency and an amplitude. {first_words(clips)}Click on a channel to hide it, with "
+        f"frequency and an amplitude. {first_words(read.clips)}Click on a channel to hide it, with "
         "Shift to see it alone with the joints that it follows.",
     )
-    store, read = clips.store, encodings(clips, model)
     choosers = wide_columns("clip", [3, 3, 4])
     index = clip_chooser(store.names, choosers[0])
     beside = other_clip_chooser(store.names, index, choosers[1])
-    span = choose_span(store, index, clips.id, choosers[2])
-    take = with_joints(read.take(index, span), clips, model, index)
+    span = choose_span(store, index, read.clips.id, choosers[2])
+    take = take_with_joints(read, index, span)
     columns = wide_columns("players", 1 if beside is None else 2)
     with columns[0]:
         show_player(take, height=_PLAYER_HEIGHT, **span.player)
     if beside is not None:
         seconds = min(SHOWN_S, float(store.lengths[beside]) / store.fps)
-        other = with_joints(read.take(beside, Span(0.0, seconds, 0.0)), clips, model, beside)
+        other = take_with_joints(read, beside, Span(0.0, seconds, 0.0))
         with columns[1]:
             show_player(other, height=_PLAYER_HEIGHT, playing=True, key="beside")
     phases = read.phases(index)
     with st.container(horizontal=True):
         offer_player(take, "channels")
-        offer("Phases (npz)", lambda: phases_file(phases, model), "clip.phases.npz")
+        offer("Phases (npz)", lambda: phases_file(phases, read.extractor), "clip.phases.npz")
         names, values = phases_table(phases)
         offer_table(names, values.tolist(), "phases")
-    _sections(clips, model, index, span)
+    _sections(read, index, span)
 
 
 @st.fragment
-def _sections(clips: OpenClips, model: OpenModel, index: int, span: Span) -> None:
+def _sections(read: Encodings, index: int, span: Span) -> None:
     """Draw the section below the player; another choice does not reload the player."""
     chosen = choose_one(
         "Section", list(_SECTIONS), key="section", label_visibility="collapsed",
         bind="query-params",
     )  # fmt: skip
     try:
-        _SECTIONS[chosen](clips, model, index, span)
+        _SECTIONS[chosen](read, index, span)
     except DeepPhaseError as error:
         show_error(error)
 
 
-def _strips(clips: OpenClips, model: OpenModel, index: int, span: Span) -> None:
-    phases = encodings(clips, model).phases(index)
+def _strips(read: Encodings, index: int, span: Span) -> None:
+    phases = read.phases(index)
     frames = span.frames(phases.fps)
     st.markdown(
         ":gray[Each row is a channel: the height is its phase, which rises over each cycle, and "
@@ -122,11 +115,11 @@ def _strips(clips: OpenClips, model: OpenModel, index: int, span: Span) -> None:
         show_figure(chart, key, file=f"phase_{key}")
 
 
-def _reconstruction(clips: OpenClips, model: OpenModel, index: int, _: Span) -> None:
-    network = reconstructing(model)
+def _reconstruction(read: Encodings, index: int, _: Span) -> None:
+    network = reconstructing(read.extractor)
     if network is None:
         st.info(
-            f"{model.name} reconstructs no window, as it has no decoder of sinusoids. Choose a "
+            "This model reconstructs no window, as it has no decoder of sinusoids. Choose a "
             "trained phase model on the left.",
             icon=":material/info:",
         )
@@ -136,25 +129,22 @@ def _reconstruction(clips: OpenClips, model: OpenModel, index: int, _: Span) -> 
         "channel. Each curve is replaced by the sinusoid that fits it, and the decoder "
         "reconstructs the velocities from these sinusoids.]"
     )
-    inside = np.flatnonzero(encodings(clips, model).inside(index)) / network.fps
+    inside = np.flatnonzero(read.inside(index)) / network.fps
     at_s = first = float(inside[0])
     last = float(inside[-1])
     if last > first:
         at_s = st.slider(
             "Middle of the window (s)", first, last, (first + last) / 2, step=1.0 / network.fps,
-            format="%.2f", key=f"window {clips.id} {index}",
+            format="%.2f", key=f"window {read.clips.id} {index}",
         )  # fmt: skip
-    show_figure(
-        window_fit(clip_window(clips, model, network, index, at_s)), "window", file="window"
-    )
+    show_figure(window_fit(clip_window(read, network, index, at_s)), "window", file="window")
 
 
-def _joints(clips: OpenClips, model: OpenModel, index: int, _: Span) -> None:
-    measures = [_ALONE] if reconstructing(model) is None else list(_MEASURES)
-    measure = choose_one("Measure", measures, key=f"measure {model.id}")
+def _joints(read: Encodings, index: int, _: Span) -> None:
+    measures = [_ALONE] if reconstructing(read.extractor) is None else list(_MEASURES)
+    measure = choose_one("Measure", measures, key=f"measure {read.key}")
     st.markdown(f":gray[{_MEASURES[measure]}]")
-    result = followed(clips, model, index, removed=measure == _REMOVED)
-    read = encodings(clips, model)
+    result = followed(read, index, removed=measure == _REMOVED)
     parameters = read.phases(index).parameters[read.inside(index)]
     sentences = result.sentences(np.median(parameters.frequency, axis=0))
     st.markdown("\n".join(f"- {sentence}" for sentence in sentences))
@@ -172,8 +162,8 @@ def _joints(clips: OpenClips, model: OpenModel, index: int, _: Span) -> None:
         offer_table(names, rows, "joints_by_channel")
 
 
-def _similar_frames(clips: OpenClips, model: OpenModel, index: int, _: Span) -> None:
-    store, read = clips.store, encodings(clips, model)
+def _similar_frames(read: Encodings, index: int, _: Span) -> None:
+    store = read.store
     st.markdown(
         ":gray[Similarity of every frame of the clip above to every frame of another clip, or of "
         "itself; bright means similar. Lines along the diagonal are similar passages, one per "
@@ -185,25 +175,25 @@ def _similar_frames(clips: OpenClips, model: OpenModel, index: int, _: Span) -> 
         range(len(store)),
         index=index,
         format_func=store.names.__getitem__,
-        key=f"other {clips.id} {index}",
+        key=f"other {read.clips.id} {index}",
     )
     pair = (index, other)
     manifolds = [read.phases(clip).parameters.manifold()[read.inside(clip)] for clip in pair]
-    velocities = [signals(clips, model, clip)[read.inside(clip)] for clip in pair]
+    velocities = [signals(read, clip)[read.inside(clip)] for clip in pair]
     names = (store.names[index], store.names[other])
     chart = similarity_map(
         {
             "phase manifold": (manifolds[0], manifolds[1]),
             "joint velocities": (velocities[0], velocities[1]),
         },
-        model.extractor.fps,
+        read.extractor.fps,
         names=names,
         title=f"{label(names[0], 30)} with {label(names[1], 30) if index != other else 'itself'}",
     )
     show_figure(chart, "alike", file="frames_alike")
 
 
-_SECTIONS: dict[str, Callable[[OpenClips, OpenModel, int, Span], None]] = {
+_SECTIONS: dict[str, Callable[[Encodings, int, Span], None]] = {
     "Strips and parameters": _strips,
     "Reconstruction": _reconstruction,
     "What each channel follows": _joints,

@@ -34,15 +34,14 @@ from deepphase.apps.dashboard.parts.clouds import (
     open_cloud,
     other_spaces,
 )
-from deepphase.apps.dashboard.parts.collection import (
-    OpenClips,
-    OpenModel,
-    first_words,
-    open_clips,
-    open_model,
+from deepphase.apps.dashboard.parts.collection import first_words
+from deepphase.apps.dashboard.parts.embedding import embedded
+from deepphase.apps.dashboard.parts.encodings import (
+    MAX_POINTS,
+    Encodings,
+    open_encodings,
+    signals,
 )
-from deepphase.apps.dashboard.parts.embedding import embedding_for
-from deepphase.apps.dashboard.parts.encodings import MAX_POINTS, Encodings, encodings, signals
 from deepphase.apps.dashboard.parts.live_view import steer_on_the_manifold
 from deepphase.apps.dashboard.parts.messages import error_sentence, plain
 from deepphase.apps.dashboard.parts.passages import (
@@ -97,21 +96,19 @@ class _Played:
 
 def page() -> None:
     """Draw the page."""
-    clips = open_clips()
-    model = open_model(clips)
+    read = open_encodings()
     heading(
         "Manifold",
-        f"Each point is a frame; a steady cycle is a ring. {first_words(clips)}Point at a frame "
-        "for its pose, click to play from there, draw a lasso to play what lies within.",
+        f"Each point is a frame; a steady cycle is a ring. {first_words(read.clips)}Point at a "
+        "frame for its pose, click to play from there, draw a lasso to play what lies within.",
     )
     left, right = wide_columns("manifold", [6, 5])
-    read = encodings(clips, model)
     # The number that the chooser below the player shows, or the address names.
     asked = str(st.session_state.get(_POINTS) or st.query_params.get(_POINTS))
     max_points = next((count for count in POINTS if str(count) == asked), POINTS[0])
     with right:
-        played = _player(clips, model, read, max_points)
-    if st.session_state.get(_STOPPED) != (clips.key, model.key):
+        played = _player(read, max_points)
+    if st.session_state.get(_STOPPED) != read.key:
         read.read_on(played.passages[0].clip)
     with left, st.container(key="stays"):
         every = None
@@ -119,9 +116,9 @@ def page() -> None:
             every = _OFTEN_S if max_points <= MAX_POINTS else _SELDOM_S
         # Before the picture: what is beside it draws the frames that the picture sends.
         whole = read.is_whole
-        st.fragment(_picture, run_every=every)(clips, model, read, max_points, played, every)
+        st.fragment(_picture, run_every=every)(read, max_points, played, every)
     if whole:
-        _other_spaces(clips, model, max_points, played)
+        _other_spaces(read, max_points, played)
 
 
 def _manifold_of(read: Encodings, passage: Passage) -> Array:
@@ -129,14 +126,7 @@ def _manifold_of(read: Encodings, passage: Passage) -> Array:
     return phases[passage.start : passage.stop].manifold()
 
 
-def _picture(
-    clips: OpenClips,
-    model: OpenModel,
-    read: Encodings,
-    max_points: int,
-    played: _Played,
-    every: float | None,
-) -> None:
+def _picture(read: Encodings, max_points: int, played: _Played, every: float | None) -> None:
     """Draw the manifold of the clips that have been read, and say how many are missing.
 
     While clips are read it is drawn `every` so many seconds; at the end the whole page runs again.
@@ -147,8 +137,8 @@ def _picture(
     whole = len(known) == len(read.store)
     with st.container(key="reading", horizontal=True, vertical_alignment="center"):
         if not whole:
-            _state_reading(clips, model, read, len(known))
-    cloud = open_cloud(clips, model, max_points) if whole else make_cloud(read, max_points, known)
+            _state_reading(read, len(known))
+    cloud = open_cloud(read, max_points) if whole else make_cloud(read, max_points, known)
     if cloud.cloud.padded:
         st.warning(
             "No clip is as long as a window: every frame has the sinusoids of its whole clip.",
@@ -156,7 +146,7 @@ def _picture(
         )
     seen = {name: st.query_params[name] for name in SEEN if name in st.query_params}
     spaces = {PCA: cloud.places, **cloud.label_places}
-    id = frames_id(clips, model, cloud)
+    id = frames_id(read, cloud)
     keep_frames(cloud, id)
     paths = {
         name: lambda passage, space=space: space.place(_manifold_of(read, passage))
@@ -171,11 +161,11 @@ def _picture(
         axes={"axes": usual_axes(cloud)} | seen,
         played=played.parts(read, paths, phases=True),
         selected=points_in(cloud, played.passages) if played.selected else None,
-        on_answer=partial(_answered, clips, read, cloud),
+        on_answer=partial(_answered, read, cloud),
     )
 
 
-def _state_reading(clips: OpenClips, model: OpenModel, read: Encodings, known: int) -> None:
+def _state_reading(read: Encodings, known: int) -> None:
     """Say how many clips are there, with a button to stop or go on; run the page at the end."""
     count = len(read.store)
     if read.failed is not None:
@@ -188,17 +178,17 @@ def _state_reading(clips: OpenClips, model: OpenModel, read: Encodings, known: i
     if st.button("Stop" if read.reading else "Read all", key="stop reading"):
         if read.reading:
             read.stop()
-            st.session_state[_STOPPED] = (clips.key, model.key)
+            st.session_state[_STOPPED] = read.key
         else:
             st.session_state.pop(_STOPPED, None)
         st.rerun()
 
 
-def _answered(clips: OpenClips, read: Encodings, cloud: OpenCloud, answer: CloudAnswer) -> None:
+def _answered(read: Encodings, cloud: OpenCloud, answer: CloudAnswer) -> None:
     """Keep what was done in the cloud in the address, before the page runs again."""
     st.session_state[_ANSWERED] = True
     if answer.clicked is not None:
-        choose_clip(clips.store.names[int(cloud.clip[answer.clicked])])
+        choose_clip(read.store.names[int(cloud.clip[answer.clicked])])
         put_moment(float(cloud.cloud.time[answer.clicked]))
         st.query_params.pop(_PASSAGES, None)
     elif answer.selected is not None:
@@ -215,17 +205,17 @@ def _lengths(read: Encodings) -> list[int]:
     return [max(1, int(length * ratio)) for length in read.store.lengths]
 
 
-def _player(clips: OpenClips, model: OpenModel, read: Encodings, max_points: int) -> _Played:
+def _player(read: Encodings, max_points: int) -> _Played:
     """Play the selected frames, or a clip; the moment is drawn in every cloud."""
     passages = read_passages(st.query_params.get(_PASSAGES, ""), _lengths(read))
-    take, played = _selected_take(read, passages) if passages else _clip_take(clips, read)
+    take, played = _selected_take(read, passages) if passages else _clip_take(read)
     colour = st.query_params.get("colour", "")
 
     def whole() -> Take:
         """With the manifold, for pages that are kept."""
         if played.at_once or not read.is_whole:
             return take
-        cloud = open_cloud(clips, model, max_points)
+        cloud = open_cloud(read, max_points)
         colouring = cloud.colourings.get(colour) or next(iter(cloud.colourings.values()))
         path = np.concatenate([_manifold_of(read, passage) for passage in played.passages])
         view = ManifoldCloud(
@@ -287,14 +277,14 @@ def _selected_take(read: Encodings, passages: list[Passage]) -> tuple[Take, _Pla
     return take, _Played(passages, True, at_once=True)
 
 
-def _clip_take(clips: OpenClips, read: Encodings) -> tuple[Take, _Played]:
+def _clip_take(read: Encodings) -> tuple[Take, _Played]:
     """Play a clip, with another one beside it where one is chosen."""
-    store, fps = clips.store, read.extractor.fps
+    store, fps = read.store, read.extractor.fps
     columns = st.columns(2)
     index = clip_chooser(store.names, columns[0], "Play a clip")
     words = "Both play from the same second; their paths are drawn in the same space."
     other = other_clip_chooser(store.names, index, columns[1], words)
-    span = choose_span(store, index, clips.id)
+    span = choose_span(store, index, read.clips.id)
     take = replace(read.take(index, span), manifold=None, curves=())
     shown = [index]
     if other is not None:
@@ -310,7 +300,7 @@ def _clip_take(clips: OpenClips, read: Encodings) -> tuple[Take, _Played]:
     return take, _Played(passages, False, at_once=other is not None)
 
 
-def _other_spaces(clips: OpenClips, model: OpenModel, max_points: int, played: _Played) -> None:
+def _other_spaces(read: Encodings, max_points: int, played: _Played) -> None:
     """Draw the same frames as poses, joint velocities and an embedding without phase layers."""
     st.header("The same frames in other spaces", anchor=False)
     st.markdown(
@@ -319,41 +309,39 @@ def _other_spaces(clips: OpenClips, model: OpenModel, max_points: int, played: _
         "with fully connected layers in place of the phase layers. Compare in which of them timing "
         "(angle) and amplitude (radius) are visible.]"
     )
-    read = encodings(clips, model)
     few = min(max_points, MAX_POINTS)
-    cloud = open_cloud(clips, model, few)
-    id = frames_id(clips, model, cloud)
+    cloud = open_cloud(read, few)
+    id = frames_id(read, cloud)
     if few != max_points:
         keep_frames(cloud, id)
 
     def posed(passage: Passage) -> Array:
-        poses = read.extractor.signals.poses(clips.store.clip(passage.clip))
+        poses = read.extractor.signals.poses(read.store.clip(passage.clip))
         part = poses[passage.start : passage.stop]
         return part.reshape(len(part), -1)
 
     def moved(passage: Passage) -> Array:
-        return signals(clips, model, passage.clip)[passage.start : passage.stop]
+        return signals(read, passage.clip)[passage.start : passage.stop]
 
     def path_in(places: Places, values: Callable[[Passage], Array]) -> dict[str, Callable]:
         return {PCA: lambda passage: places.place(values(passage))}
 
     columns = wide_columns("beside", 3)
-    spaces = other_spaces(clips, model, few).items()
+    spaces = other_spaces(read, few).items()
     for column, (name, places), values in zip(columns, spaces, (posed, moved), strict=False):
         parts = played.parts(read, path_in(places, values), phases=False)
         with column:
             cloud_view(cloud, id, {PCA: places}, name, name, played=parts, small=True)
     with columns[2]:
-        embedding = embedding_for(clips, model)
-        if embedding is None:
+        other_read = embedded(read)
+        if other_read is None:
             return
-        other, other_read = open_cloud(clips, embedding, few), encodings(clips, embedding)
-        key = frames_id(clips, embedding, other)
+        other = open_cloud(other_read, few)
+        key = frames_id(other_read, other)
         keep_frames(other, key)
         parts = []
-        if embedding.extractor.fps == model.extractor.fps:
+        if other_read.extractor.fps == read.extractor.fps:
             paths = path_in(other.places, partial(_manifold_of, other_read))
             parts = played.parts(other_read, paths, phases=False)
         title = "Autoencoder without phases"
         cloud_view(other, key, {PCA: other.places}, title, title, played=parts, small=True)
-        st.caption(f"{title}: {plain(embedding.name)}.")

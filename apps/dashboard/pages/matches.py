@@ -8,11 +8,6 @@ import numpy as np
 import streamlit as st
 
 from deepphase.apps.dashboard.parts.address import Span, clip_chooser, moment_of, put_moment
-from deepphase.apps.dashboard.parts.collection import (
-    OpenClips,
-    open_clips,
-    open_model,
-)
 from deepphase.apps.dashboard.parts.databases import (
     BEFORE_S,
     BY_PHASE,
@@ -26,7 +21,7 @@ from deepphase.apps.dashboard.parts.databases import (
     matched_take,
     searched,
 )
-from deepphase.apps.dashboard.parts.encodings import encodings, reads_all
+from deepphase.apps.dashboard.parts.encodings import Encodings, open_encodings, reads_all
 from deepphase.apps.dashboard.parts.messages import plain
 from deepphase.apps.dashboard.parts.theme import heading, wide_columns
 from deepphase.apps.dashboard.parts.widgets import (
@@ -74,23 +69,22 @@ def page() -> None:
         "there. A match by phase has the same timing; a match by pose has the same posture, and "
         "may move on differently.",
     )
-    clips = open_clips()
-    model = open_model(clips)
-    store, fps = clips.store, model.extractor.fps
+    read = open_encodings()
+    store, fps = read.store, read.extractor.fps
     if store.fps != fps:
         raise ParameterError(
-            f"{clips.name} has {store.fps:g} frames a second, the model {fps:g}",
+            f"{read.clips.name} has {store.fps:g} frames a second, the model {fps:g}",
             hint=f"prepare the clips with `deepphase prepare --fps {fps:g}`, or choose another "
             "model",
         )
-    chosen = _controls(clips)
-    if not reads_all(clips, model, chosen.clip):
+    chosen = _controls(read)
+    if not reads_all(read, chosen.clip):
         at_s, length_s = chosen.frame / store.fps, float(store.lengths[chosen.clip]) / store.fps
         span = Span(max(0.0, at_s - BEFORE_S), min(at_s + chosen.seconds, length_s), at_s)
-        show_player(encodings(clips, model).take(chosen.clip, span), height=_PLAYER_HEIGHT)
+        show_player(read.take(chosen.clip, span), height=_PLAYER_HEIGHT)
         return
-    by_phase = searched(clips, model, PHASE_POSTURE if chosen.posture else PHASE, "phases")
-    by_pose = searched(clips, model, POSES[chosen.pose], "poses")
+    by_phase = searched(read, PHASE_POSTURE if chosen.posture else PHASE, "phases")
+    by_pose = searched(read, POSES[chosen.pose], "poses")
     answer = find(
         by_phase,
         by_pose,
@@ -109,14 +103,14 @@ def page() -> None:
     )
 
 
-def _controls(clips: OpenClips) -> _Controls:
-    store = clips.store
+def _controls(read: Encodings) -> _Controls:
+    store = read.store
     columns = wide_columns("moment", [3, 4])
     index = clip_chooser(store.names, columns[0])
     last = int(store.lengths[index]) - 1
     at_s = 0.0
     if last > 0:
-        key = f"moment {clips.id} {index}"
+        key = f"moment {read.clips.id} {index}"
         usual_s = moment_of(store.names[index]) or last // 2 / store.fps
         at_s = columns[1].slider(
             "Moment (s)", 0.0, last / store.fps, min(usual_s, last / store.fps),

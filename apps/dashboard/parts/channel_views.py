@@ -7,8 +7,8 @@ from dataclasses import dataclass, replace
 import numpy as np
 import streamlit as st
 
-from deepphase.apps.dashboard.parts.collection import BY_KEY, OpenClips, OpenModel
-from deepphase.apps.dashboard.parts.encodings import encodings, signals
+from deepphase.apps.dashboard.parts.address import Span
+from deepphase.apps.dashboard.parts.encodings import BY_CLIPS_AND_MODEL, Encodings, signals
 from deepphase.apps.dashboard.parts.widgets import file_bytes
 from deepphase.apps.reports.example_window import example_window
 from deepphase.arrays import Array
@@ -25,6 +25,7 @@ from deepphase.figures.window_fit import WindowExample
 from deepphase.motion.roles import body_parts, find_roles
 from deepphase.motion.skeleton import Skeleton
 from deepphase.phase.clip_phases import ClipPhases, save_phases
+from deepphase.phase.extractor import PhaseExtractor
 from deepphase.phase.model import PhaseModel
 from deepphase.phase.networks.paper_autoencoder import EmbeddingAutoencoder
 from deepphase.viewer.actor import links_of
@@ -80,9 +81,8 @@ class FollowedJoints:
         return sentences
 
 
-def reconstructing(model: OpenModel) -> PhaseModel | None:
+def reconstructing(extractor: PhaseExtractor) -> PhaseModel | None:
     """The model if it reconstructs windows from sinusoids, unlike baselines and embeddings."""
-    extractor = model.extractor
     if isinstance(extractor, PhaseModel) and not isinstance(
         extractor.network, EmbeddingAutoencoder
     ):
@@ -90,10 +90,11 @@ def reconstructing(model: OpenModel) -> PhaseModel | None:
     return None
 
 
-def with_joints(take: Take, clips: OpenClips, model: OpenModel, index: int) -> Take:
-    """The take with the joints of its first body that each channel follows, if they are known."""
+def take_with_joints(read: Encodings, index: int, span: Span) -> Take:
+    """Some seconds of a clip with the joints that each channel follows, if they are known."""
+    take = read.take(index, span)
     try:
-        found = followed(clips, model, index)
+        found = followed(read, index)
     except ParameterError:
         return take
     names = take.actors[0].joint_names
@@ -105,37 +106,32 @@ def with_joints(take: Take, clips: OpenClips, model: OpenModel, index: int) -> T
     return replace(take, channels=replace(take.channels, joint_shares=shares))
 
 
-def clip_window(
-    clips: OpenClips, model: OpenModel, network: PhaseModel, index: int, at_s: float
-) -> WindowExample:
+def clip_window(read: Encodings, network: PhaseModel, index: int, at_s: float) -> WindowExample:
     """The window around a time with its latent and reconstruction."""
-    read = signals(clips, model, index)
-    frame = min(max(round(at_s * network.fps), 0), len(read) - 1)
-    return example_window(network, read, frame, clip=clips.store.names[index])
+    values = signals(read, index)
+    frame = min(max(round(at_s * network.fps), 0), len(values) - 1)
+    return example_window(network, values, frame, clip=read.store.names[index])
 
 
 @st.cache_resource(
     max_entries=_CACHED_CLIPS,
     show_spinner="Measuring the joints of each channel",
-    hash_funcs=BY_KEY,
+    hash_funcs=BY_CLIPS_AND_MODEL,
 )
-def followed(
-    clips: OpenClips, model: OpenModel, index: int, *, removed: bool = False
-) -> FollowedJoints:
+def followed(read: Encodings, index: int, *, removed: bool = False) -> FollowedJoints:
     """Joints that each channel follows in a clip.
 
     The variance that the channel predicts by itself; if it is `removed`, what the reconstruction
     loses without it.
     """
-    extractor, clip = model.extractor, clips.store.clip(index)
-    read = signals(clips, model, index)
-    encoded = encodings(clips, model)
-    inside = encoded.inside(index)
-    network = reconstructing(model)
+    extractor, clip = read.extractor, read.store.clip(index)
+    values, inside = signals(read, index), read.inside(index)
+    network = reconstructing(extractor)
     if not removed:
-        shares = joints_followed(encoded.phases(index).parameters[inside], read[inside])
+        shares = joints_followed(read.phases(index).parameters[inside], values[inside])
     elif network is not None:
-        shares = joints_lost(network, read, spread_windows(len(read), network.window, _WINDOWS))
+        windows = spread_windows(len(values), network.window, _WINDOWS)
+        shares = joints_lost(network, values, windows)
     else:
         raise ParameterError(
             "a baseline has no channels to remove",
@@ -145,7 +141,7 @@ def followed(
     roles = find_roles(clip.skeleton, description=dict(extractor.signals.body), clip=clip)
     parts = dict(zip(clip.skeleton.names, body_parts(clip.skeleton, roles), strict=True))
     part_of = [parts[joint] for joint in joints]
-    energy = joint_energy(read[inside])
+    energy = joint_energy(values[inside])
     middle = len(clip) // 2
     near = clip.sliced(max(0, middle - _POSE_FRAMES), min(len(clip), middle + _POSE_FRAMES + 1))
     poses = extractor.signals.poses(near)
@@ -181,9 +177,8 @@ def phases_table(phases: ClipPhases) -> tuple[list[str], Array]:
     return names, np.stack(columns, axis=1)
 
 
-def phases_file(phases: ClipPhases, model: OpenModel) -> bytes:
+def phases_file(phases: ClipPhases, extractor: PhaseExtractor) -> bytes:
     """Content of a phases file, as `deepphase encode` writes it."""
-    extractor = model.extractor
     window_s = extractor.window / extractor.fps
     return file_bytes(
         lambda path: save_phases(phases, path, window_s=window_s, model_sha256=extractor.sha256),

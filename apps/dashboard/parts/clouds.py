@@ -10,12 +10,11 @@ import numpy as np
 import streamlit as st
 
 from deepphase.apps.dashboard.parts.channel_views import joint_links
-from deepphase.apps.dashboard.parts.collection import BY_KEY, OpenClips, OpenModel
 from deepphase.apps.dashboard.parts.encodings import (
+    BY_CLIPS_AND_MODEL,
     MAX_POINTS,
     Encodings,
     all_phases,
-    encodings,
 )
 from deepphase.apps.reports.manifold_cloud import PhaseCloud
 from deepphase.arrays import Array
@@ -124,15 +123,15 @@ class OpenCloud:
         return Places(place(self.cloud.parameters.manifold()), axes, place)
 
 
-def open_cloud(clips: OpenClips, model: OpenModel, max_points: int = POINTS[0]) -> OpenCloud:
+def open_cloud(read: Encodings, max_points: int = POINTS[0]) -> OpenCloud:
     """The phase manifold of all clips as points, with progress on the page."""
-    all_phases(clips, model)
-    return _cached_cloud(clips, model, max_points)
+    all_phases(read)
+    return _cached_cloud(read, max_points)
 
 
-@st.cache_resource(max_entries=_CACHED_CLOUDS, show_spinner=False, hash_funcs=BY_KEY)
-def _cached_cloud(clips: OpenClips, model: OpenModel, max_points: int) -> OpenCloud:
-    return make_cloud(encodings(clips, model), max_points)
+@st.cache_resource(max_entries=_CACHED_CLOUDS, show_spinner=False, hash_funcs=BY_CLIPS_AND_MODEL)
+def _cached_cloud(read: Encodings, max_points: int) -> OpenCloud:
+    return make_cloud(read, max_points)
 
 
 def make_cloud(read: Encodings, max_points: int, indices: Sequence[int] | None = None) -> OpenCloud:
@@ -163,17 +162,16 @@ def make_cloud(read: Encodings, max_points: int, indices: Sequence[int] | None =
     )
 
 
-def frames_id(clips: OpenClips, model: OpenModel, cloud: OpenCloud) -> str:
+def frames_id(read: Encodings, cloud: OpenCloud) -> str:
     """The id under which the browser keeps the frames of a cloud."""
     # Half of the clips can have as many points as all of them, of which every second is drawn.
-    return f"{clips.key} {model.key} {len(np.unique(cloud.clip))} {len(cloud.clip)}"
+    return f"{read.key} {len(np.unique(cloud.clip))} {len(cloud.clip)}"
 
 
-@st.cache_resource(max_entries=_CACHED_CLOUDS, show_spinner=False, hash_funcs=BY_KEY)
-def other_spaces(clips: OpenClips, model: OpenModel, max_points: int) -> dict[str, Places]:
+@st.cache_resource(max_entries=_CACHED_CLOUDS, show_spinner=False, hash_funcs=BY_CLIPS_AND_MODEL)
+def other_spaces(read: Encodings, max_points: int) -> dict[str, Places]:
     """The frames of `open_cloud` by their poses in root space, and by their joint velocities."""
-    read = encodings(clips, model)
-    positions = _poses(read, open_cloud(clips, model, max_points).cloud.frames)
+    positions = _poses(read, open_cloud(read, max_points).cloud.frames)
     poses = positions.reshape(len(positions), -1)
     moved = [read.signals(index) for index in range(len(read.store))]
     step = thinning(sum(map(len, moved)), max_points)

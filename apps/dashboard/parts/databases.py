@@ -7,8 +7,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from deepphase.apps.dashboard.parts.collection import OpenClips, OpenModel
-from deepphase.apps.dashboard.parts.encodings import encodings, known_phases
+from deepphase.apps.dashboard.parts.encodings import Encodings, known_phases
 from deepphase.apps.dashboard.parts.result_cache import shared_cache
 from deepphase.apps.reports.matches_page import row_actor
 from deepphase.arrays import Array
@@ -55,25 +54,19 @@ class Searched:
     searcher: Searcher
 
 
-def searched(
-    clips: OpenClips, model: OpenModel, layout: str | FeatureLayout, what: str
-) -> Searched:
+def searched(read: Encodings, layout: str | FeatureLayout, what: str) -> Searched:
     """A database to search, as of "phases"; the page shows the progress of building it."""
     return shared_cache("databases to search", _CACHED_DATABASES).find_or_make(
-        (clips.key, model.key, str(layout)),
-        lambda progress: build_searched(clips, model, layout, progress),
+        (read.key, str(layout)),
+        lambda progress: build_searched(read, layout, progress),
         f"Building the database of {what}",
     )
 
 
 def build_searched(
-    clips: OpenClips,
-    model: OpenModel,
-    layout: str | FeatureLayout,
-    progress: Progress | None = None,
+    read: Encodings, layout: str | FeatureLayout, progress: Progress | None = None
 ) -> Searched:
     """The database of a layout."""
-    read = encodings(clips, model)
     phases = known_phases(read) if layout in (PHASE, PHASE_POSTURE) else None
     database = MotionDatabase.build(read.store, layout, phases, progress=progress)
     return Searched(database, open_searcher(database, "exact", progress=progress))

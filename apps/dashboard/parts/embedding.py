@@ -6,9 +6,11 @@ from dataclasses import replace
 
 import streamlit as st
 
-from deepphase.apps.dashboard.parts.collection import MODELS, OpenClips, OpenModel, model_sources
+from deepphase.apps.dashboard.parts.collection import MODELS, model_sources
+from deepphase.apps.dashboard.parts.encodings import Encodings, encodings
 from deepphase.apps.dashboard.parts.messages import working
 from deepphase.apps.dashboard.parts.session import session
+from deepphase.corpus.clip_store import ClipStore
 from deepphase.phase.model import PhaseModel
 from deepphase.temporary_files import temporary_folder
 
@@ -17,28 +19,28 @@ _WINDOWS, _BATCH = 40_960, 128
 _NAME = "Without phases"
 
 
-def embedding_for(clips: OpenClips, model: OpenModel) -> OpenModel | None:
-    """The embedding for these clips; if there is none, the page offers to train one."""
-    for source in model_sources(clips, embeddings=True):
-        opened = source.open()
-        if opened.extractor.window == model.extractor.window:
-            return opened
+def embedded(read: Encodings) -> Encodings | None:
+    """The clips by an embedding; if there is none for them, the page offers to train one."""
+    for source in model_sources(read.clips, embeddings=True):
+        model = source.open()
+        if model.extractor.window == read.extractor.window:
+            return encodings(read.clips, model)
     st.info(
         "No autoencoder without phase layers reads this skeleton yet. It trains in about a "
         "minute, for this session only.",
         icon=":material/compare:",
     )
-    if isinstance(model.extractor, PhaseModel) and st.button(
+    if isinstance(read.extractor, PhaseModel) and st.button(
         "Train it", type="primary", key="train embedding"
     ):
         path = session().new_path(MODELS.suffix)
-        _trained(clips, model.extractor).save(path)
+        _trained(read.store, read.extractor).save(path)
         session().add_file(path, _NAME)
         st.rerun()
     return None
 
 
-def _trained(clips: OpenClips, model: PhaseModel) -> PhaseModel:
+def _trained(store: ClipStore, model: PhaseModel) -> PhaseModel:
     """Train the model's convolutions, window and channels with fully connected layers."""
     # Lightning is imported in seconds, and no page needs it before.
     from deepphase.phase.training.train import train_phase
@@ -54,7 +56,7 @@ def _trained(clips: OpenClips, model: PhaseModel) -> PhaseModel:
         temporary_folder(session().folder) as folder,
     ):
         trained: PhaseModel | None = train_phase(
-            clips.store, config, folder=folder, progress=progress, accelerator="cpu"
+            store, config, folder=folder, progress=progress, accelerator="cpu"
         )
     assert trained is not None, "one process trains"
     return trained

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Hashable, Sequence
 from typing import Any, cast
 
 import numpy as np
@@ -17,6 +17,8 @@ from deepphase.apps.dashboard.parts.collection import (
     OpenModel,
     first_sight,
     open_ahead,
+    open_clips,
+    open_model,
 )
 from deepphase.apps.dashboard.parts.folder import FoundFolder
 from deepphase.apps.dashboard.parts.messages import working
@@ -65,6 +67,7 @@ class Encodings:
     """
 
     def __init__(self, clips: OpenClips, model: OpenModel) -> None:
+        self.clips, self.model = clips, model
         self.store, self.extractor = clips.store, model.extractor
         self._phases: dict[int, ClipPhases] = {}
         self._signals: dict[int, Array] = {}
@@ -99,6 +102,11 @@ class Encodings:
                 if progress is not None:
                     progress("reading phases", index + 1, count, "")
         return [self._phases[index] for index in range(count)]
+
+    @property
+    def key(self) -> Hashable:
+        """What changes with the clips or the model."""
+        return self.clips.key, self.model.key
 
     @property
     def known(self) -> list[int]:
@@ -191,10 +199,20 @@ def encodings(clips: OpenClips, model: OpenModel) -> Encodings:
     return Encodings(clips, model)
 
 
-@st.cache_resource(max_entries=_CACHED_CLIPS, show_spinner=False, hash_funcs=BY_KEY)
-def signals(clips: OpenClips, model: OpenModel, index: int) -> Array:
+def open_encodings() -> Encodings:
+    """The phases of the clips and by the model that the sidebar's choosers name."""
+    clips = open_clips()
+    return encodings(clips, open_model(clips))
+
+
+# How Streamlit's caches know encodings again.
+BY_CLIPS_AND_MODEL: dict[Any, Callable[[Any], Hashable]] = {Encodings: lambda read: read.key}
+
+
+@st.cache_resource(max_entries=_CACHED_CLIPS, show_spinner=False, hash_funcs=BY_CLIPS_AND_MODEL)
+def signals(read: Encodings, index: int) -> Array:
     """(frames, 3 * joints) m/s of one clip as the model reads it."""
-    return model.extractor.signals.read(clips.store.clip(index))
+    return read.extractor.signals.read(read.store.clip(index))
 
 
 def read_ahead(found: FoundFolder) -> None:
@@ -204,21 +222,20 @@ def read_ahead(found: FoundFolder) -> None:
         encodings(*opened).read_on(first_sight(opened[0]).clip, _IDLE_S)
 
 
-def all_phases(clips: OpenClips, model: OpenModel) -> list[ClipPhases]:
+def all_phases(read: Encodings) -> list[ClipPhases]:
     """The phases of all clips; the page shows the progress."""
     with working("Reading phases") as progress:
-        return encodings(clips, model).all(progress)
+        return read.all(progress)
 
 
-def reads_all(clips: OpenClips, model: OpenModel, first: int) -> bool:
+def reads_all(read: Encodings, first: int) -> bool:
     """Whether the phases of all clips are known.
 
     Those of a large collection are read by a thread, `first` before all others; the page says how
     many it has read, and runs again at the end.
     """
-    read = encodings(clips, model)
-    if not read.is_whole and clips.store.frames <= _AT_ONCE_FRAMES:
-        all_phases(clips, model)
+    if not read.is_whole and read.store.frames <= _AT_ONCE_FRAMES:
+        all_phases(read)
     if read.is_whole:
         return True
     read.read_on(first)

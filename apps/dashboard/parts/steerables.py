@@ -12,9 +12,14 @@ from typing import Any
 import joblib
 import numpy as np
 
-from deepphase.apps.dashboard.parts.collection import OpenModel, open_clips, open_model
+from deepphase.apps.dashboard.parts.collection import open_clips
 from deepphase.apps.dashboard.parts.dancers import follows_goals, is_dancer
-from deepphase.apps.dashboard.parts.encodings import all_phases, encodings, known_phases
+from deepphase.apps.dashboard.parts.encodings import (
+    Encodings,
+    all_phases,
+    known_phases,
+    open_encodings,
+)
 from deepphase.apps.dashboard.parts.files import FileKind, ListedSource
 from deepphase.apps.dashboard.parts.folder import FoundFile, open_folder, stamp_of
 from deepphase.apps.dashboard.parts.result_cache import shared_cache
@@ -239,22 +244,22 @@ def _of_open_clips() -> list[ListedSource[Steerable]]:
     """The open clips, searched by phases if a model reads them, else by poses."""
     try:
         clips = open_clips()
-        model: OpenModel | None = open_model(clips)
+        read: Encodings | None = open_encodings()
     except DeepPhaseError:
         # The sidebar and the other pages show the error.
         return []
-    if model is not None and model.extractor.fps != clips.store.fps:
-        model = None
-    by = "poses" if model is None else "phases"
+    if read is not None and read.extractor.fps != read.store.fps:
+        read = None
+    by = "poses" if read is None else "phases"
 
     def opened() -> Steerable:
         known: Any = None
-        if model is not None:
-            all_phases(clips, model)
-            known = known_phases(encodings(clips, model))
-        layout = "pose_trajectory" if model is None else "phase_trajectory"
+        if read is not None:
+            all_phases(read)
+            known = known_phases(read)
+        layout = "pose_trajectory" if read is None else "phase_trajectory"
         return _matching(
-            (by, clips.key, None if model is None else model.key),
+            (by, clips.key if read is None else read.key),
             clips.name,
             lambda progress: MotionDatabase.build(clips.store, layout, known, progress=progress),
         )

@@ -16,11 +16,12 @@ from deepphase.apps.dashboard.parts.collection import (
     CLIPS_KEY,
     MODEL_KEY,
     clip_sources,
+    demo_model,
+    demo_store,
     model_sources,
     open_clips,
     suggest_clip,
 )
-from deepphase.apps.dashboard.parts.demo import demo_clips, demo_model
 from deepphase.apps.dashboard.parts.encodings import page_runs, read_ahead
 from deepphase.apps.dashboard.parts.files import chooser
 from deepphase.apps.dashboard.parts.folder import (
@@ -69,7 +70,7 @@ def warm_up() -> None:
     # The page of a plug-in is imported when it is opened, and shows its errors there.
     for name in (*_LAZY_IMPORTS, *(own for own in modules if own.startswith("deepphase."))):
         importlib.import_module(name)
-    demo_model().encode(demo_clips().clip(0))
+    demo_model().encode(demo_store().clip(0))
     if ahead is not None:
         ahead.join(_AHEAD_S)
     # The browser opens now.

@@ -10,8 +10,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from deepphase.apps.dashboard.parts.session import Session
-from deepphase.apps.dashboard.parts.uploads import read_upload
+from deepphase.apps.dashboard.parts.session import Session, read_upload
 from deepphase.corpus.clips import clips_in
 from deepphase.corpus.inspection import inspect_files
 from deepphase.corpus.prepare import prepare

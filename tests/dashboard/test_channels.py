@@ -8,16 +8,15 @@ import numpy as np
 import pytest
 from scipy.spatial.transform import Rotation
 
-from deepphase.apps.dashboard.parts import demo
-from deepphase.apps.dashboard.parts.address import Span
-from deepphase.apps.dashboard.parts.channel_views import (
+from deepphase.apps.dashboard.pages.channels import (
     FollowedJoints,
     clip_window,
     followed,
     phases_table,
     take_with_joints,
 )
-from deepphase.apps.dashboard.parts.collection import OpenClips, OpenModel, demo_clips
+from deepphase.apps.dashboard.parts.address import Span
+from deepphase.apps.dashboard.parts.collection import OpenClips, OpenModel, demo_clips, demo_model
 from deepphase.apps.dashboard.parts.encodings import Encodings, encodings
 from deepphase.corpus.clip_store import ClipStore
 from deepphase.corpus.store_writer import write_store
@@ -30,7 +29,7 @@ from tests.synthetic.poses import constant_pose
 
 @pytest.fixture(scope="module")
 def read() -> Encodings:
-    model = demo.demo_model()
+    model = demo_model()
     return encodings(demo_clips(), OpenModel("demo", "demo", model.sha256, model))
 
 

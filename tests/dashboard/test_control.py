@@ -13,8 +13,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from deepphase.apps.dashboard.pages import control
-from deepphase.apps.dashboard.parts import live_view, result_cache
+from deepphase.apps.dashboard.parts import live_view, result_cache, widgets
 from deepphase.apps.dashboard.parts.folder import FOLDER_VARIABLE
 from deepphase.apps.dashboard.parts.live_view import keep_driven
 from deepphase.apps.dashboard.parts.path_choice import (
@@ -162,7 +161,7 @@ def test_several_characters_come_as_an_archive(page):
 
 def test_files_of_a_run(page, monkeypatch):
     files = {}
-    monkeypatch.setattr(control, "offer", lambda words, data, name, **_: files.update({name: data}))
+    monkeypatch.setattr(widgets, "offer", lambda words, data, name, **_: files.update({name: data}))
     chosen(page, "Characters", 2)
     chosen(page, "Character", 1)
     rows = list(csv.DictReader(io.StringIO(files["wave-02.csv"]())))

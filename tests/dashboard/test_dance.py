@@ -15,8 +15,8 @@ import soundfile
 
 from deepphase.apps.dances.sources import DanceSource
 from deepphase.apps.dashboard.parts import songs
+from deepphase.apps.dashboard.parts.collection import demo_model
 from deepphase.apps.dashboard.parts.dancers import OpenDancer
-from deepphase.apps.dashboard.parts.demo import demo_model
 from deepphase.apps.dashboard.parts.session import Session
 from deepphase.apps.dashboard.parts.songs import (
     OpenSong,

@@ -15,8 +15,7 @@ import pytest
 
 from deepphase.apps.dashboard.parts.folder import look_into
 from deepphase.apps.dashboard.parts.messages import error_sentence
-from deepphase.apps.dashboard.parts.session import Session, safe_name
-from deepphase.apps.dashboard.parts.uploads import read_upload, suffix_of
+from deepphase.apps.dashboard.parts.session import Session, read_upload, safe_name, suffix_of
 from deepphase.corpus.clip_store import ClipStore
 from deepphase.corpus.folder_settings import FolderSettings, read_settings
 from deepphase.corpus.store_writer import write_store

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from deepphase.apps.dashboard.parts.demo import demo_clips
+from deepphase.apps.dashboard.parts.collection import demo_store
 from deepphase.apps.demo import PHASES
 from deepphase.phase.model import PhaseModel
 from tests.studies.shipped.demo_models import PRESETS, demo_config, train_demo_model
@@ -21,7 +21,7 @@ def test_it_encodes_held_out_motion():
     model = PhaseModel.load(PHASES)
     assert model.health is not None
     assert model.health.explained_variance > 0.5
-    walk = model.encode(demo_clips().clip(0))
+    walk = model.encode(demo_store().clip(0))
     steps = np.diff(np.unwrap(2 * np.pi * walk.parameters.phase, axis=0) / (2 * np.pi), axis=0)
     strongest = walk.parameters.amplitude.mean(0).argmax()
     assert (steps[walk.interior[1:], strongest] > 0).mean() > 0.95
@@ -35,7 +35,7 @@ def test_training_reproduces_the_shipped_model():
         shipped.health.explained_variance, abs=0.02
     )
     for index in (0, 3):
-        one, other = (model.encode(demo_clips().clip(index)) for model in (shipped, again))
+        one, other = (model.encode(demo_store().clip(index)) for model in (shipped, again))
         distance = (one.parameters.phase - other.parameters.phase + 0.5) % 1.0 - 0.5
         weight = one.parameters.amplitude
         # Sums come out a little otherwise on another processor.

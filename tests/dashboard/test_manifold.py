@@ -10,7 +10,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from deepphase.apps.dashboard.parts import demo
+from deepphase.apps.dashboard.parts import clouds
 from deepphase.apps.dashboard.parts.cloud_view import (
     STRONGEST,
     CloudAnswer,
@@ -19,7 +19,7 @@ from deepphase.apps.dashboard.parts.cloud_view import (
     usual_axes,
 )
 from deepphase.apps.dashboard.parts.clouds import frames_id, make_cloud
-from deepphase.apps.dashboard.parts.collection import OpenModel, demo_clips
+from deepphase.apps.dashboard.parts.collection import OpenModel, demo_clips, demo_model
 from deepphase.apps.dashboard.parts.encodings import Encodings
 from deepphase.apps.dashboard.parts.passages import (
     Passage,
@@ -44,7 +44,7 @@ from tests.studies.shipped.demo_models import demo_config
 
 @pytest.fixture(scope="module")
 def read() -> Encodings:
-    model = demo.demo_model()
+    model = demo_model()
     return Encodings(demo_clips(), OpenModel("demo", "demo", model.sha256, model))
 
 
@@ -330,7 +330,7 @@ def test_clips_shorter_than_a_window_are_shown_with_a_word(tmp_path, monkeypatch
 
 
 def test_the_autoencoder_beside_is_trained_where_there_is_none(tmp_path, monkeypatch):
-    monkeypatch.setattr("deepphase.apps.dashboard.parts.embedding._WINDOWS", 512)
+    monkeypatch.setitem(clouds._EMBEDDING, "windows", 512)
     dogs = [locomotion(seed, 6.0, body="quadruped", gait="trot").clip for seed in (1, 2, 3)]
     store = ClipStore.from_clips(dogs)
     write_store(tmp_path / "dogs.store", store)

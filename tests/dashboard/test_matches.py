@@ -10,9 +10,8 @@ import numpy as np
 import pytest
 from scipy.spatial.transform import Rotation
 
-from deepphase.apps.dashboard.parts import demo
 from deepphase.apps.dashboard.parts import encodings as encodings_part
-from deepphase.apps.dashboard.parts.collection import OpenModel, demo_clips
+from deepphase.apps.dashboard.parts.collection import OpenModel, demo_clips, demo_model
 from deepphase.apps.dashboard.parts.databases import (
     BY_PHASE,
     BY_POSE,
@@ -32,7 +31,7 @@ from tests.dashboard.app_pages import opened, players, words
 
 @pytest.fixture(scope="module")
 def read() -> Encodings:
-    model = demo.demo_model()
+    model = demo_model()
     return encodings(demo_clips(), OpenModel("demo", "demo", model.sha256, model))
 
 

@@ -3,43 +3,45 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass, replace
 
 import numpy as np
 import streamlit as st
 
-from deepphase.apps.dashboard.parts.address import (
-    SHOWN_S,
-    Span,
-    choose_span,
-    clip_chooser,
-    other_clip_chooser,
-)
-from deepphase.apps.dashboard.parts.channel_views import (
-    clip_window,
-    followed,
-    phases_file,
-    phases_table,
-    reconstructing,
-    take_with_joints,
-)
+from deepphase.apps.dashboard.parts import address, widgets
+from deepphase.apps.dashboard.parts.address import Span
+from deepphase.apps.dashboard.parts.clouds import joint_links
 from deepphase.apps.dashboard.parts.collection import first_words
-from deepphase.apps.dashboard.parts.encodings import Encodings, open_encodings, signals
+from deepphase.apps.dashboard.parts.encodings import (
+    BY_CLIPS_AND_MODEL,
+    Encodings,
+    open_encodings,
+    signals,
+)
 from deepphase.apps.dashboard.parts.messages import show_error
 from deepphase.apps.dashboard.parts.theme import heading, wide_columns
-from deepphase.apps.dashboard.parts.widgets import (
-    choose_one,
-    offer,
-    offer_player,
-    offer_table,
-    show_figure,
-    show_player,
+from deepphase.apps.reports.example_window import example_window
+from deepphase.arrays import Array
+from deepphase.errors import DeepPhaseError, ParameterError
+from deepphase.evaluation.channel_joints import (
+    followed_parts,
+    joint_energy,
+    joints_followed,
+    joints_lost,
+    part_energy,
+    spread_windows,
 )
-from deepphase.errors import DeepPhaseError
 from deepphase.figures.channel_joints import channel_joints, followed_body, followed_parts_bars
 from deepphase.figures.phase_parameters import parameters_over_time, phase_strips
 from deepphase.figures.similarity import similarity_map
 from deepphase.figures.theme import label
-from deepphase.figures.window_fit import window_fit
+from deepphase.figures.window_fit import WindowExample, window_fit
+from deepphase.motion.roles import body_parts, find_roles
+from deepphase.phase.clip_phases import ClipPhases, save_phases
+from deepphase.phase.extractor import PhaseExtractor
+from deepphase.phase.model import PhaseModel
+from deepphase.phase.networks.paper_autoencoder import EmbeddingAutoencoder
+from deepphase.viewer.take import Take
 
 _PLAYER_HEIGHT = 960
 # Measure of the joints that channels follow -> what it is.
@@ -52,6 +54,147 @@ _MEASURES = {
     "phase and amplitude. Joints that move at the channel's frequency have high shares, whatever "
     "their phase lag.",
 }
+# Windows that are reconstructed without each channel: half a second of work.
+_WINDOWS = 96
+# Clips whose shares are cached for all sessions.
+_CACHED_CLIPS = 32
+# Smaller shares of a part that moves most mean that no channel follows it.
+_LITTLE = 0.2
+# Parts with less of a clip's movement count as still: shares of them say nothing.
+_STILL = 0.02
+# Smaller shares are not named, nor more than so many parts.
+_NAMED, _MAX_NAMED = 0.1, 3
+# Frames around a pose, which its root trajectory is smoothed over.
+_POSE_FRAMES = 30
+_UNITS = {"phase": "cycles", "frequency": "Hz", "amplitude": "latent", "offset": "latent"}
+
+
+@dataclass(frozen=True, eq=False)
+class FollowedJoints:
+    """Joints and body parts that the channels follow in one clip."""
+
+    shares: Array  # (channels, joints) share of each joint's movement
+    joints: tuple[str, ...]
+    parts: dict[str, Array]  # part of the body -> (channels,) share of its movement
+    energy: dict[str, float]  # part of the body -> share of the clip's movement that it has
+    positions: Array  # (joints, 3) metres in root space: the pose in the middle of the clip
+    links: Array  # (links, 2) pairs of joints that a limb connects
+
+    def sentences(self, frequencies: Array) -> list[str]:
+        """Sentences on what moves, and on each channel: its frequency in Hz and its body parts."""
+        ordered = sorted(self.energy, key=lambda part: -self.energy[part])
+        shares = ", ".join(
+            f"{100 * self.energy[part]:.0f} % is of the {part}" for part in ordered[:_MAX_NAMED]
+        )
+        sentences = [f"Of the movement, {shares}."]
+        most = ordered[0]
+        largest = float(self.parts[most].max()) if most in self.parts else 0.0
+        if largest < _LITTLE:
+            sentences.append(
+                f"No channel follows the {most}, which moves most: by {100 * max(largest, 0.0):.0f}"
+                " % at best. The model may not have learnt such movement."
+            )
+        moving = [part for part in self.parts if self.energy.get(part, 0.0) >= _STILL]
+        for channel, frequency in enumerate(frequencies):
+            own = {part: self.parts[part][channel] for part in moving}
+            strong = [part for part in sorted(own, key=lambda p: -own[p]) if own[part] >= _NAMED]
+            words = ", ".join(f"{part} ({100 * own[part]:.0f} %)" for part in strong[:_MAX_NAMED])
+            words = words or "no part of the body by more than 10 %"
+            sentences.append(f"Channel {channel}, {frequency:.2f} Hz: {words}")
+        return sentences
+
+
+def reconstructing(extractor: PhaseExtractor) -> PhaseModel | None:
+    """The model if it reconstructs windows from sinusoids, unlike baselines and embeddings."""
+    if isinstance(extractor, PhaseModel) and not isinstance(
+        extractor.network, EmbeddingAutoencoder
+    ):
+        return extractor
+    return None
+
+
+def take_with_joints(read: Encodings, index: int, span: Span) -> Take:
+    """Some seconds of a clip with the joints that each channel follows, if they are known."""
+    take = read.take(index, span)
+    try:
+        found = followed(read, index)
+    except ParameterError:
+        return take
+    names = take.actors[0].joint_names
+    shares = np.zeros((len(found.shares), len(names)), np.float32)
+    for joint, share in zip(found.joints, found.shares.T, strict=True):
+        if joint in names:
+            shares[:, names.index(joint)] = share
+    assert take.channels is not None, "an excerpt has phases"
+    return replace(take, channels=replace(take.channels, joint_shares=shares))
+
+
+def clip_window(read: Encodings, network: PhaseModel, index: int, at_s: float) -> WindowExample:
+    """The window around a time with its latent and reconstruction."""
+    values = signals(read, index)
+    frame = min(max(round(at_s * network.fps), 0), len(values) - 1)
+    return example_window(network, values, frame, clip=read.store.names[index])
+
+
+@st.cache_resource(
+    max_entries=_CACHED_CLIPS,
+    show_spinner="Measuring the joints of each channel",
+    hash_funcs=BY_CLIPS_AND_MODEL,
+)
+def followed(read: Encodings, index: int, *, removed: bool = False) -> FollowedJoints:
+    """Joints that each channel follows in a clip.
+
+    The variance that the channel predicts by itself; if it is `removed`, what the reconstruction
+    loses without it.
+    """
+    extractor, clip = read.extractor, read.store.clip(index)
+    values, inside = signals(read, index), read.inside(index)
+    network = reconstructing(extractor)
+    if not removed:
+        shares = joints_followed(read.phases(index).parameters[inside], values[inside])
+    elif network is not None:
+        windows = spread_windows(len(values), network.window, _WINDOWS)
+        shares = joints_lost(network, values, windows)
+    else:
+        raise ParameterError(
+            "a baseline has no channels to remove",
+            hint="choose what each channel predicts alone",
+        )
+    joints = extractor.signals.joints
+    roles = find_roles(clip.skeleton, description=dict(extractor.signals.body), clip=clip)
+    parts = dict(zip(clip.skeleton.names, body_parts(clip.skeleton, roles), strict=True))
+    part_of = [parts[joint] for joint in joints]
+    energy = joint_energy(values[inside])
+    middle = len(clip) // 2
+    near = clip.sliced(max(0, middle - _POSE_FRAMES), min(len(clip), middle + _POSE_FRAMES + 1))
+    poses = extractor.signals.poses(near)
+    return FollowedJoints(
+        shares,
+        joints,
+        followed_parts(shares, energy, part_of),
+        part_energy(energy, part_of),
+        poses[len(poses) // 2],
+        joint_links(clip.skeleton, joints),
+    )
+
+
+def phases_table(phases: ClipPhases) -> tuple[list[str], Array]:
+    """Column names and (frames, columns) values: time and the parameters of all channels."""
+    columns, names = [phases.time], ["time_s"]
+    for name, unit in _UNITS.items():
+        values = getattr(phases.parameters, name)
+        columns += list(values.T)
+        names += [f"{name}_{channel} ({unit})" for channel in range(values.shape[1])]
+    return names, np.stack(columns, axis=1)
+
+
+def phases_file(phases: ClipPhases, extractor: PhaseExtractor) -> bytes:
+    """Content of a phases file, as `deepphase encode` writes it."""
+    window_s = extractor.window / extractor.fps
+    return widgets.file_bytes(
+        lambda path: save_phases(phases, path, window_s=window_s, model_sha256=extractor.sha256),
+        "clip.phases.npz",
+    )
 
 
 def page() -> None:
@@ -65,31 +208,33 @@ def page() -> None:
         "Shift to see it alone with the joints that it follows.",
     )
     choosers = wide_columns("clip", [3, 3, 4])
-    index = clip_chooser(store.names, choosers[0])
-    beside = other_clip_chooser(store.names, index, choosers[1])
-    span = choose_span(store, index, read.clips.id, choosers[2])
+    index = address.clip_chooser(store.names, choosers[0])
+    beside = address.other_clip_chooser(store.names, index, choosers[1])
+    span = address.choose_span(store, index, read.clips.id, choosers[2])
     take = take_with_joints(read, index, span)
     columns = wide_columns("players", 1 if beside is None else 2)
     with columns[0]:
-        show_player(take, height=_PLAYER_HEIGHT, **span.player)
+        widgets.show_player(take, height=_PLAYER_HEIGHT, **span.player)
     if beside is not None:
-        seconds = min(SHOWN_S, float(store.lengths[beside]) / store.fps)
+        seconds = min(address.SHOWN_S, float(store.lengths[beside]) / store.fps)
         other = take_with_joints(read, beside, Span(0.0, seconds, 0.0))
         with columns[1]:
-            show_player(other, height=_PLAYER_HEIGHT, playing=True, key="beside")
+            widgets.show_player(other, height=_PLAYER_HEIGHT, playing=True, key="beside")
     phases = read.phases(index)
     with st.container(horizontal=True):
-        offer_player(take, "channels")
-        offer("Phases (npz)", lambda: phases_file(phases, read.extractor), "clip.phases.npz")
+        widgets.offer_player(take, "channels")
+        widgets.offer(
+            "Phases (npz)", lambda: phases_file(phases, read.extractor), "clip.phases.npz"
+        )
         names, values = phases_table(phases)
-        offer_table(names, values.tolist(), "phases")
+        widgets.offer_table(names, values.tolist(), "phases")
     _sections(read, index, span)
 
 
 @st.fragment
 def _sections(read: Encodings, index: int, span: Span) -> None:
     """Draw the section below the player; another choice does not reload the player."""
-    chosen = choose_one(
+    chosen = widgets.choose_one(
         "Section", list(_SECTIONS), key="section", label_visibility="collapsed",
         bind="query-params",
     )  # fmt: skip
@@ -112,7 +257,7 @@ def _strips(read: Encodings, index: int, span: Span) -> None:
             phases.parameters[frames], phases.fps,
             interior=phases.interior[frames], start=span.start_s,
         )  # fmt: skip
-        show_figure(chart, key, file=f"phase_{key}")
+        widgets.show_figure(chart, key, file=f"phase_{key}")
 
 
 def _reconstruction(read: Encodings, index: int, _: Span) -> None:
@@ -137,12 +282,14 @@ def _reconstruction(read: Encodings, index: int, _: Span) -> None:
             "Middle of the window (s)", first, last, (first + last) / 2, step=1.0 / network.fps,
             format="%.2f", key=f"window {read.clips.id} {index}",
         )  # fmt: skip
-    show_figure(window_fit(clip_window(read, network, index, at_s)), "window", file="window")
+    widgets.show_figure(
+        window_fit(clip_window(read, network, index, at_s)), "window", file="window"
+    )
 
 
 def _joints(read: Encodings, index: int, _: Span) -> None:
     measures = [_ALONE] if reconstructing(read.extractor) is None else list(_MEASURES)
-    measure = choose_one("Measure", measures, key=f"measure {read.key}")
+    measure = widgets.choose_one("Measure", measures, key=f"measure {read.key}")
     st.markdown(f":gray[{_MEASURES[measure]}]")
     result = followed(read, index, removed=measure == _REMOVED)
     parameters = read.phases(index).parameters[read.inside(index)]
@@ -151,15 +298,15 @@ def _joints(read: Encodings, index: int, _: Span) -> None:
     left, right = st.columns(2, gap="medium")
     body = followed_body(result.shares, result.positions, result.links, result.joints)
     with left:
-        show_figure(body, "followed body", file="body_by_channel")
+        widgets.show_figure(body, "followed body", file="body_by_channel")
         bars = followed_parts_bars(result.parts, result.energy)
-        show_figure(bars, "followed parts", file="parts_by_channel")
+        widgets.show_figure(bars, "followed parts", file="parts_by_channel")
     with right:
         joints = channel_joints(result.shares, result.joints)
-        show_figure(joints, "followed joints", file="joints_by_channel")
+        widgets.show_figure(joints, "followed joints", file="joints_by_channel")
         names = ["joint", *(f"channel_{channel}" for channel in range(len(result.shares)))]
         rows = list(zip(result.joints, *result.shares.tolist(), strict=True))
-        offer_table(names, rows, "joints_by_channel")
+        widgets.offer_table(names, rows, "joints_by_channel")
 
 
 def _similar_frames(read: Encodings, index: int, _: Span) -> None:
@@ -190,7 +337,7 @@ def _similar_frames(read: Encodings, index: int, _: Span) -> None:
         names=names,
         title=f"{label(names[0], 30)} with {label(names[1], 30) if index != other else 'itself'}",
     )
-    show_figure(chart, "alike", file="frames_alike")
+    widgets.show_figure(chart, "alike", file="frames_alike")
 
 
 _SECTIONS: dict[str, Callable[[Encodings, int, Span], None]] = {

@@ -6,6 +6,7 @@ from typing import Any
 
 import streamlit as st
 
+from deepphase.apps.dashboard.parts import widgets
 from deepphase.apps.dashboard.parts.files import ListedSource, chooser
 from deepphase.apps.dashboard.parts.live_view import steer_by_hand
 from deepphase.apps.dashboard.parts.messages import plain, show_error
@@ -22,17 +23,6 @@ from deepphase.apps.dashboard.parts.steerables import (
     steerables,
 )
 from deepphase.apps.dashboard.parts.theme import heading, wide_columns
-from deepphase.apps.dashboard.parts.widgets import (
-    choose_one,
-    csv_text,
-    offer,
-    offer_motion,
-    offer_player,
-    sentence,
-    show_measures,
-    show_player,
-    zip_of,
-)
 from deepphase.apps.runs.files import frame_columns, write_motions
 from deepphase.apps.runs.take import compared_take
 from deepphase.controllers.runtime.frame import BLENDS, CharacterSettings
@@ -170,10 +160,10 @@ def _choose_label(opened: Steerable, id: str) -> dict[str, str]:
     """The value of the label that the controller was trained with."""
     chosen = {}
     for name, values in opened.labels.items():
-        words, key = plain(sentence(name)), f"label {id}"
+        words, key = plain(widgets.sentence(name)), f"label {id}"
         usual = "walk" if "walk" in values else values[0]
         if len(values) <= _MAX_BUTTONS:
-            chosen[name] = choose_one(words, values, default=usual, key=key)
+            chosen[name] = widgets.choose_one(words, values, default=usual, key=key)
         else:
             chosen[name] = st.selectbox(words, values, index=values.index(usual), key=key)
     return chosen
@@ -192,7 +182,7 @@ def _choose_labels(opened: Steerable, id: str) -> dict[str, tuple[str, ...]]:
 
 def _choose_blend() -> tuple[float, float]:
     """Biases of positions and directions."""
-    name = choose_one(
+    name = widgets.choose_one(
         "Blending", [*BLENDS, _OWN], default=_USUAL, format_func=str.capitalize, key="blending",
         help="Weight of the desired trajectory against the one that the network predicts: natural "
         "motion, or exact path following",
@@ -270,12 +260,12 @@ def _show_runs(opened: dict[str, Steerable], request: RunRequest) -> None:
         runs[name] = run
     if len(runs) > 1:
         take = compared_take({name: run.take for name, run in runs.items()}, request.path.name)
-        show_player(take, height=_PLAYER_HEIGHT, title="Control")
-        offer_player(take, request.path.name)
+        widgets.show_player(take, height=_PLAYER_HEIGHT, title="Control")
+        widgets.offer_player(take, request.path.name)
         _show_measures({name: run.result.measures for name, run in runs.items()})
         return
     (run,) = runs.values()
-    show_player(run.take, height=_PLAYER_HEIGHT, title="Control")
+    widgets.show_player(run.take, height=_PLAYER_HEIGHT, title="Control")
     if run.note:
         st.warning(run.note, icon=":material/info:")
     _downloads(run)
@@ -283,7 +273,7 @@ def _show_runs(opened: dict[str, Steerable], request: RunRequest) -> None:
 
 
 def _show_measures(measures: dict[str, list[Measure]]) -> None:
-    show_measures(measures, _HEADLINES, _OF_ALL_SPEEDS)
+    widgets.show_measures(measures, _HEADLINES, _OF_ALL_SPEEDS)
 
 
 def _downloads(shown: ShownRun) -> None:
@@ -304,19 +294,19 @@ def _downloads(shown: ShownRun) -> None:
 
         def frames() -> str:
             table = frame_columns(run, character)
-            return csv_text(list(table), zip(*table.values(), strict=True))
+            return widgets.csv_text(list(table), zip(*table.values(), strict=True))
 
         def archive() -> bytes:
             with temporary_folder() as folder:
                 write_motions(run, folder, path, root_motion)
-                return zip_of(folder)
+                return widgets.zip_of(folder)
 
         unit_m = run.spec.conventions.unit_m
-        offer_motion(lambda: run.clip(character, path, root_motion), name, unit_m)
-        offer(
+        widgets.offer_motion(lambda: run.clip(character, path, root_motion), name, unit_m)
+        widgets.offer(
             "Frames (CSV)", frames, f"{name}.csv",
             help="In seconds, metres, radians, cycles and hertz",
         )  # fmt: skip
         if run.characters > 1:
-            offer("All (ZIP)", archive, f"{path}.zip")
-        offer_player(shown.take, path)
+            widgets.offer("All (ZIP)", archive, f"{path}.zip")
+        widgets.offer_player(shown.take, path)

@@ -4,21 +4,13 @@ from __future__ import annotations
 
 import streamlit as st
 
+from deepphase.apps.dashboard.parts import widgets
 from deepphase.apps.dashboard.parts.dancers import OpenDance, OpenDancer, dancer_sources
 from deepphase.apps.dashboard.parts.files import chooser
 from deepphase.apps.dashboard.parts.messages import plain, show_error
 from deepphase.apps.dashboard.parts.result_cache import cancellable_result, shared_cache
 from deepphase.apps.dashboard.parts.songs import OpenSong, choose_part, choose_song
 from deepphase.apps.dashboard.parts.theme import heading, wide_columns
-from deepphase.apps.dashboard.parts.widgets import (
-    choose_one,
-    offer,
-    offer_motion,
-    offer_player,
-    sentence,
-    show_measures,
-    show_player,
-)
 from deepphase.errors import DeepPhaseError
 from deepphase.steering.dance import DanceRequest
 
@@ -60,7 +52,9 @@ def page() -> None:
                 with st.expander(
                     "How well it follows songs", icon=":material/hearing:", expanded=True
                 ):
-                    st.markdown("\n".join(f"- {plain(sentence(own))}." for own in opened.trials))
+                    st.markdown(
+                        "\n".join(f"- {plain(widgets.sentence(own))}." for own in opened.trials)
+                    )
         except DeepPhaseError as error:
             show_error(error)
     with right:
@@ -85,31 +79,31 @@ def _dances(opened: OpenDancer, song: OpenSong, requests: list[DanceRequest]) ->
     ranked = sorted(dances, key=lambda seed: -dances[seed].score)
     shown = ranked[0]
     if len(ranked) > 1:
-        shown = choose_one(
+        shown = widgets.choose_one(
             "Dances, the one that follows the song best first", ranked,
             key=f"shown {hash((opened.key, song.key, *requests))}",
             format_func=lambda seed: f"Seed {seed}: {100 * dances[seed].score:+.0f} %",
         )  # fmt: skip
     dance = dances[shown]
     _show(dance)
-    show_measures({"this dance": dance.measures}, _HEADLINES, reference="recorded dances")
+    widgets.show_measures({"this dance": dance.measures}, _HEADLINES, reference="recorded dances")
 
 
 def _show(dance: OpenDance) -> None:
-    show_player(dance.take, height=_PLAYER_HEIGHT, title="Dance")
+    widgets.show_player(dance.take, height=_PLAYER_HEIGHT, title="Dance")
     result = dance.result
-    lines = [f"- :material/info: {plain(sentence(note))}." for note in result.notes]
+    lines = [f"- :material/info: {plain(widgets.sentence(note))}." for note in result.notes]
     for finding in dance.findings:
         icon = ":green[:material/check_circle:]" if finding.good else ":orange[:material/info:]"
-        lines.append(f"- {icon} {plain(sentence(finding.text))}.")
+        lines.append(f"- {icon} {plain(widgets.sentence(finding.text))}.")
     if lines:
         st.markdown("\n".join(lines))
     with st.container(horizontal=True):
-        offer_motion(result.motion, "dance", result.clip.source.unit_m)
+        widgets.offer_motion(result.motion, "dance", result.clip.source.unit_m)
         if result.phases is not None:
-            offer(
+            widgets.offer(
                 "Phases (CSV)", lambda: dance.file(".csv"), "dance.csv",
                 help="In seconds, cycles and hertz",
             )  # fmt: skip
-        offer_player(dance.take, "dance")
-        offer("Report (ZIP)", dance.report, "dance.zip")
+        widgets.offer_player(dance.take, "dance")
+        widgets.offer("Report (ZIP)", dance.report, "dance.zip")

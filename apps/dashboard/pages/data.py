@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import streamlit as st
 
-from deepphase.apps.dashboard.parts.address import choose_span, keep_clip, shown_index
+from deepphase.apps.dashboard.parts import address, widgets
 from deepphase.apps.dashboard.parts.collection import (
     BY_KEY,
     OpenClips,
@@ -19,21 +19,15 @@ from deepphase.apps.dashboard.parts.collection import (
 )
 from deepphase.apps.dashboard.parts.folder import FoundFolder, look_again, open_folder
 from deepphase.apps.dashboard.parts.messages import error_sentence, plain, show_error, working
-from deepphase.apps.dashboard.parts.session import plain_file_name, session
-from deepphase.apps.dashboard.parts.theme import heading, wide_columns
-from deepphase.apps.dashboard.parts.uploads import (
+from deepphase.apps.dashboard.parts.session import (
     MAX_MOTION_MB,
     MOTION_SUFFIXES,
     UploadResult,
+    plain_file_name,
     read_upload,
+    session,
 )
-from deepphase.apps.dashboard.parts.widgets import (
-    offer_motion,
-    offer_player,
-    offer_table,
-    show_player,
-    show_table,
-)
+from deepphase.apps.dashboard.parts.theme import heading, wide_columns
 from deepphase.apps.reports.player_takes import takes_of_clips
 from deepphase.corpus.clip_store import ClipStore
 from deepphase.corpus.folder_settings import FILE, FolderSettings, save_settings
@@ -173,21 +167,21 @@ def _table(clips: OpenClips) -> int | None:
         "Captured at": [float(store.sources[index].fps) for index in shown],
         "File": [store.sources[index].path for index in shown],
     }
-    event = show_table(
+    event = widgets.show_table(
         "clips",
         table,
         height=min(_TABLE_HEIGHT, 37 * (len(shown) + 1)),
         on_select="rerun",
         selection_mode="single-row-required",
-        selection_default={"selection": {"rows": [shown_index(names)]}},
+        selection_default={"selection": {"rows": [address.shown_index(names)]}},
         key=f"table {clips.id} {words} {wanted}",
         column_config=_COLUMNS,
     )
     row = min((event["selection"]["rows"] or [0])[0], len(shown) - 1)
-    keep_clip(names[row])
+    address.keep_clip(names[row])
     with st.container(horizontal=True):
         rows = list(zip(*table.values(), strict=True))
-        offer_table([_UNITS.get(name, name) for name in table], rows, "clips")
+        widgets.offer_table([_UNITS.get(name, name) for name in table], rows, "clips")
         if (
             not whole
             and store.frames > _MAX_AUTO_FRAMES
@@ -276,13 +270,13 @@ def _most_usual(values: Iterable[str]) -> str:
 def _played(clips: OpenClips, index: int) -> None:
     store = clips.store
     clip, name = store.clip(index), store.names[index]
-    span = choose_span(store, index, clips.id)
+    span = address.choose_span(store, index, clips.id)
     frames = span.frames(clip.fps)
     (take,) = takes_of_clips([clip.sliced(frames.start, min(frames.stop, len(clip)))])
-    show_player(take, height=_PLAYER_HEIGHT, title=name, **span.player)
+    widgets.show_player(take, height=_PLAYER_HEIGHT, title=name, **span.player)
     with st.container(horizontal=True):
-        offer_motion(lambda: clip, plain_file_name(name), clip.source.unit_m)
-        offer_player(take, plain_file_name(name))
+        widgets.offer_motion(lambda: clip, plain_file_name(name), clip.source.unit_m)
+        widgets.offer_player(take, plain_file_name(name))
     with st.expander(f"Skeleton: {len(clip.skeleton)} joints", icon=":material/accessibility:"):
         _skeleton(clip)
 
@@ -303,7 +297,7 @@ def _skeleton(clip: Clip) -> None:
         "Role": [known.get(joint, "") for joint in joints],
         "Mirror partner": [names[p] if p != joint else "" for joint, p in enumerate(roles.pairs)],
     }
-    show_table("joints", table)
+    widgets.show_table("joints", table)
     st.caption(f"Recognised as a {plain(roles.kind)}.")
     for words in roles.notes:
         st.caption(plain(words))

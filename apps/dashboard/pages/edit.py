@@ -10,6 +10,7 @@ import numpy as np
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
+from deepphase.apps.dashboard.parts import widgets
 from deepphase.apps.dashboard.parts.address import SHOWN_S, shown_index
 from deepphase.apps.dashboard.parts.collection import OpenClips, demo_clips, open_clips, open_model
 from deepphase.apps.dashboard.parts.edit_timeline import key_timeline, span_timeline
@@ -27,7 +28,6 @@ from deepphase.apps.dashboard.parts.messages import plain, show_error, working
 from deepphase.apps.dashboard.parts.path_choice import choose_path
 from deepphase.apps.dashboard.parts.pose_pad import pose_pad
 from deepphase.apps.dashboard.parts.theme import heading, wide_columns
-from deepphase.apps.dashboard.parts.widgets import offer_motion, offer_player, show_player
 from deepphase.arrays import Array, true_runs
 from deepphase.edit.constrain import constrained
 from deepphase.edit.damage import Damage, find_damage
@@ -323,10 +323,10 @@ def _result(edits: Edits) -> None:
     clip = edits.clip
     bodies = {"before": edits.given} | ({"after": clip} if edits.steps else {})
     take = Take.of(bodies, edits.given.name, ghost=bool(edits.steps))
-    show_player(take, height=_PLAYER_HEIGHT, playing=True)
+    widgets.show_player(take, height=_PLAYER_HEIGHT, playing=True)
     if not edits.steps:
         st.caption("This is the clip as it is. After an edit, both stand in one place here.")
         return
     with st.container(horizontal=True):
-        offer_motion(lambda: clip, "edited", clip.source.unit_m)
-        offer_player(take, "edited")
+        widgets.offer_motion(lambda: clip, "edited", clip.source.unit_m)
+        widgets.offer_player(take, "edited")

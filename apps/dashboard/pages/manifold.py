@@ -9,13 +9,7 @@ from functools import partial
 import numpy as np
 import streamlit as st
 
-from deepphase.apps.dashboard.parts.address import (
-    choose_clip,
-    choose_span,
-    clip_chooser,
-    other_clip_chooser,
-    put_moment,
-)
+from deepphase.apps.dashboard.parts import address, widgets
 from deepphase.apps.dashboard.parts.cloud_view import (
     PCA,
     SEEN,
@@ -29,13 +23,13 @@ from deepphase.apps.dashboard.parts.clouds import (
     POINTS,
     OpenCloud,
     Places,
+    embedded,
     frames_id,
     make_cloud,
     open_cloud,
     other_spaces,
 )
 from deepphase.apps.dashboard.parts.collection import first_words
-from deepphase.apps.dashboard.parts.embedding import embedded
 from deepphase.apps.dashboard.parts.encodings import (
     MAX_POINTS,
     Encodings,
@@ -56,7 +50,6 @@ from deepphase.apps.dashboard.parts.passages import (
     read_passages,
 )
 from deepphase.apps.dashboard.parts.theme import heading, wide_columns
-from deepphase.apps.dashboard.parts.widgets import choose_one, offer_player, show_player
 from deepphase.arrays import Array
 from deepphase.viewer.take import ManifoldCloud, Take, point_colours
 
@@ -188,8 +181,8 @@ def _answered(read: Encodings, cloud: OpenCloud, answer: CloudAnswer) -> None:
     """Keep what was done in the cloud in the address, before the page runs again."""
     st.session_state[_ANSWERED] = True
     if answer.clicked is not None:
-        choose_clip(read.store.names[int(cloud.clip[answer.clicked])])
-        put_moment(float(cloud.cloud.time[answer.clicked]))
+        address.choose_clip(read.store.names[int(cloud.clip[answer.clicked])])
+        address.put_moment(float(cloud.cloud.time[answer.clicked]))
         st.query_params.pop(_PASSAGES, None)
     elif answer.selected is not None:
         fps = read.extractor.fps
@@ -229,7 +222,7 @@ def _player(read: Encodings, max_points: int) -> _Played:
         return replace(take, manifold=view)
 
     with st.container(horizontal=True, vertical_alignment="center"):
-        offer_player(whole, "clip")
+        widgets.offer_player(whole, "clip")
         st.selectbox(
             "Points", POINTS, key=_POINTS, bind="query-params", width=130,
             label_visibility="collapsed",
@@ -257,17 +250,17 @@ def _selected_take(read: Encodings, passages: list[Passage]) -> tuple[Take, _Pla
         f"**Selected frames** :gray[{len(passages):,} passages, {seconds:,.1f} s; short ones "
         "are padded to half a second. Double-click the figure to clear the selection.]"
     )
-    at_once = len(passages) > 1 and choose_one(
+    at_once = len(passages) > 1 and widgets.choose_one(
         "Passages play", [_IN_SEQUENCE, _SIDE_BY_SIDE], key="order", bind="query-params",
         help="Side by side, the first twelve start together and face one way.",
     ) == _SIDE_BY_SIDE  # fmt: skip
     if not at_once:
         take = passages_take(passages, read)
-        show_player(take, height=_PLAYER_HEIGHT, playing=True)
+        widgets.show_player(take, height=_PLAYER_HEIGHT, playing=True)
         return take, _Played(passages, True)
     take = beside_take(passages, read)
     passages = passages[:MAX_BESIDE]
-    show_player(take, height=_PLAYER_HEIGHT, playing=True)
+    widgets.show_player(take, height=_PLAYER_HEIGHT, playing=True)
     st.caption(
         " · ".join(
             f"**{number}** {plain(read.store.names[passage.clip])} {passage.start / fps:.1f} s"
@@ -281,17 +274,17 @@ def _clip_take(read: Encodings) -> tuple[Take, _Played]:
     """Play a clip, with another one beside it where one is chosen."""
     store, fps = read.store, read.extractor.fps
     columns = st.columns(2)
-    index = clip_chooser(store.names, columns[0], "Play a clip")
+    index = address.clip_chooser(store.names, columns[0], "Play a clip")
     words = "Both play from the same second; their paths are drawn in the same space."
-    other = other_clip_chooser(store.names, index, columns[1], words)
-    span = choose_span(store, index, read.clips.id)
+    other = address.other_clip_chooser(store.names, index, columns[1], words)
+    span = address.choose_span(store, index, read.clips.id)
     take = replace(read.take(index, span), manifold=None, curves=())
     shown = [index]
     if other is not None:
         shown.append(other)
         beside = replace(read.take(other, span).actors[0], ghost=True)
         take = replace(take, actors=(*take.actors, beside))
-    show_player(take, height=_PLAYER_HEIGHT, **span.player)
+    widgets.show_player(take, height=_PLAYER_HEIGHT, **span.player)
     passages = []
     for clip in shown:
         frames = span.frames(fps)

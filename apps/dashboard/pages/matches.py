@@ -7,7 +7,8 @@ from typing import NamedTuple
 import numpy as np
 import streamlit as st
 
-from deepphase.apps.dashboard.parts.address import Span, clip_chooser, moment_of, put_moment
+from deepphase.apps.dashboard.parts import address, widgets
+from deepphase.apps.dashboard.parts.address import Span
 from deepphase.apps.dashboard.parts.databases import (
     BEFORE_S,
     BY_PHASE,
@@ -24,16 +25,6 @@ from deepphase.apps.dashboard.parts.databases import (
 from deepphase.apps.dashboard.parts.encodings import Encodings, open_encodings, reads_all
 from deepphase.apps.dashboard.parts.messages import plain
 from deepphase.apps.dashboard.parts.theme import heading, wide_columns
-from deepphase.apps.dashboard.parts.widgets import (
-    choose_one,
-    offer_motion,
-    offer_player,
-    offer_table,
-    show_figure,
-    show_player,
-    show_table,
-    table_height,
-)
 from deepphase.errors import ParameterError
 from deepphase.figures.similarity import match_distances
 from deepphase.matching.search.moments import following
@@ -81,7 +72,7 @@ def page() -> None:
     if not reads_all(read, chosen.clip):
         at_s, length_s = chosen.frame / store.fps, float(store.lengths[chosen.clip]) / store.fps
         span = Span(max(0.0, at_s - BEFORE_S), min(at_s + chosen.seconds, length_s), at_s)
-        show_player(read.take(chosen.clip, span), height=_PLAYER_HEIGHT)
+        widgets.show_player(read.take(chosen.clip, span), height=_PLAYER_HEIGHT)
         return
     by_phase = searched(read, PHASE_POSTURE if chosen.posture else PHASE, "phases")
     by_pose = searched(read, POSES[chosen.pose], "poses")
@@ -106,20 +97,20 @@ def page() -> None:
 def _controls(read: Encodings) -> _Controls:
     store = read.store
     columns = wide_columns("moment", [3, 4])
-    index = clip_chooser(store.names, columns[0])
+    index = address.clip_chooser(store.names, columns[0])
     last = int(store.lengths[index]) - 1
     at_s = 0.0
     if last > 0:
         key = f"moment {read.clips.id} {index}"
-        usual_s = moment_of(store.names[index]) or last // 2 / store.fps
+        usual_s = address.moment_of(store.names[index]) or last // 2 / store.fps
         at_s = columns[1].slider(
             "Moment (s)", 0.0, last / store.fps, min(usual_s, last / store.fps),
             step=1 / store.fps, format="%.2f", key=key,
-            on_change=lambda: put_moment(float(st.session_state[key])),
+            on_change=lambda: address.put_moment(float(st.session_state[key])),
         )  # fmt: skip
     pose, posture, elsewhere = next(iter(POSES)), True, False
     with st.container(horizontal=True, vertical_alignment="bottom", gap="medium"):
-        shown = choose_one("Nearest in", list(_SHOWN), key="nearest")
+        shown = widgets.choose_one("Nearest in", list(_SHOWN), key="nearest")
         if shown != "Pose":
             posture = st.toggle(
                 "With posture", True, key="posture",
@@ -127,7 +118,7 @@ def _controls(read: Encodings) -> _Controls:
                 "and feet after a low-pass filter of half a second",
             )  # fmt: skip
         if shown != "Phase":
-            pose = choose_one("Joints", list(POSES), key="pose")
+            pose = widgets.choose_one("Joints", list(POSES), key="pose")
         matches = st.slider("Matches", 1, _MAX_MATCHES, 4, key="matches", width=170)
         seconds = st.slider("Seconds", 1.0, 6.0, 2.0, step=0.5, key="seconds", width=170)
         if len(store) > 1:
@@ -139,15 +130,15 @@ def _controls(read: Encodings) -> _Controls:
 def _show(by_phase: Searched, answer: Answer, chosen: _Controls) -> None:
     st.caption(_ranking(chosen))
     take = matched_take(by_phase.database, answer, _SHOWN[chosen.shown], chosen.seconds)
-    show_player(take, height=_PLAYER_HEIGHT, at_s=BEFORE_S)
+    widgets.show_player(take, height=_PLAYER_HEIGHT, at_s=BEFORE_S)
     left, right = wide_columns("matches", [5, 4])
     axes = (f"Distance in {chosen.phase_words} (%)", "Distance in pose (cm)")
     with left:
         chart = match_distances(answer.distances(), answer.others, axes)
-        show_figure(chart, "distances", file="match_distances")
+        widgets.show_figure(chart, "distances", file="match_distances")
     with right:
         _table(answer, chosen)
-        offer_player(take, "matches")
+        widgets.offer_player(take, "matches")
         _export(by_phase, answer, chosen.seconds)
 
 
@@ -199,8 +190,10 @@ def _table(answer: Answer, chosen: _Controls) -> None:
     text = st.column_config.TextColumn
     columns["Match"] = text(width=62)
     columns["Furthest"] = text(help="The joint that differs most, and its distance")
-    show_table("matches", table, height=table_height(len(found)), column_config=columns)
-    offer_table(list(table), list(zip(*table.values(), strict=True)), "matches")
+    widgets.show_table(
+        "matches", table, height=widgets.table_height(len(found)), column_config=columns
+    )
+    widgets.offer_table(list(table), list(zip(*table.values(), strict=True)), "matches")
     parts = []
     for by, name in ((BY_PHASE, chosen.phase_words), (BY_POSE, BY_POSE)):
         cycles = np.mean([match.cycles_apart for match in answer.of(by)])
@@ -220,7 +213,7 @@ def _export(by_phase: Searched, answer: Answer, seconds: float) -> None:
             "Export what follows", range(len(found)), format_func=names.__getitem__, key="exported"
         )
         match = found[min(chosen, len(found) - 1)]
-        offer_motion(
+        widgets.offer_motion(
             lambda: following(database, match.moment.row, seconds),
             f"match_{match.by}_{match.rank}",
             database.clip(0).source.unit_m,

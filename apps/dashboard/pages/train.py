@@ -6,6 +6,7 @@ from typing import Any
 
 import streamlit as st
 
+from deepphase.apps.dashboard.parts import trainings, widgets
 from deepphase.apps.dashboard.parts.collection import (
     EMBEDDING_PRESET,
     MODEL_KEY,
@@ -17,19 +18,7 @@ from deepphase.apps.dashboard.parts.files import choose
 from deepphase.apps.dashboard.parts.messages import plain, show_error
 from deepphase.apps.dashboard.parts.session import plain_file_name
 from deepphase.apps.dashboard.parts.theme import heading
-from deepphase.apps.dashboard.parts.trainings import (
-    FinishedTraining,
-    OwnTraining,
-    curve_of,
-    name_field,
-    own_trainings,
-    running_training,
-    sample_training,
-    show_clips,
-    start_training,
-    training_windows,
-)
-from deepphase.apps.dashboard.parts.widgets import offer, offer_table, sentence, show_figure
+from deepphase.apps.dashboard.parts.trainings import FinishedTraining, OwnTraining
 from deepphase.apps.training.folder import (
     CHANNELS,
     FAILED,
@@ -81,9 +70,9 @@ def page() -> None:
 
 
 def _form(clips: OpenClips) -> None:
-    busy = running_training() is not None
+    busy = trainings.running_training() is not None
     st.header("A new training", anchor=False)
-    show_clips(clips)
+    trainings.show_clips(clips)
     config_name = st.selectbox(
         "Network", list(OFFERED_CONFIGS), format_func=OFFERED_CONFIGS.__getitem__,
         key="train config",
@@ -94,13 +83,13 @@ def _form(clips: OpenClips) -> None:
         help="Length of the input of one phase: about two cycles of the slowest movement.",
     )  # fmt: skip
     windows = _LENGTHS[st.select_slider("Length", list(_LENGTHS), "Usual", key="train length")]
-    available = training_windows(clips, window_s)
+    available = trainings.training_windows(clips, window_s)
     passes = f", about {windows / available:.2g} passes over all" if available else ""
     st.caption(f"{windows:,} windows{passes}.")
     with st.expander("More"):
         batch_size = st.select_slider("Batch size (windows)", _BATCH_SIZES, 64, key="train batch")
         seed = st.number_input("Seed", 0, 2**31 - 1, 0, key="train seed")
-    name = name_field("My training", "training name")
+    name = trainings.name_field("My training", "training name")
     if not available:
         st.warning(
             f"No clip is as long as {window_s:g} s: choose a shorter window.",
@@ -115,7 +104,7 @@ def _form(clips: OpenClips) -> None:
         key="start training",
     ):
         try:
-            start_training(
+            trainings.start_training(
                 clips,
                 name,
                 config_name=config_name,
@@ -134,13 +123,13 @@ def _form(clips: OpenClips) -> None:
 
 def _trainings() -> None:
     """Draw the running training, or one of those that have ended."""
-    running = running_training()
+    running = trainings.running_training()
     if running is not None:
         _running(running)
         return
-    trainings = own_trainings()[::-1]
-    if not trainings:
-        sample = sample_training()
+    own = trainings.own_trainings()[::-1]
+    if not own:
+        sample = trainings.sample_training()
         st.header("A finished training, as a sample", anchor=False)
         st.caption(
             f"{_about(sample)} It comes with the package. Start one on the left: it continues "
@@ -149,18 +138,18 @@ def _trainings() -> None:
         )
         _outcome(sample)
         return
-    for training in trainings:
+    for training in own:
         try:
             training.keep_model()
         except DeepPhaseError as error:
             show_error(error)
     place = 0
-    if len(trainings) > 1:
-        names = [training.name for training in trainings]
+    if len(own) > 1:
+        names = [training.name for training in own]
         place = st.selectbox(
             "Training", range(len(names)), format_func=names.__getitem__, key=_SHOWN
         )
-    _ended(trainings[min(place, len(trainings) - 1)])
+    _ended(own[min(place, len(own) - 1)])
 
 
 @st.fragment(run_every=_UPDATE_S)
@@ -203,7 +192,7 @@ def _remove_button(training: OwnTraining, words: str, **options: Any) -> None:
 
 def _progress(status: TrainingStatus) -> None:
     share = min(max(status.done / max(status.of, 1), 0.0), 1.0)
-    words = sentence(status.what)
+    words = widgets.sentence(status.what)
     if status.of and status.what == "training":
         words += f": {status.done:,} of {status.of:,} windows"
     elif status.of:
@@ -243,7 +232,7 @@ def _pictures(training: FinishedTraining, status: TrainingStatus, *, live: bool)
     if not epochs:
         st.caption("The first measures appear after 5 % of the training.")
         return
-    curve = curve_of(training.name, epochs)
+    curve = trainings.curve_of(training.name, epochs)
     last_epoch = training.request.windows / max(status.training_windows, 1)
     views = training.views(len(epochs))
     if live:
@@ -254,7 +243,7 @@ def _pictures(training: FinishedTraining, status: TrainingStatus, *, live: bool)
         shown, numbers = aligned_views(views), [epoch.epoch for epoch in epochs]
         axes, title = ("PC 1", "PC 2"), "The manifold by epoch"
     manifold = manifold_change(shown, numbers, colour=training.colouring(), axes=axes, title=title)
-    show_figure(
+    widgets.show_figure(
         learning_curves([curve], last_epoch=last_epoch),
         f"curves {live}",
         alt="Loss and measures over the epochs",
@@ -270,8 +259,8 @@ def _pictures(training: FinishedTraining, status: TrainingStatus, *, live: bool)
             "speed_error (share)": curve.speed_error,
         }
         rows = list(zip(*columns.values(), strict=True))
-        offer_table(list(columns), rows, "learning_curves")
-    show_figure(
+        widgets.offer_table(list(columns), rows, "learning_curves")
+    widgets.show_figure(
         manifold,
         f"change {live}",
         alt="The phase manifold, epoch by epoch",
@@ -283,7 +272,7 @@ def _ended(training: OwnTraining) -> None:
     status = training.status()
     st.header(plain(training.name), anchor=False)
     if status.state == FAILED:
-        hint = f" {plain(sentence(status.hint))}." if status.hint else ""
+        hint = f" {plain(widgets.sentence(status.hint))}." if status.hint else ""
         st.error(f"The training failed: {plain(status.fact)}.{hint}", icon=":material/error:")
         _remove_button(training, "Remove", icon=":material/delete:")
         return
@@ -302,7 +291,7 @@ def _ended(training: OwnTraining) -> None:
             choose(MODEL_KEY, training.kept.id)
             st.rerun()
         file_name = f"{plain_file_name(training.name, 'phases')}.model"
-        offer("Model", training.run.model_file.read_bytes, file_name)
+        widgets.offer("Model", training.run.model_file.read_bytes, file_name)
         _remove_button(training, "Remove", icon=":material/delete:")
     _outcome(training)
 
@@ -339,5 +328,5 @@ def _findings(health: Health, passes: float) -> None:
         st.success("All measures of the model's health are good.", icon=":material/check:")
     for finding in health.findings:
         # Options of the command line are left out.
-        words = plain(sentence(finding.split(" (--")[0]))
+        words = plain(widgets.sentence(finding.split(" (--")[0]))
         st.warning(f"{words}.", icon=":material/info:")

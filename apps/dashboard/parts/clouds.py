@@ -3,21 +3,26 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 import streamlit as st
 
-from deepphase.apps.dashboard.parts.channel_views import joint_links
+from deepphase.apps.dashboard.parts.collection import MODELS, model_sources
 from deepphase.apps.dashboard.parts.encodings import (
     BY_CLIPS_AND_MODEL,
     MAX_POINTS,
     Encodings,
     all_phases,
+    encodings,
 )
+from deepphase.apps.dashboard.parts.messages import working
+from deepphase.apps.dashboard.parts.session import session
 from deepphase.apps.reports.manifold_cloud import PhaseCloud
 from deepphase.arrays import Array
+from deepphase.corpus.clip_store import ClipStore
 from deepphase.figures.colouring import Colouring
 from deepphase.figures.manifold import axis_title
 from deepphase.figures.theme import thinning
@@ -25,7 +30,11 @@ from deepphase.motion.clip import Clip
 from deepphase.motion.kinematics import joint_positions
 from deepphase.motion.roles import Roles, find_roles
 from deepphase.motion.root_trajectory import root_trajectory, to_root_space
+from deepphase.motion.skeleton import Skeleton
 from deepphase.phase.manifold import ManifoldProjection, discriminant
+from deepphase.phase.model import PhaseModel
+from deepphase.temporary_files import temporary_folder
+from deepphase.viewer.actor import links_of
 
 # Angle of the view on the poses, radians, and their steps from the middle: int8.
 _VIEW, _STEPS = 0.6, 127
@@ -42,6 +51,14 @@ _MAX_VALUES = 60
 # Clips whose colours differ.
 _FEW_CLIPS = 12
 _LATENT = "latent unit"
+# A training of about a minute on a laptop: enough for a picture.
+_EMBEDDING: dict[str, Any] = {
+    "windows": 40_960,
+    "batch_size": 128,
+    "learning_rate": 2e-3,
+    "schedule": "cosine",
+}
+_EMBEDDING_NAME = "Without phases"
 
 
 @dataclass(frozen=True, eq=False)
@@ -181,6 +198,58 @@ def other_spaces(read: Encodings, max_points: int) -> dict[str, Places]:
         "Poses": Places.principal(ManifoldProjection.fit(poses), poses, "m"),
         "Joint velocities": Places.principal(projection, velocities, "m/s"),
     }
+
+
+def joint_links(skeleton: Skeleton, joints: tuple[str, ...]) -> Array:
+    """(links, 2) pairs of joints: each is linked to its closest ancestor among them."""
+    indices = {name: at for at, name in enumerate(joints)}
+    parents = []
+    for name in joints:
+        parent = int(skeleton.parents[skeleton.names.index(name)])
+        while parent >= 0 and skeleton.names[parent] not in indices:
+            parent = int(skeleton.parents[parent])
+        parents.append(indices[skeleton.names[parent]] if parent >= 0 else -1)
+    return links_of(np.array(parents))
+
+
+def embedded(read: Encodings) -> Encodings | None:
+    """The clips by an embedding; if there is none for them, the page offers to train one."""
+    for source in model_sources(read.clips, embeddings=True):
+        model = source.open()
+        if model.extractor.window == read.extractor.window:
+            return encodings(read.clips, model)
+    st.info(
+        "No autoencoder without phase layers reads this skeleton yet. It trains in about a "
+        "minute, for this session only.",
+        icon=":material/compare:",
+    )
+    if isinstance(read.extractor, PhaseModel) and st.button(
+        "Train it", type="primary", key="train embedding"
+    ):
+        path = session().new_path(MODELS.suffix)
+        _trained(read.store, read.extractor).save(path)
+        session().add_file(path, _EMBEDDING_NAME)
+        st.rerun()
+    return None
+
+
+def _trained(store: ClipStore, model: PhaseModel) -> PhaseModel:
+    """Train the model's convolutions, window and channels with fully connected layers."""
+    # Lightning is imported in seconds, and no page needs it before.
+    from deepphase.phase.training.train import train_phase
+
+    network = replace(model.config.network, preset="conv_embedding")
+    training = replace(model.config.training, **_EMBEDDING)
+    config = replace(model.config, network=network, training=training)
+    with (
+        working("Training the autoencoder without phases") as progress,
+        temporary_folder(session().folder) as folder,
+    ):
+        trained: PhaseModel | None = train_phase(
+            store, config, folder=folder, progress=progress, accelerator="cpu"
+        )
+    assert trained is not None, "one process trains"
+    return trained
 
 
 def _poses(read: Encodings, frames: Sequence[Array]) -> Array:

@@ -7,9 +7,9 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
+import numpy as np
 import streamlit as st
 
-from deepphase.apps.dashboard.parts import demo
 from deepphase.apps.dashboard.parts.address import (
     choose_clip,
     remember_clip,
@@ -35,13 +35,23 @@ from deepphase.corpus.store_writer import STORE_FORMAT
 from deepphase.errors import ParameterError
 from deepphase.phase.config import ANY_SKELETON
 from deepphase.phase.extractor import PhaseExtractor, load_model
+from deepphase.phase.model import PhaseModel
 from deepphase.shipped import SHIPPED
+from deepphase.synthetic.gait import gaits_of
+from deepphase.synthetic.gait_motion import locomotion
+from deepphase.synthetic.training_set import corpus
 
 # Keys of the choosers, which are also parts of the address.
 CLIPS_KEY, MODEL_KEY = "clips", "model"
 EMBEDDING_PRESET = "conv_embedding"
 # Open stores, and models for the open clips, that all sessions share.
 _STORES, _MODELS = 8, 16
+DEMO_NAME = "Made motion (demo)"
+# Other individuals than those that the models learnt from.
+_DEMO_SEED = 2203
+_CLIP_S, _BODY = 11.0, "biped"
+# The fourth motion of a corpus is a medley of gaits.
+_MEDLEY = 3
 MODELS = FileKind("model", lambda file: load_model(file.path))
 
 
@@ -72,9 +82,32 @@ BY_KEY: dict[Any, Callable[[Any], Hashable]] = {
 }
 
 
+@st.cache_resource(show_spinner=False)
+def demo_store() -> ClipStore:
+    """Every gait at a drifting speed, and a medley: some 5,000 interior frames."""
+    generator = np.random.default_rng(_DEMO_SEED)
+    clips = []
+    for gait in (gait.name for gait in gaits_of(_BODY).values() if gait.moves):
+        made = locomotion(
+            int(generator.integers(2**31)), _CLIP_S, body=_BODY, gait=gait, profile="drift"
+        )
+        labels = {"gait": gait.replace("_", " "), "pace": "drifting"}
+        clips.append(replace(made.clip, name=gait, labels=labels))
+    *_, medley = corpus(_DEMO_SEED, (_MEDLEY + 1) * _CLIP_S / 60, body=_BODY, clip_seconds=_CLIP_S)
+    labels = {"gait": "medley", "pace": "changing"}
+    clips.append(replace(medley.clip, name="medley", labels=labels))
+    return ClipStore.from_clips(clips)
+
+
+@st.cache_resource(show_spinner=False)
+def demo_model() -> PhaseModel:
+    """The small phase model that is shipped."""
+    return PhaseModel.load(PHASES)
+
+
 def demo_clips() -> OpenClips:
     """The clips of the demo."""
-    return OpenClips("demo", demo.NAME, "demo", demo.demo_clips())
+    return OpenClips("demo", DEMO_NAME, "demo", demo_store())
 
 
 def clip_sources() -> list[ListedSource[OpenClips]]:
@@ -87,7 +120,7 @@ def clip_sources() -> list[ListedSource[OpenClips]]:
         uploads.append(ListedSource(opened.id, name, lambda opened=opened: opened))  # type: ignore[misc]
     found = open_folder()
     if found is None:
-        return [ListedSource("demo", demo.NAME, demo_clips), *uploads]
+        return [ListedSource("demo", DEMO_NAME, demo_clips), *uploads]
     return uploads + _sources_of(found)
 
 

@@ -10,7 +10,7 @@ from functools import partial
 
 from deepphase.apps.dances.report import dance_report, dance_take
 from deepphase.apps.dances.sources import DanceSource
-from deepphase.apps.dashboard.parts.demo import demo_model
+from deepphase.apps.dashboard.parts.collection import demo_model
 from deepphase.apps.dashboard.parts.files import FileKind, ListedSource
 from deepphase.apps.dashboard.parts.folder import FoundFile, open_folder
 from deepphase.apps.dashboard.parts.result_cache import shared_cache

@@ -11,10 +11,9 @@ from deepphase.apps.dashboard.parts.collection import choose_own_clip
 from deepphase.apps.dashboard.parts.files import chooser
 from deepphase.apps.dashboard.parts.folder import look_again, writable_folder
 from deepphase.apps.dashboard.parts.messages import error_sentence, plain, show_error
-from deepphase.apps.dashboard.parts.session import session
+from deepphase.apps.dashboard.parts.session import UPLOAD_FPS, prepared_upload, session
 from deepphase.apps.dashboard.parts.steerables import STEERABLE_KEY, Steerable, steerables
 from deepphase.apps.dashboard.parts.theme import is_dark
-from deepphase.apps.dashboard.parts.uploads import UPLOAD_FPS, prepared_upload
 from deepphase.apps.live.driven_run import driven_run, read_driven
 from deepphase.apps.live.page import live_page
 from deepphase.apps.live.recordings import save_recording

@@ -146,7 +146,7 @@ def write_sample_training(store: ClipStore, name: str) -> None:
 
 
 if __name__ == "__main__":
-    from deepphase.apps.dashboard.parts.demo import NAME, demo_clips
+    from deepphase.apps.dashboard.parts.collection import DEMO_NAME, demo_store
 
     write_demo_models()
-    write_sample_training(demo_clips(), NAME)
+    write_sample_training(demo_store(), DEMO_NAME)

@@ -32,7 +32,7 @@ _CLIPS, _SECONDS = 6, 12.0
 STEPS = {
     "prepare": "prepare captures -o out/clips.store --workers 2",
     "encode": f"encode {PHASES} out/clips.store -o out/phases --workers 2",
-    "build": f"match build out/clips.store --model {PHASES} -o out/motion.db --workers 2",
+    "build": f"match build out/clips.store --model {PHASES} -o out/motion.db",
 }
 _LOOKS_EVERY_S = 0.02
 

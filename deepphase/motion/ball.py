@@ -86,11 +86,8 @@ class Ball:
     def speed_to_roll(self, distance: Array | float, seconds: Array | float | None = None) -> Array:
         """(...) m/s at which a ball has to leave to roll a distance in metres over flat ground.
 
-        Parameters
-        ----------
-        seconds
-            Time in which it arrives; by default it comes to rest there. A ball that would come to
-            rest within this time leaves at the speed that takes it there to rest.
+        It arrives there in a time, or comes to rest there. A ball that would come to rest within
+        this time leaves at the speed that takes it there to rest.
         """
         distance = np.asarray(distance, np.float64)
         to_rest = np.sqrt(2.0 * self.deceleration * distance)
@@ -103,18 +100,10 @@ class Ball:
 
 @dataclass(frozen=True, eq=False)
 class BallState:
-    """Positions and velocities of balls.
+    """Positions and velocities of balls."""
 
-    Parameters
-    ----------
-    position
-        (..., 3) metres: the centre.
-    velocity
-        (..., 3) m/s.
-    """
-
-    position: Array
-    velocity: Array
+    position: Array  # (..., 3) metres: the centre
+    velocity: Array  # (..., 3) m/s
 
     def __post_init__(self) -> None:
         for name in ("position", "velocity"):
@@ -215,26 +204,11 @@ def touched(
     radius_m: float = 0.04,
     restitution: float = 0.5,
 ) -> tuple[BallState, Array]:
-    """Balls after their collisions with moving points of feet, each the centre of a sphere.
+    """Balls after collisions with moving points of feet, and the impulses (..., points) in N s.
 
-    A foot is taken to be much heavier than the ball. A ball that overlaps a sphere is put beside
-    it.
-
-    Parameters
-    ----------
-    state
-        Balls (..., 3).
-    points, point_velocities
-        (..., points, 3) metres and m/s.
-    restitution
-        Speed at which ball and foot part as a share of that at which they met.
-
-    Returns
-    -------
-    state
-        The balls after all collisions.
-    impulses : (..., points)
-        N s that each point gave.
+    Each of the points (..., points, 3) is the centre of a sphere of a foot, which is taken to be
+    much heavier than the ball. A ball that overlaps a sphere is put beside it. The restitution is
+    the speed at which ball and foot part as a share of that at which they met.
     """
     points = np.asarray(points, np.float64)
     if points.shape != np.shape(point_velocities) or (

@@ -68,19 +68,11 @@ _LOST_CONTACTS, _NEXT = 0.005, 1.25
 
 @dataclass(frozen=True)
 class Glitch:
-    """Frames that are likely capture errors.
+    """Frames that are likely capture errors."""
 
-    Parameters
-    ----------
-    first, last
-        Indices of the first and the last frame after a jump; equal for a single frame.
-    what
-        A joint's name, "whole body", "start of the clip" or "end of the clip".
-    """
-
-    first: int
+    first: int  # Indices of the first and the last frame after a jump; equal for a single frame
     last: int
-    what: str
+    what: str  # A joint's name, "whole body", "start of the clip" or "end of the clip"
     sentence: str
 
 
@@ -198,20 +190,12 @@ def _rotation_steps(rotations: Array) -> Array:
 
 @dataclass(frozen=True)
 class Flip:
-    """Frames in which a joint was flipped.
-
-    Parameters
-    ----------
-    first, last
-        The flipped frames.
-    angle_degrees
-        The largest turn from one frame to the next.
-    """
+    """Frames in which a joint was flipped."""
 
     joint: str
-    first: int
+    first: int  # The flipped frames
     last: int
-    angle_degrees: float
+    angle_degrees: float  # The largest turn from one frame to the next
     twist: bool
 
     @property
@@ -439,21 +423,10 @@ def clean(clip: Clip, cutoff_hz: float | None = None) -> tuple[Clip, Cleaning]:
 
 
 def noise_floor(values: Array, fps: float) -> tuple[float, float]:
-    """Frequency above which the spectrum is noise, and the noise.
+    """Frequency above which the spectrum of (frames, columns) is noise, and noise power per hertz.
 
-    A low-pass at that frequency takes as much motion as it leaves noise.
-
-    Parameters
-    ----------
-    values : (frames, columns)
-        Rotations and positions in one scale.
-
-    Returns
-    -------
-    cutoff_hz
-        Hertz; infinite where the spectrum has no floor.
-    floor
-        Power of the noise per hertz, summed over columns; 0 without one.
+    A low-pass at that frequency takes as much motion as it leaves noise. Infinity and 0 where the
+    spectrum has no floor. Columns are in one scale; the power is summed over them.
     """
     length = min(len(values), max(_MIN_FRAMES, round(_STRETCH_S * fps)))
     if length < _MIN_FRAMES:

@@ -18,22 +18,13 @@ _NO_TILTS = np.zeros((0, 4))
 
 @dataclass(frozen=True, eq=False)
 class LegChains:
-    """Limbs of a skeleton that end in feet.
+    """Limbs of a skeleton that end in feet."""
 
-    Parameters
-    ----------
-    upper, middle, last
-        (limbs,) joints: hip, knee and ankle, or shoulder, elbow and front paw.
-    tips
-        (limbs,) joints that touch the floor: toes, or `last` where a limb has none.
-    bends
-        (limbs,) direction in which a straight limb bends: 1 forward (knees), -1 backward (elbows).
-    """
-
-    upper: Array
+    upper: Array  # (limbs,) joints: hip, knee and ankle, or shoulder, elbow and front paw
     middle: Array
     last: Array
-    tips: Array
+    tips: Array  # (limbs,) joints that touch the floor: toes, or `last` where a limb has none
+    # (limbs,) direction in which a straight limb bends: 1 forward (knees), -1 backward (elbows).
     bends: Array
 
     @classmethod
@@ -95,18 +86,11 @@ def _feet_and_ends(roles: Roles, parts: tuple[str, ...]) -> list[tuple[int, int]
 
 @dataclass(frozen=True, eq=False)
 class LimbTransforms:
-    """World transforms of limbs.
+    """World transforms of limbs."""
 
-    Parameters
-    ----------
-    above
-        (3, limbs, frames, 3, 3) rotation matrices of the parents of upper, middle and last joints.
-    positions
-        (4, limbs, frames, 3) metres: upper, middle and last joints, and tips.
-    """
-
+    # (3, limbs, frames, 3, 3) rotation matrices of the parents of upper, middle and last joints.
     above: Array
-    positions: Array
+    positions: Array  # (4, limbs, frames, 3) metres: upper, middle and last joints, and tips
 
     @property
     def lengths(self) -> Array:
@@ -119,11 +103,8 @@ class LimbTransforms:
 class LimbSolver:
     """Forward and inverse kinematics of a skeleton's limbs, for many frames or characters at once.
 
-    Parameters
-    ----------
-    ends
-        (limbs, 3) metres from each tip's joint to the point that counts as the tip, as of
-        `LegChains.ends`; none by default. Such tips are last joints.
+    `ends` (limbs, 3), as of `LegChains.ends`, are the points that count as tips, in metres from the
+    tips' joints, which are then last joints.
     """
 
     def __init__(self, skeleton: Skeleton, limbs: LegChains, ends: Array | None = None) -> None:
@@ -143,15 +124,7 @@ class LimbSolver:
         self._above = self._parents[self._chain[:3]]
 
     def transforms(self, rotations: Array, local_positions: Array) -> LimbTransforms:
-        """Forward kinematics of the limbs.
-
-        Parameters
-        ----------
-        rotations : (frames, joints, 4)
-            Local rotations of all joints; the root's is relative to the world.
-        local_positions : (frames, joints, 3)
-            Metres: offsets, replaced at translated joints.
-        """
+        """Forward kinematics of local rotations (frames, joints, 4) and positions."""
         frames, limbs = len(rotations), len(self.limbs)
         matrices = np.empty((3, limbs * frames, 3, 3))
         positions = np.empty((4, limbs * frames, 3))
@@ -186,20 +159,10 @@ class LimbSolver:
         left: Array,
         tilts: Array | None = None,
     ) -> None:
-        """Change the local rotations so that the limbs' last joints are at their targets.
+        """Change local rotations (frames, joints, 4) so that last joints are at (limbs, frames, 3).
 
-        The last joints keep their orientation in the world, or are turned by tilts.
-
-        Parameters
-        ----------
-        rotations : (frames, joints, 4)
-            Local rotations as given to `transforms`; changed in place.
-        targets : (limbs, frames, 3)
-            Metres: targets of the `last` joints.
-        left : (frames, 3)
-            Unit vector to the body's left, about which knees bend.
-        tilts : (limbs, frames, 4), optional
-            Rotations of the last joints in the world.
+        Knees bend about unit vectors to the body's left (frames, 3). The last joints keep their
+        orientation in the world, or are turned there by `tilts` (limbs, frames, 4).
         """
         local = rotations.take(self.joints, axis=1).astype(np.float64)
         turn_limbs(

@@ -64,22 +64,12 @@ _GLUED = re.compile(
 
 @dataclass(frozen=True)
 class JointName:
-    """The parts of one joint name.
+    """The parts of one joint name."""
 
-    Parameters
-    ----------
-    side
-        "left", "right" or "".
-    part
-        Part of the body ("upper leg", "knee", "hips", "tail", ...); "" if it is not known.
-    quarter
-        "fore" or "hind" if the name states which legs of a quadruped, else "".
-    """
-
-    side: str
-    part: str
+    side: str  # "left", "right" or ""
+    part: str  # Part of the body ("upper leg", "knee", "hips", "tail", ...); "" if it is not known
     key: str
-    quarter: str = ""
+    quarter: str = ""  # "fore" or "hind" if the name states which legs of a quadruped, else ""
 
 
 def parse_names(names: tuple[str, ...]) -> list[JointName]:

@@ -51,16 +51,9 @@ def end_positions(clip: Clip, transforms: tuple[Array, Array] | None = None) -> 
 
 
 def velocities(positions: Array, fps: float) -> Array:
-    """Time derivative by central differences, one-sided of second order at both ends.
+    """Time derivative of (frames, ...) by central differences, of second order at both ends.
 
-    Parameters
-    ----------
-    positions : (frames, ...)
-        Metres, or any quantity.
-
-    Returns
-    -------
-    (frames, ...) per second. One frame has velocity 0; two frames share their difference.
+    One frame has velocity 0; two frames share their difference.
     """
     frames = len(positions)
     if frames < 2:
@@ -71,14 +64,9 @@ def velocities(positions: Array, fps: float) -> Array:
 
 
 def derivative_sizes(positions: Array, fps: float, order: int) -> Array:
-    """(frames, joints) size of a derivative in time, by differences: 2, acceleration, or 3, jerk.
+    """(frames, joints) size of a derivative of (frames, joints, 3): 2, acceleration, or 3, jerk.
 
-    The outermost frames repeat their neighbour's value.
-
-    Parameters
-    ----------
-    positions : (frames, joints, 3)
-        Metres.
+    By differences; the outermost frames repeat their neighbour's value.
     """
     if len(positions) <= order:
         raise ParameterError(

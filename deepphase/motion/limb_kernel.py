@@ -33,24 +33,11 @@ _TINY = 1e-12
     error_model="numpy",
 )
 def limb_transforms(rotations, places, parents, chain, above, matrices, positions):
-    """Fill the world transforms of limbs by forward kinematics.
+    """Fill the world transforms of limbs by forward kinematics, in the frames of `LimbSolver`.
 
-    Parameters
-    ----------
-    rotations
-        (frames, joints, 4) local quaternions (x, y, z, w), parents before children.
-    places
-        (frames, joints, 3) metres from the parent, in its axes.
-    parents
-        (joints,) of each joint; -1 for the root.
-    chain
-        (4, limbs) upper, middle and last joints, and tips.
-    above
-        (3, limbs) parents of upper, middle and last joints.
-    matrices
-        (3, limbs * frames, 3, 3) rotation matrices of `above` in the world, limb by limb.
-    positions
-        (4, limbs * frames, 3) metres: places of `chain` in the world.
+    From local `rotations` (frames, joints, 4) and `places` (frames, joints, 3) of joints with
+    `parents`, parents first: `matrices` (3, limbs * frames, 3, 3) of the joints `above` (3, limbs),
+    and `positions` (4, limbs * frames, 3) of the joints of `chain` (4, limbs), limb by limb.
     """
     frames, joints = rotations.shape[0], rotations.shape[1]
     turned = np.empty((joints, 3, 3))
@@ -104,18 +91,9 @@ def limb_turn(upper, middle, last, target, hinge, turn_upper, turn_middle):
     The middle joint bends until the limb is as long as the distance to the target; then the whole
     limb swings there by the smallest rotation. A limb that is at its target does not change.
     Lengths do not change; a limb points at a target out of reach, straight except for the damping
-    of nearly straight limbs.
-
-    Parameters
-    ----------
-    upper, middle, last, target
-        (3,) metres, in the world.
-    hinge
-        (3,) unit axis about which a straight limb bends, from its upper part to its lower one. A
-        limb bent by more than 30 degrees stays in its plane.
-    turn_upper, turn_middle
-        (4,) rotations in the world: `turn_upper` rotates the upper part of the limb, and
-        `turn_upper` times `turn_middle` the part below the middle joint.
+    of nearly straight limbs. A straight limb bends about the unit axis `hinge`, from its upper
+    part to its lower one; a limb bent by more than 30 degrees stays in its plane. `turn_upper`
+    rotates the upper part in the world, and `turn_upper` times `turn_middle` the lower one.
     """
     tx, ty, tz = middle[0] - upper[0], middle[1] - upper[1], middle[2] - upper[2]
     sx, sy, sz = last[0] - middle[0], last[1] - middle[1], last[2] - middle[2]
@@ -196,21 +174,11 @@ def _multiply(a, b, product):
     error_model="numpy",
 )
 def turn_limbs(positions, above, targets, left, bends, tilts, local):
-    """Turn the joints of limbs so that their last joints are at their targets.
+    """Turn the joints of limbs so that their last joints are at `targets` (limbs * frames, 3).
 
-    Parameters
-    ----------
-    targets
-        (limbs * frames, 3) metres, limb by limb.
-    left
-        (frames, 3) unit vector to the body's left.
-    bends
-        (limbs,) see `LegChains`.
-    tilts
-        (limbs * frames, 4) rotations of the last joints in the world; (0, 4) for none.
-    local
-        (frames, 3 * limbs, 4) local rotations of all upper, all middle and all last joints;
-        changed in place.
+    The body's left is (frames, 3), `bends` (limbs,) are those of `LegChains`, and `tilts` (limbs *
+    frames, 4), or none, turn the last joints in the world. The local rotations (frames, 3 * limbs,
+    4) of all upper, all middle and all last joints are changed in place.
     """
     frames, limbs = len(left), len(bends)
     hinge, turns, turned = np.empty(3), np.empty((3, 4)), np.empty(4)

@@ -44,15 +44,10 @@ _FORELEG = (
 
 
 def pair_joints(skeleton: Skeleton, names: list[JointName]) -> tuple[Array, int]:
-    """Mirror partner of every joint, by names first and then by structure.
+    """(joints,) mirror partner of every joint, and the number of those that were paired by name.
 
-    Returns
-    -------
-    pairs : (joints,)
-        Index of the partner, whose parent is the parent's partner; a joint's own index on the
-        middle line, and for joints without a partner (a prop in one hand).
-    named
-        Number of joints that were paired by name.
+    Names come first, then structure. The partner's parent is the parent's partner; a joint on the
+    middle line, or without a partner (a prop in one hand), has its own index.
     """
     count, parents = len(skeleton), skeleton.parents
     pairs = np.arange(count)

@@ -50,18 +50,10 @@ _MIRRORED = -0.5
 
 @dataclass(frozen=True, eq=False)
 class MirrorMap:
-    """Correspondence of a skeleton's joints under mirroring.
+    """Correspondence of a skeleton's joints under mirroring."""
 
-    Parameters
-    ----------
-    pairs
-        (joints,) mirror partner of each joint.
-    reflections
-        (joints, 3, 3) the matrices S_j: orthogonal, determinant -1; of partners each other's
-        inverse.
-    """
-
-    pairs: Array
+    pairs: Array  # (joints,) mirror partner of each joint
+    # (joints, 3, 3) the matrices S_j: orthogonal, determinant -1; of partners each other's inverse.
     reflections: Array
 
 

@@ -71,19 +71,12 @@ _ON_FLOOR_SHARE = 0.05
 
 
 def infer_unit(skeleton_in_file_units: Skeleton) -> tuple[float, str]:
-    """Metres in one unit of a file, inferred from the size of its body.
+    """Metres in one unit of a file, inferred from the size of its body, and a note on the evidence.
 
     Lengths are paths along the joints, so the rest pose does not matter. A human's thigh and
     shin, upper arm and forearm decide among metres, centimetres, millimetres, inches, feet,
     decimetres and the CMU unit; any other body is in the first of metres, centimetres,
     millimetres and inches that makes it 0.3 to 6 m long.
-
-    Returns
-    -------
-    unit_m
-        Metres in one unit of the file.
-    note
-        One sentence on the evidence.
     """
     skeleton = skeleton_in_file_units
     roles = find_roles(skeleton)
@@ -164,16 +157,9 @@ def infer_up(clip_in_file_units: Clip) -> tuple[str, str]:
 
 
 def axis_levels(positions: Array, up: str) -> Array:
-    """Levels of the lowest joint of a clip, if each of the axes of its file were up.
+    """(6, 2) metres: levels of the lowest joint, if each of `AXES` of the clip's file were up.
 
-    Parameters
-    ----------
-    positions
-        (frames, joints, 3) metres, Y up.
-
-    Returns
-    -------
-    (6, 2) metres: the 5th and 95th percentile over the frames, for each of `AXES`.
+    The 5th and 95th percentile over the frames of positions (frames, joints, 3), Y up.
     """
     step = max(1, len(positions) // _FRAMES_LOOKED_AT)
     in_file = quaternions.rotate(quaternions.conjugate(turn_to_y(up)), positions[::step])
@@ -188,12 +174,8 @@ def agreed_up(
 
     A body that sits or lies has its hips beside its feet, and alone its up axis is taken for
     another. It is on the same floor as the other clips if it is read with their axis. A file that
-    was written with another up axis is not: it keeps its own.
-
-    Parameters
-    ----------
-    levels
-        (clips, 6, 2) metres of `axis_levels`.
+    was written with another up axis is not: it keeps its own. `levels` (clips, 6, 2) are those
+    of `axis_levels`.
     """
     votes = Counter(ups)
     up = max(votes, key=lambda axis: (votes[axis], -AXES.index(axis)))

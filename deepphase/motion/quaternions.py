@@ -50,17 +50,7 @@ _PRODUCT_TERMS = {np.dtype(kind): _product_terms().astype(kind) for kind in (np.
 
 
 def multiply(first: Array, second: Array) -> Array:
-    """Hamilton product: the rotation that turns by `second`, then by `first`.
-
-    Parameters
-    ----------
-    first, second : (..., 4)
-        Quaternions; leading axes broadcast.
-
-    Returns
-    -------
-    (..., 4)
-    """
+    """(..., 4) Hamilton product: the rotation that turns by `second`, then by `first`."""
     if first.size <= _FEW and second.size <= _FEW:
         pairs = first[..., :, None] * second[..., None, :]
         if pairs.dtype in _PRODUCT_TERMS:
@@ -114,16 +104,9 @@ def normalized(rotation: Array) -> Array:
 
 
 def sign_continuous(rotation: Array) -> Array:
-    """The same rotations with signs chosen so that neighbours in time lie in one half space.
+    """Rotations (frames, ..., 4) with signs so that neighbours in time lie in one half space.
 
-    Parameters
-    ----------
-    rotation : (frames, ..., 4)
-        q and -q are the same rotation; recorded motion jumps between them.
-
-    Returns
-    -------
-    (frames, ..., 4), the first frame as given.
+    q and -q are the same rotation; recorded motion jumps between them. The first frame is kept.
     """
     agree = np.einsum("...c,...c->...", rotation[1:], rotation[:-1]) >= 0
     flips = np.where(agree, 1.0, -1.0).astype(rotation.dtype)

@@ -67,17 +67,11 @@ class ResampleLimit:
     """Size of the result up to which a clip is resampled to a higher rate.
 
     A clip that does not grow is not limited: it was in memory before.
-
-    Parameters
-    ----------
-    frames
-        Number of frames; by default a day at 60 frames a second.
-    size_bytes
-        Bytes of rotations and translations; by default six hours of 50 joints at 60 frames a
-        second in float64.
     """
 
-    frames: int = 24 * 3600 * 60
+    frames: int = 24 * 3600 * 60  # Number of frames; by default a day at 60 frames a second
+    # Bytes of rotations and translations; by default six hours of 50 joints at 60 frames a second
+    # in float64.
     size_bytes: int = 2 << 30
 
     def check(self, clip: Clip, frames: int, fps: float) -> None:
@@ -162,14 +156,7 @@ def resampled_frames(frames: int, fps: float, other_fps: float) -> int:
 
 
 def at_frames(clip: Clip, frames: Array) -> Clip:
-    """The clip at fractional frames, as for another speed or for a part of it.
-
-    Parameters
-    ----------
-    frames
-        (n,) fractional frame indices, clipped to the first and the last frame. The values
-        between frames are those of the splines of :func:`resample`.
-    """
+    """The clip at fractional frames (n,), within the first and last, by `resample`'s splines."""
     rotations = values_at_frames(quaternions.sign_continuous(clip.rotations), frames)
     return replace(
         clip,

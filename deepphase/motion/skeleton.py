@@ -190,14 +190,9 @@ def path_length(skeleton: Skeleton, upper: int, lower: int) -> float:
 
 
 def longest_chains(skeleton: Skeleton) -> tuple[Array, Array]:
-    """Length of the longest chain below each joint, and the child through which it goes.
+    """(joints,) length of the longest chain below each joint, and the child through which it goes.
 
-    Returns
-    -------
-    lengths : (joints,)
-        To the farthest tip below, end sites included.
-    children : (joints,)
-        The child that leads there; -1 at the last joint.
+    Lengths are to the farthest tip below, end sites included; the child of a last joint is -1.
     """
     count = len(skeleton)
     lengths, children = np.zeros(count), np.full(count, -1)

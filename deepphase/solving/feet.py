@@ -31,25 +31,13 @@ _LEFT = np.array([1.0, 0.0, 0.0])
 
 @dataclass(frozen=True, eq=False)
 class FootHolds:
-    """Corrections that keep feet in place during contacts.
+    """Corrections that keep feet in place during contacts."""
 
-    Parameters
-    ----------
-    joints
-        (feet,) toes, or ankles of feet without toes; left and right, then front paws of a
-        quadruped.
-    tips
-        (frames, feet, 3) metres: these joints before the correction.
-    shifts
-        (frames, feet, 3) metres: correction of each foot.
-    contacts
-        (frames, feet) bool: frames in which each foot is held.
-    """
-
+    # (feet,) toes, or ankles of feet without toes; left and right, then front paws of a quadruped.
     joints: Array
-    tips: Array
-    shifts: Array
-    contacts: Array
+    tips: Array  # (frames, feet, 3) metres: these joints before the correction
+    shifts: Array  # (frames, feet, 3) metres: correction of each foot
+    contacts: Array  # (frames, feet) bool: frames in which each foot is held
 
 
 def find_holds(
@@ -63,15 +51,8 @@ def find_holds(
     """Compute corrections that hold each foot in place from touch-down to lift-off.
 
     The correction of a hold fades in before it and out after it. Feet below the floor are lifted
-    onto it.
-
-    Parameters
-    ----------
-    flags
-        (frames, feet) bool: contacts; those of the clip by default.
-    hold_share
-        Largest travel of a foot in one contact, as a share of the leg length. A contact with more
-        is split: it is several contacts, or a slide.
+    onto it. Contacts are `flags` (frames, feet), or those of the clip. A contact with more travel
+    than this share of the leg length `size` is split: it is several contacts, or a slide.
     """
     limbs = LegChains.from_skeleton(clip.skeleton, roles)
     transforms = global_transforms(clip)
@@ -97,14 +78,9 @@ def reach_holds(clip: Clip, roles: Roles, holds: FootHolds) -> Clip:
 
 
 def with_tips_at(clip: Clip, limbs: LegChains, wanted: Array, left: Array) -> Clip:
-    """The clip with the tips of limbs at places, by two-joint inverse kinematics.
+    """The clip with the tips of limbs at places (frames, limbs, 3), by inverse kinematics.
 
-    Parameters
-    ----------
-    wanted : (frames, limbs, 3)
-        Metres: places of the tips. Last joints keep their orientation in the world.
-    left : (frames, 3)
-        Unit vector to the body's left.
+    Last joints keep their orientation in the world; `left` (frames, 3) points to the body's left.
     """
     solver = LimbSolver(clip.skeleton, limbs)
     rotations, places = clip.rotations.copy(), clip.local_positions()
@@ -137,15 +113,7 @@ def _shift(
 
 
 def faded_corrections(shift: Array, holds: list[tuple[int, int]], blend: int) -> Array:
-    """(frames, 3) corrections, continued outside of holds.
-
-    Between holds, the correction of one fades out while that of the next fades in.
-
-    Parameters
-    ----------
-    shift : (frames, 3)
-        Corrections in the holds, 0 elsewhere; changed in place.
-    """
+    """Continue corrections (frames, 3), 0 outside of holds, in place: between holds, they fade."""
     frames = len(shift)
     for (_, end), (begin, _) in pairwise([(0, 0), *holds, (frames, frames)]):
         gap = np.arange(end, begin)

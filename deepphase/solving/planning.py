@@ -40,23 +40,14 @@ _SIDES = ("Left", "Right")
 
 @dataclass(frozen=True)
 class JointPlan:
-    """The joints of a skeleton to solve for, and their points.
-
-    Parameters
-    ----------
-    carriers
-        (points,) the joint that each point of the track is attached to.
-    legs, arms
-        (hip, knee, foot, toe or -1) and (shoulder, elbow, hand), left first.
-    pairs
-        (joints,) mirror partners; a joint's own index on the middle line.
-    """
+    """The joints of a skeleton to solve for, and their points."""
 
     structure: PointStructure
-    carriers: tuple[int, ...]
+    carriers: tuple[int, ...]  # (points,) the joint that each point of the track is attached to
+    # (hip, knee, foot, toe or -1) and (shoulder, elbow, hand), left first.
     legs: tuple[tuple[int, int, int, int], ...]
     arms: tuple[tuple[int, int, int], ...]
-    pairs: tuple[int, ...]
+    pairs: tuple[int, ...]  # (joints,) mirror partners; a joint's own index on the middle line
     head: int
     notes: tuple[str, ...]
     loose: tuple[int, ...] = ()

@@ -48,16 +48,11 @@ _AS_FAR_SHARE = 0.04
 
 @dataclass(frozen=True, eq=False)
 class PointDistances:
-    """Distances between all points over a motion, metres; each (points, points).
-
-    Parameters
-    ----------
-    changes
-        Robust standard deviation over time as a share of the median; 0 for a point and itself.
-    """
+    """Distances between all points over a motion, metres; each (points, points)."""
 
     medians: Array
     reaches: Array
+    # Robust standard deviation over time as a share of the median; 0 for a point and itself.
     changes: Array
 
 
@@ -85,12 +80,8 @@ def spanning_tree(
 ) -> list[list[int]]:
     """Neighbours of every point in the tree that joins close points of constant distance.
 
-    Parameters
-    ----------
-    edges
-        (edges, 2) pairs that are known to be connected: the tree contains them first.
-    within
-        The tree's points, all by default; the others have no neighbours.
+    The tree contains the `edges` (edges, 2), which are known, first. Points that are not `within`
+    have no neighbours.
     """
     points = len(distances.medians)
     weights = distances.medians * (1.0 + (distances.changes / _FREE_SHARE) ** 2)
@@ -135,15 +126,10 @@ class PointLimb:
 
 @dataclass(frozen=True)
 class PointBody:
-    """The parts of a body of points.
-
-    Parameters
-    ----------
-    arms
-        Two limbs from the shoulder outwards, in the order of the legs' sides; None if not found.
-    """
+    """The parts of a body of points."""
 
     legs: tuple[PointLimb, PointLimb]
+    # Two limbs from the shoulder outwards, in the order of the legs' sides; None if not found.
     arms: tuple[PointLimb, PointLimb] | None
     lower: tuple[int, ...]
     upper: tuple[int, ...]
@@ -345,17 +331,10 @@ def body_size(positions: Array) -> float:
 
 
 def infer_points_up(positions: Array, edges: Array) -> tuple[str, str]:
-    """The up axis of points, as in "y" or "-z", and a sentence on the evidence.
+    """The up axis of points (frames, points, 3), as in "y" or "-z", and a note on the evidence.
 
     A standing body extends most along its up axis, and its lowest point stays at the height of
     the floor. The legs decide the direction: two branches lead up from the lowest points.
-
-    Parameters
-    ----------
-    positions
-        (frames, points, 3), in any unit.
-    edges
-        (edges, 2) pairs of points that are known to be connected.
     """
     frames = distance_frames(positions)
     size = body_size(positions)

@@ -50,23 +50,13 @@ _CONFIDENT = 0.1
 
 @dataclass(frozen=True)
 class PointStructure:
-    """A hierarchy of joints, each at the mean of some points.
+    """A hierarchy of joints, each at the mean of some points."""
 
-    Parameters
-    ----------
-    names
-        (joints,) parents before their children; the first is the root.
-    parents
-        (joints,) index of each joint's parent; -1 for the root.
-    points
-        (joints,) the points whose mean each joint is: one or several.
-    across
-        (left, right) joints of hips and shoulders; empty if no legs were found.
-    """
-
-    names: tuple[str, ...]
-    parents: tuple[int, ...]
+    names: tuple[str, ...]  # (joints,) parents before their children; the first is the root
+    parents: tuple[int, ...]  # (joints,) index of each joint's parent; -1 for the root
+    # (joints,) the points whose mean each joint is: one or several.
     points: tuple[tuple[int, ...], ...]
+    # (left, right) joints of hips and shoulders; empty if no legs were found.
     across: tuple[tuple[int, int], ...] = ()
     confidence: float = field(default=0.0, compare=False)
     notes: tuple[str, ...] = field(default=(), compare=False)
@@ -360,12 +350,7 @@ def clip_of_points(
     """Convert a track to a clip whose joints are its points: all translated, none rotated.
 
     The joints are exactly at the points. In the rest pose each joint is at its median distance
-    from its parent, in its mean direction in upright poses.
-
-    Parameters
-    ----------
-    structure
-        The hierarchy, if it is known; files of one set share one.
+    from its parent, in its mean direction in upright poses. Files of one set share a structure.
     """
     structure = find_structure(track, description) if structure is None else structure
     points = {point for joint_points in structure.points for point in joint_points}

@@ -31,37 +31,22 @@ _FRAMES_AT_ONCE = 256
 
 @dataclass(frozen=True, eq=False)
 class BodyModel:
-    """A skeleton of constant lengths and the points attached to it.
-
-    Parameters
-    ----------
-    point_offsets
-        (points, 3) metres: position of each point in the frame of its carrier joint.
-    size, measured
-        Metres: length of a leg, and of all limbs as measured.
-    """
+    """A skeleton of constant lengths and the points attached to it."""
 
     plan: JointPlan
     skeleton: Skeleton
+    # (points, 3) metres: position of each point in the frame of its carrier joint.
     point_offsets: Array
-    size: float
+    size: float  # Metres: length of a leg, and of all limbs as measured
     measured: float
 
 
 @dataclass(eq=False)
 class SolverState:
-    """Poses of a body.
+    """Poses of a body."""
 
-    Parameters
-    ----------
-    local
-        (frames, joints, 3, 3) local rotation matrices.
-    root
-        (frames, 3) metres: the hips.
-    """
-
-    local: Array
-    root: Array
+    local: Array  # (frames, joints, 3, 3) local rotation matrices
+    root: Array  # (frames, 3) metres: the hips
 
     @classmethod
     def from_rotations(cls, rotations: Array, root: Array) -> SolverState:
@@ -148,13 +133,8 @@ class PoseSolver:
     ) -> SolverState:
         """The state after a number of Gauss-Newton steps towards (frames, points, 3) targets.
 
-        Parameters
-        ----------
-        prior, prior_m
-            A state that the rotations stay close to, and the weight of a difference in metres per
-            radian.
-        weights
-            (points,) or (frames, points) weights of the residuals of each point.
+        Rotations stay close to those of a `prior` with a weight in metres per radian; `weights` of
+        the residuals are (points,) or (frames, points).
         """
         solved = SolverState(state.local.copy(), state.root.copy())
         weights = np.ones(1) if weights is None else weights

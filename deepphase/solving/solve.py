@@ -61,40 +61,24 @@ class SolveSettings:
 
 @dataclass(frozen=True, eq=False)
 class FeetMeasures:
-    """Contacts in which feet were held, and the corrections.
+    """Contacts in which feet were held, and the corrections."""
 
-    Parameters
-    ----------
-    contacts
-        (frames, 2) bool: left and right foot held; all false if feet are not held.
-    moved
-        (frames, 2) metres: distance by which the feet were moved.
-    sliding_before, sliding_after
-        m/s: mean speed over the ground of feet in contact, before and after they were held.
-    """
-
-    contacts: Array
-    moved: Array
+    contacts: Array  # (frames, 2) bool: left and right foot held; all false if feet are not held
+    moved: Array  # (frames, 2) metres: distance by which the feet were moved
+    # m/s: mean speed over the ground of feet in contact, before and after they were held.
     sliding_before: float = 0.0
     sliding_after: float = 0.0
 
 
 @dataclass(frozen=True, eq=False)
 class SolvedMotion:
-    """A solved clip and its residuals.
-
-    Parameters
-    ----------
-    points
-        (points,) names of the track's points.
-    residuals
-        (frames, points) metres: distance of each scaled point from its position on the body; in
-        gaps that of the bridged position.
-    """
+    """A solved clip and its residuals."""
 
     clip: Clip
     body: BodyModel
-    points: tuple[str, ...]
+    points: tuple[str, ...]  # (points,) names of the track's points
+    # (frames, points) metres: distance of each scaled point from its position on the body; in gaps
+    # that of the bridged position.
     residuals: Array
     feet: FeetMeasures
     scale: float = 1.0

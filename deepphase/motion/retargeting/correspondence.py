@@ -41,16 +41,11 @@ _PATHS = (
 
 @dataclass(frozen=True)
 class JointMatch:
-    """Where a joint takes its rotation from.
-
-    Parameters
-    ----------
-    first, second, share
-        Joints of the source: the rotation is between theirs, nearer to the second's with a larger
-        share.
-    """
+    """Where a joint takes its rotation from."""
 
     joint: int
+    # Joints of the source: the rotation is between theirs, nearer to the second's with a larger
+    # share.
     first: int
     second: int
     share: float = 0.0
@@ -152,19 +147,11 @@ def _shares(skeleton: Skeleton, path: list[int]) -> Array:
 
 @dataclass(frozen=True, eq=False)
 class ReferencePose:
-    """One pose of a skeleton, upright and facing +Z.
+    """One pose of a skeleton, upright and facing +Z."""
 
-    Parameters
-    ----------
-    rotations, positions
-        (joints, 4) and (joints, 3) metres: in the world, the hips above the origin.
-    heights
-        (joints,) metres: lowest usual height of each joint over the ground.
-    """
-
-    rotations: Array
+    rotations: Array  # (joints, 4) and (joints, 3) metres: in the world, the hips above the origin
     positions: Array
-    heights: Array
+    heights: Array  # (joints,) metres: lowest usual height of each joint over the ground
     is_rest: bool
     note: str
 

@@ -46,24 +46,16 @@ _REACHABLE = 0.998
 
 @dataclass(frozen=True, eq=False)
 class RetargetedMotion:
-    """A clip on another skeleton, and how well it follows the original.
-
-    Parameters
-    ----------
-    foot_errors
-        (frames, feet) metres: distance of each foot from the scaled original; of a quadruped all
-        four.
-    hand_errors
-        (frames, hands) metres: the same of hands while they are held, 0 elsewhere.
-    sliding_source, sliding
-        m/s: mean speed over the ground of feet in contact, of the scaled original and of the clip.
-    """
+    """A clip on another skeleton, and how well it follows the original."""
 
     clip: Clip
     scale: float
     leg_m: float
+    # (frames, feet) metres: distance of each foot from the scaled original; of a quadruped all
+    # four.
     foot_errors: Array
-    hand_errors: Array
+    hand_errors: Array  # (frames, hands) metres: the same of hands while they are held, 0 elsewhere
+    # m/s: mean speed over the ground of feet in contact, of the scaled original and of the clip.
     sliding_source: float
     sliding: float
     matched: int

@@ -8,9 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.spatial.transform import Rotation
 
-from deepphase.motion.foot_ik import LegChains, LimbSolver
+from deepphase.motion.foot_ik import LegChains, LimbSolver, limb_turn
 from deepphase.motion.kinematics import global_transforms, joint_positions
-from deepphase.motion.limb_kernel import limb_turn
 from deepphase.motion.roles import find_roles
 from tests.motion.bodies import DOG, HUMAN, body, random_clip
 

@@ -46,6 +46,8 @@ def _fit_terms() -> Array:
 
 
 _FIT_TERMS = _fit_terms()
+# The same for axes, which are the columns of a rotation's matrix.
+_AXIS_TERMS = _FIT_TERMS.reshape(3, 3, 16).swapaxes(0, 1).reshape(9, 16)
 _PRODUCT_TERMS = {np.dtype(kind): _product_terms().astype(kind) for kind in (np.float32, float)}
 
 
@@ -236,10 +238,9 @@ def from_axes(axes: Array) -> Array:
     ----------
     Shepperd 1978: the largest of the four squared components gives the others.
     """
-    flat = axes.reshape(-1, 9)
-    products = (flat @ _AXIS_TERMS.astype(axes.dtype)).reshape(-1, 4, 4)
-    for component, signs in enumerate(_SQUARE_SIGNS):
-        products[:, component, component] = 1.0 + flat[:, ::4] @ signs.astype(axes.dtype)
+    # Davenport's matrix of a rotation q is 4 q q^T - 1.
+    products = (axes.reshape(-1, 9) @ _AXIS_TERMS.astype(axes.dtype)).reshape(-1, 4, 4)
+    products += np.eye(4, dtype=axes.dtype)
     largest = np.argmax(products.reshape(-1, 16)[:, ::5], axis=1)
     found = products[np.arange(len(products)), largest]
     found /= np.sqrt(np.vecdot(found, found))[:, None]
@@ -252,20 +253,3 @@ def _unit(vectors: Array, otherwise: Array) -> Array:
         return vectors / length
     safe = np.maximum(length, _MIN_LENGTH)
     return np.where(length > _MIN_LENGTH, vectors / safe, otherwise)
-
-
-def _axis_terms() -> Array:
-    """(9, 16) coefficient of each number of the axes in 4 q_i q_j, i and j different."""
-    terms = np.zeros((3, 3, 4, 4))
-    for i, j, k in ((0, 1, 2), (1, 2, 0), (2, 0, 1)):
-        # Axis i's component j is 2 (q_i q_j + q_k w), axis j's component i 2 (q_i q_j - q_k w).
-        for one, other, sign in ((i, j, 1.0), (k, 3, 1.0)):
-            terms[i, j, one, other] = terms[i, j, other, one] = sign
-        for one, other, sign in ((i, j, 1.0), (k, 3, -1.0)):
-            terms[j, i, one, other] = terms[j, i, other, one] = sign
-    return terms.reshape(9, 16)
-
-
-_AXIS_TERMS = _axis_terms()
-# 4 q_i^2 is 1 plus the diagonal with these signs.
-_SQUARE_SIGNS = np.array([[1.0, -1.0, -1.0], [-1.0, 1.0, -1.0], [-1.0, -1.0, 1.0], [1.0, 1.0, 1.0]])

@@ -93,142 +93,93 @@ def walking(skeleton, index, *, seconds=4.0, fps=60.0, speed=1.2, heading=0.0, s
     return Clip(skeleton, rotations, clip.translations + path[:, None], fps)
 
 
-def _named(middle, paired):
-    """Names of all parts: middle parts in order, and of the paired a pattern with the side."""
-    names = dict(zip(("hips", "spine", "chest", "neck", "head"), middle, strict=True))
-    for part, pattern in zip(PAIRED, paired, strict=True):
+def _named(middle, paired, pattern="{}", paired_pattern="{}"):
+    """Names of all parts, from words for the middle parts and for the paired ones.
+
+    In patterns <Left>, <left>, <L> and <l> are the side.
+    """
+    names = {}
+    for part, word in zip(("hips", "spine", "chest", "neck", "head"), middle.split(), strict=True):
+        names[part] = pattern.format(word)
+    for part, word in zip(PAIRED, paired.split(), strict=True):
         for side in ("left", "right"):
-            names[f"{side}_{part}"] = (
-                pattern.replace("Left", side.capitalize())
-                .replace("left", side)
-                .replace("<L>", side[0].upper())
-                .replace("<l>", side[0])
-            )
+            name = paired_pattern.format(word).replace("<Left>", side.capitalize())
+            name = name.replace("<left>", side).replace("<L>", side[0].upper())
+            names[f"{side}_{part}"] = name.replace("<l>", side[0])
     return names
 
 
-def words(text):
-    return text.split()
-
-
-_UP_LEG = ["Shoulder", "Arm", "ForeArm", "Hand", "UpLeg", "Leg", "Foot", "ToeBase"]
+_MIXAMO = "Hips Spine Spine2 Neck Head", "Shoulder Arm ForeArm Hand UpLeg Leg Foot ToeBase"
+_PLAIN = "Hips Spine Chest Neck Head"
 CONVENTIONS = {
-    "mixamo": _named(
-        [f"mixamorig:{name}" for name in ("Hips", "Spine", "Spine2", "Neck", "Head")],
-        [f"mixamorig:Left{name}" for name in _UP_LEG],
-    ),
-    "motionbuilder": _named(
-        [f"Character1_{name}" for name in ("Hips", "Spine", "Spine2", "Neck", "Head")],
-        [f"Character1_Left{name}" for name in _UP_LEG],
-    ),
+    "mixamo": _named(*_MIXAMO, "mixamorig:{}", "mixamorig:<Left>{}"),
+    "motionbuilder": _named(*_MIXAMO, "Character1_{}", "Character1_<Left>{}"),
     "3ds max biped": _named(
-        [f"Bip01 {name}" for name in ("Pelvis", "Spine", "Spine2", "Neck", "Head")],
-        [
-            f"Bip01 <L> {name}"
-            for name in words("Clavicle UpperArm Forearm Hand Thigh Calf Foot Toe0")
-        ],
+        "Pelvis Spine Spine2 Neck Head",
+        "Clavicle UpperArm Forearm Hand Thigh Calf Foot Toe0",
+        *("Bip01 {}", "Bip01 <L> {}"),
     ),
     "smpl": _named(
-        ["Pelvis", "Spine1", "Spine3", "Neck", "Head"],
-        [f"<L>_{name}" for name in words("Collar Shoulder Elbow Wrist Hip Knee Ankle Foot")],
+        "Pelvis Spine1 Spine3 Neck Head",
+        "Collar Shoulder Elbow Wrist Hip Knee Ankle Foot",
+        paired_pattern="<L>_{}",
     ),
     "smpl, long": _named(
-        ["pelvis", "spine1", "spine3", "neck", "head"],
-        [f"left_{name}" for name in words("collar shoulder elbow wrist hip knee ankle foot")],
+        "pelvis spine1 spine3 neck head",
+        "collar shoulder elbow wrist hip knee ankle foot",
+        paired_pattern="<left>_{}",
     ),
     "unreal": _named(
-        ["pelvis", "spine_01", "spine_03", "neck_01", "head"],
-        [
-            f"{name}_<l>"
-            for name in [
-                "clavicle",
-                "upperarm",
-                "lowerarm",
-                "hand",
-                "thigh",
-                "calf",
-                "foot",
-                "ball",
-            ]
-        ],
+        "pelvis spine_01 spine_03 neck_01 head",
+        "clavicle upperarm lowerarm hand thigh calf foot ball",
+        paired_pattern="{}_<l>",
     ),
     "xsens": _named(
-        ["Pelvis", "L5", "T8", "Neck", "Head"],
-        [
-            f"Left{name}"
-            for name in [
-                "Shoulder",
-                "UpperArm",
-                "ForeArm",
-                "Hand",
-                "UpperLeg",
-                "LowerLeg",
-                "Foot",
-                "Toe",
-            ]
-        ],
+        "Pelvis L5 T8 Neck Head",
+        "Shoulder UpperArm ForeArm Hand UpperLeg LowerLeg Foot Toe",
+        paired_pattern="<Left>{}",
     ),
     "acclaim": _named(
-        ["root", "lowerback", "thorax", "upperneck", "head"],
-        [f"<l>{name}" for name in words("clavicle humerus radius hand femur tibia foot toes")],
+        "root lowerback thorax upperneck head",
+        "clavicle humerus radius hand femur tibia foot toes",
+        paired_pattern="<l>{}",
     ),
     "poser": _named(
-        ["hip", "abdomen", "chest", "neck", "head"],
-        [f"<l>{name}" for name in words("Collar Shldr ForeArm Hand Thigh Shin Foot Toe")],
+        "hip abdomen chest neck head",
+        "Collar Shldr ForeArm Hand Thigh Shin Foot Toe",
+        paired_pattern="<l>{}",
     ),
     "hip knee ankle": _named(
-        ["Hips", "Chest", "Chest4", "Neck", "Head"],
-        [f"Left{name}" for name in words("Collar Shoulder Elbow Wrist Hip Knee Ankle Toe")],
+        "Hips Chest Chest4 Neck Head",
+        "Collar Shoulder Elbow Wrist Hip Knee Ankle Toe",
+        paired_pattern="<Left>{}",
     ),
     "side last": _named(
-        ["SpineBase", "SpineMid", "SpineShoulder", "Neck", "Head"],
-        [f"{name}Left" for name in words("Clavicle Shoulder Elbow Wrist Hip Knee Ankle Foot")],
+        "SpineBase SpineMid SpineShoulder Neck Head",
+        "Clavicle Shoulder Elbow Wrist Hip Knee Ankle Foot",
+        paired_pattern="{}<Left>",
     ),
     "vrm": _named(
-        [f"J_Bip_C_{name}" for name in ("Hips", "Spine", "Chest", "Neck", "Head")],
-        [
-            f"J_Bip_<L>_{name}"
-            for name in [
-                "Shoulder",
-                "UpperArm",
-                "LowerArm",
-                "Hand",
-                "UpperLeg",
-                "LowerLeg",
-                "Foot",
-                "ToeBase",
-            ]
-        ],
+        _PLAIN,
+        "Shoulder UpperArm LowerArm Hand UpperLeg LowerLeg Foot ToeBase",
+        *("J_Bip_C_{}", "J_Bip_<L>_{}"),
     ),
     "rigify": _named(
-        ["DEF-spine", "DEF-spine.001", "DEF-spine.003", "DEF-spine.004", "DEF-spine.006"],
-        [
-            f"DEF-{name}.<L>"
-            for name in words("shoulder upper_arm forearm hand thigh shin foot toe")
-        ],
+        "spine spine.001 spine.003 spine.004 spine.006",
+        "shoulder upper_arm forearm hand thigh shin foot toe",
+        *("DEF-{}", "DEF-{}.<L>"),
     ),
     "thigh and shin": _named(
-        ["Hips", "Spine", "Chest", "Neck", "Head"],
-        [f"Left{name}" for name in words("Shoulder Arm ForeArm Hand Thigh Shin Foot Toe")],
+        _PLAIN, "Shoulder Arm ForeArm Hand Thigh Shin Foot Toe", paired_pattern="<Left>{}"
     ),
     "suffix": _named(
-        ["Hips", "Spine", "Chest", "Neck", "Head"],
-        [
-            f"{name}_<L>"
-            for name in [
-                "Shoulder",
-                "UpperArm",
-                "LowerArm",
-                "Hand",
-                "UpperLeg",
-                "LowerLeg",
-                "Foot",
-                "Toes",
-            ]
-        ],
+        _PLAIN,
+        "Shoulder UpperArm LowerArm Hand UpperLeg LowerLeg Foot Toes",
+        paired_pattern="{}_<L>",
     ),
     "capitals": _named(
-        ["HIPS", "SPINE", "CHEST", "NECK", "HEAD"],
-        [f"<L>_{name}" for name in words("CLAVICLE UPPERARM FOREARM HAND THIGH CALF FOOT TOE")],
+        _PLAIN.upper(),
+        "CLAVICLE UPPERARM FOREARM HAND THIGH CALF FOOT TOE",
+        paired_pattern="<L>_{}",
     ),
 }

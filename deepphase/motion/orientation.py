@@ -128,7 +128,7 @@ def other_floors(heights: Sequence[float], length: float) -> tuple[float, list[i
 
 
 def infer_up(clip_in_file_units: Clip) -> tuple[str, str]:
-    """The up axis of a file, inferred from the position of the hips over the feet."""
+    """The up axis of a file, inferred from the position of the hips over the feet, and a note."""
     # A thousand frames, evenly spread, are enough.
     clip = clip_in_file_units
     step = max(1, len(clip) // _FRAMES_LOOKED_AT)
@@ -140,18 +140,16 @@ def infer_up(clip_in_file_units: Clip) -> tuple[str, str]:
         rise = (positions[:, [roles.hips]] - positions[:, list(feet)]).mean(axis=(0, 1))
         length = np.linalg.norm(rise)
         if length > 0:
-            up = _nearest_axis(rise)
-            share = np.abs(rise).max() / length
-            doubt = "" if share > _CLEAR_SHARE else ", but leans far: check it"
+            up, clear = _nearest_axis(rise), np.abs(rise).max() > _CLEAR_SHARE * length
+            doubt = "" if clear else ", but leans far: check it"
             return up, f"{ASSUMED_UP}{up}: from the feet to the hips on average{doubt}"
     # A body travels along the ground and keeps its height above it.
     travel = positions[:, roles.hips]
     mean, spread = travel.mean(axis=0), travel.std(axis=0)
     steadiness = np.abs(mean) / np.maximum(spread, 1e-6 * max(np.abs(mean).max(), 1e-12))
     axis = int(np.argmax(steadiness))
-    others = np.delete(steadiness, axis).max()
-    if spread.max() > 0 and steadiness[axis] > 3.0 * max(others, 1.0):
-        up = _nearest_axis(np.where(np.arange(3) == axis, mean, 0.0))
+    if spread.max() > 0 and steadiness[axis] > 3.0 * max(np.delete(steadiness, axis).max(), 1.0):
+        up = _nearest_axis(mean * np.eye(3)[axis])
         return up, f"{ASSUMED_UP}{up}: the root keeps its distance along it alone"
     return "y", f"{ASSUMED_UP}y: no legs found, and the root's path is not conclusive"
 
@@ -179,20 +177,16 @@ def agreed_up(
     """
     votes = Counter(ups)
     up = max(votes, key=lambda axis: (votes[axis], -AXES.index(axis)))
-    usual = [index for index, axis in enumerate(ups) if axis == up]
-    floor = float(np.median(levels[usual, AXES.index(up), 0]))
-
-    def off_floor(index: int, axis: str) -> float:
-        return float(np.abs(levels[index, AXES.index(axis)] - floor).max()) / length
-
-    misread = tuple(
-        index
-        for index, own in enumerate(ups)
-        if assumed[index]
-        and own != up
-        and (off_floor(index, up) < _ON_FLOOR_SHARE or off_floor(index, up) < off_floor(index, own))
-    )
-    return up, misread
+    floor = float(np.median(levels[[axis == up for axis in ups], AXES.index(up), 0]))
+    # (clips, axes) how far the lowest joint is from the floor, if an axis is up.
+    off_floor = np.abs(levels - floor).max(axis=2) / length
+    misread = []
+    for index, own in enumerate(ups):
+        as_others = off_floor[index, AXES.index(up)]
+        nearer = as_others < max(_ON_FLOOR_SHARE, off_floor[index, AXES.index(own)])
+        if assumed[index] and own != up and nearer:
+            misread.append(index)
+    return up, tuple(misread)
 
 
 def _nearest_axis(vector: Array) -> str:

@@ -10,7 +10,7 @@ import numpy as np
 from scipy.ndimage import gaussian_filter1d, grey_opening
 
 from deepphase.arrays import Array
-from deepphase.errors import ParameterError, SkeletonError
+from deepphase.errors import SkeletonError
 from deepphase.motion.clip import Clip
 from deepphase.motion.contacts import sliding_speed
 from deepphase.motion.kinematics import joint_positions
@@ -22,8 +22,10 @@ from deepphase.solving.fitting import initial_guess, scale_to, solve_body
 from deepphase.solving.point_structure import PointStructure
 from deepphase.solving.pose_solver import BodyModel, PoseSolver, SolverState
 
+# Cutoff of the low-pass of points and rotations.
+_SMOOTHING_HZ = 6.0
 # Gauss-Newton steps from the initial guess, and again close to the smoothed poses; the weight of
-# the difference from these in metres per radian, and their cutoff as a share of the given one.
+# the difference from these in metres per radian, and their cutoff as a share of that above.
 _STEPS, _STEPS_AGAIN = 4, 3
 _PRIOR_M, _PRIOR_SHARE = 0.1, 0.5
 # Weight of the points of feet that are held, relative to other points.
@@ -37,28 +39,6 @@ _BIN_M, _LARGEST_M = 1e-4, 2.0
 _BINS = round(_LARGEST_M / _BIN_M)
 
 
-@dataclass(frozen=True)
-class SolveSettings:
-    """Settings of `solve_points`.
-
-    Parameters
-    ----------
-    smoothing_hz
-        Cutoff frequency of the low-pass of points and rotations, Hz; 0 for no smoothing.
-    """
-
-    smoothing_hz: float = 6.0
-    hold_feet: bool = True
-    level_floor: bool = True
-
-    def __post_init__(self) -> None:
-        if not (np.isfinite(self.smoothing_hz) and self.smoothing_hz >= 0):
-            raise ParameterError(
-                f"smoothing_hz {self.smoothing_hz} is not possible",
-                hint="a number of hertz, 0 for no smoothing",
-            )
-
-
 @dataclass(frozen=True, eq=False)
 class FeetMeasures:
     """Contacts in which feet were held, and the corrections."""
@@ -66,8 +46,8 @@ class FeetMeasures:
     contacts: Array  # (frames, 2) bool: left and right foot held; all false if feet are not held
     moved: Array  # (frames, 2) metres: distance by which the feet were moved
     # m/s: mean speed over the ground of feet in contact, before and after they were held.
-    sliding_before: float = 0.0
-    sliding_after: float = 0.0
+    sliding_before: float
+    sliding_after: float
 
 
 @dataclass(frozen=True, eq=False)
@@ -90,25 +70,25 @@ def solve_points(
     *,
     description: Mapping[str, Any] | None = None,
     structure: PointStructure | None = None,
-    settings: SolveSettings | None = None,
 ) -> SolvedMotion:
     """Solve for a clip of constant lengths whose joints follow the points of a track."""
-    settings = settings or SolveSettings()
     track, scale = track_of(motion), 1.0
     if body is None:
         body = solve_body([track], description, structure=structure)
     else:
         scale = scale_to(track, body)
     raw = track.positions.astype(np.float64) * scale
-    notes = [*body.plan.notes]
-    if settings.level_floor:
-        notes += _level(raw, body, track.fps)
-    points = low_passed(raw, settings.smoothing_hz, track.fps)
-    notes.append(f"smoothed to {settings.smoothing_hz:g} Hz" if points is not raw else "unsmoothed")
+    notes = [*body.plan.notes, *_level(raw, body, track.fps)]
+    points = low_passed(raw, _SMOOTHING_HZ, track.fps)
+    notes.append(f"smoothed to {_SMOOTHING_HZ:g} Hz" if points is not raw else "unsmoothed")
     solver = PoseSolver(body)
     # Points in gaps do not pull.
     weights = np.ones((1, points.shape[1])) if track.present is None else 1.0 * track.present
-    state = _solve_poses(solver, points, weights, track.fps, settings.smoothing_hz)
+    state = solver.solve(initial_guess(body, points, track.fps), points, _STEPS, weights=weights)
+    prior = state.low_passed(_PRIOR_SHARE * _SMOOTHING_HZ, track.fps)
+    state = solver.solve(
+        prior, points, _STEPS_AGAIN, prior=prior, prior_m=_PRIOR_M, weights=weights
+    ).low_passed(_SMOOTHING_HZ, track.fps)
     clip = Clip(
         skeleton=body.skeleton,
         rotations=state.rotations,
@@ -118,10 +98,8 @@ def solve_points(
         source=replace(track.source, notes=(*track.source.notes, *notes)),
         name=track.name,
     )
-    feet = FeetMeasures(np.zeros((len(track), 2), bool), np.zeros((len(track), 2)))
-    if settings.hold_feet:
-        clip, feet = _with_held_feet(solver, state, clip, weights)
-        state = SolverState.from_rotations(clip.rotations, clip.translations[:, 0])
+    clip, feet = _with_held_feet(solver, state, clip, weights)
+    state = SolverState.from_rotations(clip.rotations, clip.translations[:, 0])
     residuals = np.linalg.norm(solver.points(state) - raw, axis=-1)
     clip = replace(
         clip,
@@ -151,20 +129,6 @@ def _level(points: Array, body: BodyModel, fps: float) -> list[str]:
         points[..., 1] -= drift[:, None]
         return [f"the floor drifts by {cm} in height: levelled"]
     return []
-
-
-def _solve_poses(
-    solver: PoseSolver, points: Array, weights: Array, fps: float, smoothing_hz: float
-) -> SolverState:
-    state = initial_guess(solver.body, points, fps)
-    state = solver.solve(state, points, _STEPS, weights=weights)
-    if smoothing_hz <= 0:
-        return solver.solve(state, points, _STEPS_AGAIN, weights=weights)
-    prior = state.low_passed(_PRIOR_SHARE * smoothing_hz, fps)
-    state = solver.solve(
-        prior, points, _STEPS_AGAIN, prior=prior, prior_m=_PRIOR_M, weights=weights
-    )
-    return state.low_passed(smoothing_hz, fps)
 
 
 def _with_held_feet(

@@ -31,10 +31,7 @@ const showMessage = (text) => say("message", text);
 
 function startPlayer(Lit) {
   const stats = { drawn: [], between: [] };
-  let requested = false;
-  let last = 0;
-  let shownTake = 0;
-  let take = null;
+  let [requested, last, shownTake, take] = [false, 0, 0, null];
 
   const invalidate = () => {
     if (requested) return;
@@ -115,12 +112,9 @@ function startPlayer(Lit) {
       channels.jointShares = arrayOf(part.jointShares);
       if (channels.jointShares) channels.jointShares.joints = part.jointShares.shape[1];
       // Frames whose window reaches past the clip have amplitudes of their own, and set no scale.
-      for (const name of ["phase", "frequency", "amplitude", "offset"]) {
-        channels[name] = new Series(part, part[name], channels.interior);
-      }
+      for (const name of ["phase", "frequency", "amplitude", "offset"]) channels[name] = new Series(part, part[name], channels.interior);
     }
-    const weights = described.gating && new Series(described.gating, described.gating.weights);
-    return { bodies, channels, gating: weights };
+    return { bodies, channels, gating: described.gating && new Series(described.gating, described.gating.weights) };
   }
 
   // Draw one of several ghosts as a solid body, and the others faint.
@@ -202,9 +196,7 @@ function startPlayer(Lit) {
   function applyLook() {
     const dark = !printed && (chosenLook === "auto" ? preferred.matches : chosenLook === "dark");
     useLook(dark ? "dark" : "light");
-    for (const name of ["page", "wall", "ink", "soft", "line"]) {
-      document.documentElement.style.setProperty(`--${name}`, look[name]);
-    }
+    for (const name of ["page", "wall", "ink", "soft", "line"]) document.documentElement.style.setProperty(`--${name}`, look[name]);
     manifold.surface.redraw();
     overview.surface.redraw();
     costs.redraw();
@@ -249,21 +241,19 @@ function startPlayer(Lit) {
     element("app").classList.add("embedded");
     const outer = window.frameElement;
     if (!outer) return;
-    const fit = () => {
-      const height = Math.ceil(element("app").getBoundingClientRect().height);
+    const app = element("app");
+    new ResizeObserver(() => {
+      const height = Math.ceil(app.getBoundingClientRect().height);
       if (height > 50) outer.style.height = `${height + 2}px`;
-    };
-    new ResizeObserver(fit).observe(element("app"));
+    }).observe(app);
     // A page that is printed smaller says so; its frames keep the width that they have been drawn in.
     addEventListener("beforeprint", () => {
       const zoom = getComputedStyle(outer).getPropertyValue("--printed-zoom");
       if (!zoom) return;
-      element("app").style.width = `${element("app").getBoundingClientRect().width}px`;
+      app.style.width = `${app.getBoundingClientRect().width}px`;
       document.documentElement.style.zoom = zoom;
     });
-    addEventListener("afterprint", () => {
-      element("app").style.width = document.documentElement.style.zoom = "";
-    });
+    addEventListener("afterprint", () => { app.style.width = document.documentElement.style.zoom = ""; });
   }
 
   // The address of the surrounding page names the moment at which the reader has stopped.

@@ -1,13 +1,12 @@
-// The JavaScript runtime: networks of random weights, and searches of random rows.
+// The JavaScript runtime: networks of random weights.
 //
 // node tests/benchmarks/bench_live.mjs [rounds]
 import { networkOf } from "../../deepphase/viewer/runtime/network.js";
 import { createRandom } from "../../deepphase/viewer/runtime/random.js";
-import { RowSearch } from "../../deepphase/viewer/runtime/search.js";
 
 const ROUNDS = Number(process.argv[2] || 200);
-// The released PFNN's inputs and outputs; the gate of 13 samples of 5 channels; rows of a database.
-const INPUTS = 342, OUTPUTS = 311, MANIFOLD = 130, HIDDEN = 512, ROWS = 200000, DIMS = 34;
+// The released PFNN's inputs and outputs; the gate of 13 samples of 5 channels.
+const INPUTS = 342, OUTPUTS = 311, MANIFOLD = 130, HIDDEN = 512;
 const random = createRandom(0);
 
 function numbers(count, scale = 1) {
@@ -63,12 +62,6 @@ const gated = {
 };
 const experts = networkOf(assetOf({ kind: "experts", experts: 8 }, MANIFOLD, { ...gated, ...blendedShapes(8) }));
 const inputs = numbers(INPUTS), manifold = numbers(MANIFOLD);
-report("8 experts, 512 wide, goal 6", () => experts.step(inputs, manifold, null));
-const pfnn = assetOf({ kind: "pfnn", points: 4, cyclic: true, spline: "natural" }, 1, blendedShapes(4));
-for (const form of ["cubic", "linear", "constant"]) {
-  const network = networkOf(pfnn, form);
-  report(`PFNN, 512 wide, ${form}, goal 3`, () => network.step(inputs, [random.uniform()], null));
-}
-const search = new RowSearch(numbers(ROWS * DIMS), DIMS);
-const allowed = new Uint8Array(ROWS).fill(1);
-report(`16 nearest of ${ROWS} rows of ${DIMS}, goal 5`, () => search.nearest(numbers(DIMS), 16, allowed));
+report("8 experts, 512 wide, goal 6", () => experts.step(inputs, manifold));
+const pfnn = networkOf(assetOf({ kind: "pfnn", points: 4, spline: "natural" }, 1, blendedShapes(4)));
+report("PFNN, 512 wide, goal 3", () => pfnn.step(inputs, [random.uniform()]));

@@ -94,24 +94,14 @@ export class ControllerCharacter {
   frame(ahead, desired, limited, gating, seconds) {
     const { skeleton, schema } = this.asset;
     const root = this.history.root;
-    const count = skeleton.parents.length;
-    const localRotations = new Float64Array(4 * count), localPositions = new Float64Array(3 * count);
-    this.pose.inWorld(root, localRotations, localPositions);
-    if (this.ground) localPositions[1] += this.ground.level(root);
-    if (this.footIk) {
-      localPositions[1] -= this.feet.hold(localRotations, localPositions, this.contacts, root.angle, seconds, { ground: this.groundFeet, resting: this.resting });
-    }
-    const times = Float32Array.from(schema.offsets.subarray(schema.now + 1));
-    return frameOf(skeleton, root, localRotations, localPositions, {
-      trajectory: { predicted: ahead, desired, times },
+    const { rotations, positions } = this.pose.inWorld(root);
+    if (this.ground) positions[1] += this.ground.level(root);
+    if (this.footIk) positions[1] -= this.feet.hold(rotations, positions, this.contacts, root.angle, seconds, { ground: this.groundFeet, resting: this.resting });
+    return frameOf(skeleton, root, rotations, positions, {
+      trajectory: { predicted: ahead, desired, times: Float32Array.from(schema.offsets.subarray(schema.now + 1)) },
       contacts: this.footIk ? Float32Array.from(this.feet.touching(this.contacts)) : this.contacts.slice(),
       phases: this.phases && this.phases.parameters(),
-      gating,
-      limited,
-      alive: this.alive,
-      cost: null,
-      jumped: false,
-      row: null,
+      gating, limited, alive: this.alive, cost: null, jumped: false, row: null,
     });
   }
 

@@ -25,18 +25,18 @@ function noise(random, wavelength) {
 /** The highest of shapes at random places: `shape(random)` -> its reach, and its height at (x, z) from its middle. */
 function scattered(random, perSquareMetre, shape) {
   const cells = new Map();
-  const key = (x, z) => 1024 * Math.floor(x / 2) + Math.floor(z / 2);
+  const cellOf = (metres) => Math.floor(metres / 2);
+  const key = (i, j) => 1024 * i + j;
   for (let n = Math.ceil(perSquareMetre * SIZE_M ** 2); n > 0; n--) {
     const [x, z] = [0, 1].map(() => SIZE_M * (random.uniform() - 0.5));
     const one = { x, z, ...shape(random) };
-    for (let cx = x - one.reach; cx <= x + one.reach + 2; cx += 2) {
-      for (let cz = z - one.reach; cz <= z + one.reach + 2; cz += 2) {
-        const cell = key(Math.min(cx, x + one.reach), Math.min(cz, z + one.reach));
-        cells.set(cell, (cells.get(cell) ?? new Set()).add(one));
+    for (let i = cellOf(x - one.reach); i <= cellOf(x + one.reach); i++) {
+      for (let j = cellOf(z - one.reach); j <= cellOf(z + one.reach); j++) {
+        cells.set(key(i, j), (cells.get(key(i, j)) ?? new Set()).add(one));
       }
     }
   }
-  return (x, z) => [...(cells.get(key(x, z)) ?? [])].map((one) => one.height(x - one.x, z - one.z));
+  return (x, z) => [...(cells.get(key(cellOf(x), cellOf(z))) ?? [])].map((one) => one.height(x - one.x, z - one.z));
 }
 
 const between = (random, low, high) => low + (high - low) * random.uniform();

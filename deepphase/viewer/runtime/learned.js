@@ -105,14 +105,10 @@ export class LearnedCharacter {
     const { clips, label } = asset.header;
     if (masks.has(value)) return masks.get(value);
     const playable = Uint8Array.from(asset.arrays.played);
-    if (value !== null) {
-      clips.labels.forEach((labels, clip) => {
-        if (labels[label.name] !== value) playable.fill(0, clips.starts[clip], clips.stops[clip]);
-      });
-    }
-    const targets = Uint8Array.from(playable, (each, row) =>
-      each && asset.arrays.offered[row] && playable[this.later(row)] ? 1 : 0,
-    );
+    clips.labels.forEach((labels, clip) => {
+      if (value !== null && labels[label.name] !== value) playable.fill(0, clips.starts[clip], clips.stops[clip]);
+    });
+    const targets = playable.map((plays, row) => (plays && asset.arrays.offered[row] && playable[this.later(row)] ? 1 : 0));
     if (!targets.includes(1)) throw new Error(`no moment can be played with ${label.name} ${value}`);
     const { idle } = asset.arrays;
     const moving = targets.map((target, row) => target && !idle[row]);
@@ -174,10 +170,8 @@ export class LearnedCharacter {
     if (!this.masks.has(key)) {
       const both = Uint8Array.from(targets);
       clips.labels.forEach((labels, clip) => {
-        if (kept.every(([name, value]) => labels[name] === value)) return;
-        for (let row = clips.starts[clip]; row < clips.stops[clip]; row++) {
-          if (!idle[row]) both[row] = 0;
-        }
+        const keeps = kept.every(([name, value]) => labels[name] === value);
+        for (let row = clips.starts[clip]; !keeps && row < clips.stops[clip]; row++) both[row] &&= idle[row];
       });
       this.masks.set(key, both.includes(1) ? both : null);
     }
@@ -384,8 +378,7 @@ export class LearnedCharacter {
     const { asset, root, row, seconds } = this;
     const { skeleton, arrays, header } = asset;
     const limbs = header.legs.bends.length;
-    const localRotations = Float64Array.from(this.pose.rotations);
-    const localPositions = Float64Array.from(this.pose.positions);
+    const localRotations = Float64Array.from(this.pose.rotations), localPositions = Float64Array.from(this.pose.positions);
     const facing = aroundY(root.angle);
     localRotations.set(multiply(facing, localRotations), 0);
     const [x, y, z] = rotate(facing, localPositions);
@@ -395,19 +388,10 @@ export class LearnedCharacter {
     if (this.footIk) {
       localPositions[1] -= this.feet.hold(localRotations, localPositions, contacts, root.angle, seconds, { ground: this.groundFeet, resting: this.resting, slips: this.slips });
     }
+    const desired = trajectoryRows(this.goals.trajectory(root, this.times));
     return frameOf(skeleton, root, localRotations, localPositions, {
-      trajectory: {
-        predicted: this.ahead(),
-        desired: trajectoryRows(this.goals.trajectory(root, this.times)),
-        times: Float32Array.from(this.times),
-      },
-      contacts: this.feet.touching(contacts),
-      phases: null,
-      gating: null,
-      limited: this.limited,
-      alive: true,
-      cost: this.cost,
-      jumped,
+      trajectory: { predicted: this.ahead(), desired, times: Float32Array.from(this.times) },
+      contacts: this.feet.touching(contacts), phases: null, gating: null, limited: this.limited, alive: true, cost: this.cost, jumped,
       row: this.moment(),
     });
   }

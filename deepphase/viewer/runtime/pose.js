@@ -3,11 +3,9 @@
 import { add, aroundY, cross, forwardKinematics, inverse, multiply, multiplyInto, point, rotate, turn, unit, without } from "../vectors.js";
 import { fromFacing } from "./trajectory.js";
 
-const IDENTITY_NUMBERS = [1, 0, 0, 0, 1, 0];
-
-/** Rotations of joints in six numbers each (x axis, y axis) without any rotation. */
+/** Write rotations of joints in six numbers each (x axis, y axis) without any rotation. */
 export function identityNumbers(block) {
-  for (let i = 0; i < block.length; i++) block[i] = IDENTITY_NUMBERS[i % 6];
+  for (let at = 0; at < block.length; at += 6) block.set([1, 0, 0, 0, 1, 0], at);
 }
 
 /** Reads poses of the schema's joints, and places the whole skeleton in the world. */
@@ -41,13 +39,11 @@ export class PoseReader {
     }
   }
 
-  /** Write local rotations and positions of all joints of the skeleton, its root in the world. */
-  inWorld(root, localRotations, localPositions) {
+  /** Local `rotations` and `positions` of all joints of the skeleton, its root in the world. */
+  inWorld(root) {
     const { rotations, joints, above, positions, skeleton } = this;
-    localPositions.set(skeleton.offsets);
-    for (let joint = 0; joint < skeleton.parents.length; joint++) {
-      localRotations.set([0, 0, 0, 1], 4 * joint);
-    }
+    const localPositions = Float64Array.from(skeleton.offsets), localRotations = new Float64Array(4 * skeleton.parents.length);
+    for (let at = 3; at < localRotations.length; at += 4) localRotations[at] = 1;
     for (let index = 1; index < joints.length; index++) {
       multiplyInto(localRotations, 4 * joints[index], inverse(turn(rotations, this.parents[index])), 0, rotations, 4 * index);
     }
@@ -64,6 +60,7 @@ export class PoseReader {
       localRotations.set(multiply(facing, own), 4 * hips);
       localPositions.set([root.x + x, positions[1], root.z + z], 3 * hips);
     }
+    return { rotations: localRotations, positions: localPositions };
   }
 }
 

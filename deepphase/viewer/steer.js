@@ -8,11 +8,9 @@ import { Input, isTyping } from "./input/input.js";
 import { bindActions, onDrag, onTurn } from "./input/pointer.js";
 import { paint, readBody } from "./body/skin.js";
 import { bvhText, glbBytes } from "./body/save.js";
-import { chip, created, download, element, pressed } from "./scene/elements.js";
-import { canRecord, record } from "./scene/video.js";
+import { bytesOf, canRecord, chip, created, download, element, pressed, record } from "./scene/elements.js";
 import { look, scene, useLook } from "./page_content.js";
 import { View } from "./scene/view.js";
-import { bytesOf } from "./page_bytes.js";
 import { MOST_CHARACTERS } from "./scene/renderer.js";
 import { clamp } from "./vectors.js";
 

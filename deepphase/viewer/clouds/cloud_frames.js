@@ -1,8 +1,8 @@
 // The frames of a cloud: their clips, times and phases, places along chosen axes, and colours.
 
+import { bytesOf } from "../scene/elements.js";
 import { hexOf, mixed, shortNumber } from "../scene/surface2d.js";
 import { clamp } from "../vectors.js";
-import { bytesOf } from "../page_bytes.js";
 
 const KINDS = { f4: Float32Array, u1: Uint8Array, u2: Uint16Array, u4: Uint32Array, i1: Int8Array, i2: Int16Array };
 // Numbers of a cycle and of the largest amplitude in 16 bits.

@@ -2,8 +2,7 @@
 
 import { scene, look } from "../page_content.js";
 import { FONT, fitted } from "./surface2d.js";
-import { canRecord, record } from "./video.js";
-import { created, download, element, pressed } from "./elements.js";
+import { canRecord, created, download, element, pressed, record } from "./elements.js";
 
 const FILM_FPS = 30;
 

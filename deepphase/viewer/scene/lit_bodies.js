@@ -2,7 +2,6 @@
 
 import { look } from "../page_content.js";
 import { COARSE } from "../body/mannequin.js";
-import { groundMesh } from "./ground_shape.js";
 import { LOOKS, Renderer } from "./renderer.js";
 
 // Milliseconds after which coarse meshes are replaced, and the most meshes for which they are; of bodies
@@ -10,6 +9,8 @@ import { LOOKS, Renderer } from "./renderer.js";
 const REFINE_MS = 400, MOST_FINE = 4, MOST_COARSE = 8, CROWD = 4.2;
 // A page that loses its context this often, as among very many players, keeps to plain drawing.
 const MOST_LOSSES = 3;
+// Metres to which the edges of a ground go on in the picture.
+const BEYOND_M = 200;
 const BALL = { rotations: Float32Array.of(0, 0, 0, 1), tint: "#f1ede4", accent: "#20242a" };
 
 export class LitBodies {
@@ -137,4 +138,33 @@ function unitSphere(rings = 24, segments = 48) {
     }
   }
   return { positions: Float32Array.from(positions), indices: Uint32Array.from(indices) };
+}
+
+// Lines of points along one axis: those of the grid, and one far away at either end.
+function linesOf(first, count, spacing) {
+  const lines = Array.from({ length: count }, (_, i) => first + i * spacing);
+  return Float32Array.from([first - BEYOND_M, ...lines, lines[count - 1] + BEYOND_M]);
+}
+
+// {positions, normals, indices} of a ground that goes on beyond its edges.
+function groundMesh(map) {
+  const xs = linesOf(map.origin[0], map.columns, map.spacing);
+  const zs = linesOf(map.origin[1], map.rows, map.spacing);
+  const [columns, rows] = [xs.length, zs.length];
+  const positions = new Float32Array(3 * rows * columns), normals = new Float32Array(3 * rows * columns);
+  const indices = new Uint32Array(6 * (rows - 1) * (columns - 1));
+  let at = 0, next = 0;
+  for (let row = 0; row < rows; row++) {
+    for (let column = 0; column < columns; column++, at++) {
+      const [x, z] = [xs[column], zs[row]];
+      positions.set([x, map.at(x, z), z], 3 * at);
+      const [riseX, riseZ] = map.gradient(x, z);
+      const size = Math.hypot(riseX, 1, riseZ);
+      normals.set([-riseX / size, 1 / size, -riseZ / size], 3 * at);
+      if (row === rows - 1 || column === columns - 1) continue;
+      indices.set([at, at + columns, at + 1, at + 1, at + columns, at + columns + 1], next);
+      next += 6;
+    }
+  }
+  return { positions, normals, indices };
 }

@@ -72,6 +72,7 @@ export class Renderer {
     };
     this.ground = this.vertices([[0, 2, Float32Array.of(-1, -1, -1, 1, 1, -1, 1, 1)]]);
     this.marks = { vertices: new MarkVertices(), ...this.markBuffer() };
+    gl.blendFunc(gl.SRC_ALPHA, gl.ONE_MINUS_SRC_ALPHA);
     // Without an attribute, vertices have no colour of their own.
     gl.vertexAttrib4f(5, 0, 0, 0, 0);
     this.look = LOOKS.light;
@@ -304,7 +305,6 @@ export class Renderer {
     this.bodies("body", shared, drawn, true);
     gl.colorMask(true, true, true, true);
     gl.enable(gl.BLEND);
-    gl.blendFunc(gl.SRC_ALPHA, gl.ONE_MINUS_SRC_ALPHA);
     gl.depthFunc(gl.LEQUAL);
     this.bodies("body", shared, drawn, true);
     gl.depthFunc(gl.LESS);
@@ -330,7 +330,6 @@ export class Renderer {
     const { gl, marks: { array, buffer, vertices: { values, count } } } = this;
     if (!count) return;
     gl.enable(gl.BLEND);
-    gl.blendFunc(gl.SRC_ALPHA, gl.ONE_MINUS_SRC_ALPHA);
     gl.depthMask(false);
     gl.enable(gl.POLYGON_OFFSET_FILL);
     gl.polygonOffset(-2, -8);

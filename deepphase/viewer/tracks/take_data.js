@@ -1,6 +1,6 @@
 // Data of the page: its JSON, and typed arrays that are decoded at their first use.
 
-import { bytesOf } from "../page_bytes.js";
+import { bytesOf } from "../scene/elements.js";
 import { clamp, distance, mix } from "../vectors.js";
 import { styleOf, look } from "../page_content.js";
 

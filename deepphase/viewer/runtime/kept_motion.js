@@ -1,6 +1,6 @@
 /** The motion of a matcher: states that are kept every few rows, their search, and the poses of all rows. */
 
-import { forwardKinematics, multiply, point, turn } from "../vectors.js";
+import { add, forwardKinematics, multiply, point, turn } from "../vectors.js";
 import { Arena, Matrix } from "./matrix.js";
 import { axesOf, quaternionOf } from "./pose.js";
 import { fromVector } from "./transitions.js";
@@ -136,11 +136,8 @@ function below(numbers, value) {
 export class RowMotion {
   constructor(asset, kept) {
     const { arrays, header, skeleton } = asset;
-    this.parents = skeleton.parents;
-    this.joints = skeleton.parents.length;
-    this.moved = header.translated_joints;
-    this.body = header.body;
-    this.offsets = skeleton.offsets;
+    const { parents, offsets } = skeleton;
+    Object.assign(this, { parents, offsets, joints: parents.length, moved: header.translated_joints, body: header.body });
     this.widths = { rotations: 4 * this.joints, translations: 3 * this.moved.length, steps: 3, slips: 2 * header.legs.bends.length };
     Object.assign(this, { kept, slices: header.values, places: header.moved, seconds: 1 / asset.frameRate });
     this.decompressor = new Layers(new Arena(), arrays, "decompressor");
@@ -186,19 +183,15 @@ export class RowMotion {
       }
     }
     moved.forEach((joint, k) => {
-      for (let axis = 0; axis < 3; axis++) {
-        const at = 3 * (joints + k) + axis;
-        const shift = (offset ? offset[at] : 0) + (held ? held[at] : 0);
-        positions[3 * joint + axis] = translations[3 * k + axis] + shift;
-      }
+      const place = [offset, held].reduce((sum, each) => (each ? add(sum, point(each, joints + k)) : sum), point(translations, k));
+      positions.set(place, 3 * joint);
     });
     return { rotations, positions };
   }
 
   /** Positions of all joints of a pose, root space. */
   positionsOf({ rotations, positions }) {
-    const worldRotations = new Float64Array(rotations.length);
-    const worldPositions = new Float64Array(positions.length);
+    const worldRotations = new Float64Array(rotations.length), worldPositions = new Float64Array(positions.length);
     forwardKinematics(this.parents, rotations, positions, worldRotations, worldPositions);
     return worldPositions;
   }

@@ -124,14 +124,8 @@ export class CharacterRest {
       for (const name of names) flags.fill(1, ...rest.blocks[name]);
       return flags;
     });
-    this.row = -1;
-    this.stood = this.facing = 0;
-    this.style = null;
-    this.changing = 0;
-    this.last = this.before = null;
-    this.offset = new Float32Array(this.width);
-    this.slope = new Float32Array(this.width);
-    this.rate = 0;
+    Object.assign(this, { row: -1, stood: 0, facing: 0, changing: 0, rate: 0, style: null, last: null, before: null });
+    [this.offset, this.slope] = [new Float32Array(this.width), new Float32Array(this.width)];
   }
 
   get resting() {

@@ -8,13 +8,9 @@ import { fromFacing } from "./trajectory.js";
 export class RootSteps {
   constructor(asset, motion, pose) {
     const { legs, settings, player, facing_coverage: coverage } = asset.header;
-    this.arrays = asset.arrays;
-    this.motion = motion;
+    Object.assign(this, { motion, settings, arrays: asset.arrays, constants: player, parents: asset.skeleton.parents });
     this.seconds = 1 / asset.frameRate;
-    this.parents = asset.skeleton.parents;
     this.legs = legs.joints.map((joints, leg) => ({ tip: joints[3], end: legs.ends?.[leg] ?? [0, 0, 0] }));
-    this.settings = settings;
-    this.constants = player;
     this.standingSpeed = coverage.standing_speed;
     this.settled = 1 - 0.5 ** (this.seconds / player.settling_s);
     this.rotations = new Float64Array(4 * this.parents.length);

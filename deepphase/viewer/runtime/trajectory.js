@@ -69,18 +69,11 @@ export function readFuture(layout, row, schema) {
 
 /** Velocities [x, z, ...] of places from the origin on: differences, central between the ends. */
 function slopes(places, stepSeconds) {
-  const from = new Float64Array(places.length + 2);
-  from.set(places, 2);
-  const last = from.length / 2 - 1;
-  const found = new Float64Array(from.length);
-  for (let i = 0; i <= last; i++) {
-    const before = Math.max(i - 1, 0), after = Math.min(i + 1, last);
-    for (let axis = 0; axis < 2; axis++) {
-      const moved = from[2 * after + axis] - from[2 * before + axis];
-      found[2 * i + axis] = moved / (stepSeconds * (after - before));
-    }
-  }
-  return found;
+  const from = Float64Array.from([0, 0, ...places]);
+  return from.map((_, at) => {
+    const before = Math.max(at - 2, at % 2), after = Math.min(at + 2, from.length - 2 + (at % 2));
+    return (from[after] - from[before]) / (0.5 * stepSeconds * (after - before));
+  });
 }
 
 /** The trajectory of `readFuture` in the world: `places` [x, z, ...] and `angles`. */
@@ -104,12 +97,9 @@ const SLOW = [0.15, 0.4], TURNED = 1e-3;
 export class TrajectoryBlend {
   constructor(schema, limits) {
     const later = Array.from(schema.offsets).filter((offset) => offset > 0);
-    const frame = 1 / schema.frameRate;
-    this.later = later;
     // A frame before and after each sample gives its velocity.
-    this.moments = [...later, ...later.map((t) => t - frame), ...later.map((t) => t + frame)];
-    this.frameRate = schema.frameRate;
-    this.limits = limits;
+    const moments = [0, -1, 1].flatMap((frames) => later.map((seconds) => seconds + frames / schema.frameRate));
+    Object.assign(this, { later, moments, frameRate: schema.frameRate, limits });
   }
 
   /** `future` (relative), `desired` (world), whether goals were `limited`, and the `facing` desired at the end. */
@@ -119,32 +109,26 @@ export class TrajectoryBlend {
     let limited = limitGoals(desired, this.moments, root, this.limits);
     const relative = new Float64Array(desired.places.length);
     for (let i = 0; i < relative.length; i += 2) {
-      const [x, z] = [desired.places[i] - root.x, desired.places[i + 1] - root.z];
-      relative.set(toFacing(x, z, root.angle), i);
+      relative.set(toFacing(desired.places[i] - root.x, desired.places[i + 1] - root.z, root.angle), i);
     }
-    const places = new Float64Array(2 * samples);
-    const angles = new Float64Array(samples);
+    const places = new Float64Array(2 * samples), angles = new Float64Array(samples);
     const velocities = Float64Array.from(predicted.velocities);
     for (let i = 0; i < samples; i++) {
       const time = (i + 1) / samples;
       const weight = 1 - (1 - time) ** biases[0];
       const turning = 1 - (1 - time) ** biases[1];
-      const goalVelocity = [0, 1].map((axis) => {
-        const before = relative[2 * (samples + i) + axis];
-        return 0.5 * this.frameRate * (relative[2 * (2 * samples + i) + axis] - before);
-      });
+      const [before, after] = [1, 2].map((part) => 2 * (part * samples + i));
+      const goalVelocity = [0, 1].map((axis) => 0.5 * this.frameRate * (relative[after + axis] - relative[before + axis]));
       const speed = Math.hypot(goalVelocity[0], goalVelocity[1]);
       const kept = speed > this.limits.speed ? this.limits.speed / speed : 1;
       limited = limited || kept < 1;
       for (let axis = 0; axis < 2; axis++) {
         const at = 2 * i + axis;
-        const ofPrediction = predicted.places[at] - (i ? predicted.places[at - 2] : 0);
-        const ofGoal = relative[at] - (i ? relative[at - 2] : 0);
-        places[at] = (i ? places[at - 2] : 0) + (1 - weight) * ofPrediction + weight * ofGoal;
+        const stepOf = (values) => values[at] - (i ? values[at - 2] : 0);
+        places[at] = (i ? places[at - 2] : 0) + mix(stepOf(predicted.places), stepOf(relative), weight);
         velocities[at + 2] += weight * (kept * goalVelocity[axis] - velocities[at + 2]);
       }
-      const left = desired.angles[i] - root.angle - predicted.angles[i];
-      angles[i] = predicted.angles[i] + turning * wrappedAngle(left);
+      angles[i] = predicted.angles[i] + turning * wrappedAngle(desired.angles[i] - root.angle - predicted.angles[i]);
     }
     const facing = desired.angles[samples - 1];
     return { future: { places, angles, velocities }, desired: trajectoryRows(desired, samples), limited, facing };

@@ -12,15 +12,10 @@ const SMALL_SINE = 1e-4, SMALL_ANGLE = 1e-2;
 export class Transition {
   /** `rangeOf(row)`: first row and one after the last of its clip. */
   constructor(motion, asset, rangeOf) {
-    this.motion = motion;
-    this.rangeOf = rangeOf;
-    this.header = asset.header;
-    this.seconds = 1 / asset.frameRate;
+    Object.assign(this, { motion, rangeOf, header: asset.header, seconds: 1 / asset.frameRate, held: null });
     this.springs = springRate(asset.header.settings.transition_halflife_s);
     const size = 3 * (motion.joints + motion.moved.length + 1);
-    this.offset = new Float64Array(size);
-    this.rate = new Float64Array(size);
-    this.held = null;
+    [this.offset, this.rate] = [new Float64Array(size), new Float64Array(size)];
   }
 
   /** What is added to the root's step: m/s, m/s and rad/s in root space. */
@@ -37,8 +32,7 @@ export class Transition {
       this.held.forEach((value, i) => { rate[i] += (Math.LN2 / HELD_HALFLIFE) * value; });
       offset.fill(0, 0, this.held.length);
     }
-    this.offset = offset;
-    this.rate = rate;
+    Object.assign(this, { offset, rate });
   }
 
   advance() {
@@ -84,16 +78,11 @@ export class Transition {
       rate.set(turning, 3 * joint);
     }
     moved.forEach((joint, k) => {
-      for (let axis = 0; axis < 3; axis++) {
-        const at = 3 * joint + axis, to = 3 * (joints + k) + axis;
-        offset[to] = current.now.positions[at] - here.positions[at];
-        const old = current.now.positions[at] - current.before.positions[at];
-        rate[to] = (old - (after.positions[at] - before.positions[at])) / seconds;
-      }
+      const [old, now, own, first, second] = [current.before, current.now, here, before, after].map((pose) => point(pose.positions, joint));
+      offset.set(subtract(now, own), 3 * (joints + k));
+      rate.set(scaled(subtract(subtract(now, old), subtract(second, first)), 1 / seconds), 3 * (joints + k));
     });
-    motion.read("steps", row).forEach((step, k) => {
-      offset[offset.length - 3 + k] = current.rootVelocity[k] - step / seconds;
-    });
+    offset.set(subtract(current.rootVelocity, scaled(motion.read("steps", row), 1 / seconds)), offset.length - 3);
     return { offset, rate };
   }
 }

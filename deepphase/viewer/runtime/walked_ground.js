@@ -86,8 +86,7 @@ class FootGround {
       const goal = clamp(touching ? standing : swinging, -limit, limit);
       const rate = touching ? RATES.standing : RATES.swinging;
       const [offset, speed] = faded(foot.lift - goal, foot.speed, rate, seconds);
-      foot.lift = goal + offset;
-      foot.speed = speed;
+      Object.assign(foot, { lift: goal + offset, speed });
       // The highest place of the hips from which a standing foot is reached.
       const across2 = (last[0] - upper[0] + shift[0]) ** 2 + (last[2] - upper[2] + shift[1]) ** 2;
       const reach = Math.max(MAX_STRETCH * length, distance(upper, last));
@@ -95,9 +94,8 @@ class FootGround {
       if (touching) lowest = Math.max(lowest, Math.min(upper[1] - top, MAX_DROP * length));
       return foot.lift;
     });
-    const [offset, speed] = faded(this.drop - lowest, this.dropSpeed, RATES.hips, seconds);
-    this.drop = lowest + offset;
-    this.dropSpeed = speed;
+    const [offset, dropSpeed] = faded(this.drop - lowest, this.dropSpeed, RATES.hips, seconds);
+    Object.assign(this, { drop: lowest + offset, dropSpeed });
     return { lifts, drop: this.drop };
   }
 

@@ -190,13 +190,12 @@ class Timeline {
       return this.draw();
     }
     const { row, others, span, end, frame: start } = this.held;
-    if (!span) this.marks = joined(others, [row, Math.min(start, frame), Math.max(start, frame)]);
-    else if (end === 1) this.marks = joined(others, [row, Math.min(frame, span[2]), span[2]]);
-    else if (end === 2) this.marks = joined(others, [row, span[1], Math.max(frame - 1, span[1])]);
-    else {
-      const by = clamp(frame - start, -span[1], this.last - span[2]);
-      this.marks = joined(others, [row, span[1] + by, span[2] + by]);
-    }
+    const [, first, last] = span ?? [];
+    const by = clamp(frame - start, -first, this.last - last);
+    // A new stretch, one with another beginning or end, or one that is moved.
+    const ends = !span ? [Math.min(start, frame), Math.max(start, frame)]
+      : [[first + by, last + by], [Math.min(frame, last), last], [first, Math.max(frame - 1, first)]][end];
+    this.marks = joined(others, [row, ...ends]);
     this.draw();
   }
 
@@ -255,13 +254,9 @@ class Timeline {
         this.marks = joined(this.anchor.others, [cursor.row, ...ends]);
       }
     } else if (event.key === "Enter" || event.key === " ") {
-      if (this.anchor) {
-        this.anchor = null;
-        this.later();
-      } else {
-        this.anchor = { frame: cursor.frame, others: this.data.single ? [] : this.marks };
-        this.marks = joined(this.anchor.others, [cursor.row, cursor.frame, cursor.frame]);
-      }
+      if (this.anchor) this.later();
+      this.anchor = this.anchor ? null : { frame: cursor.frame, others: this.data.single ? [] : this.marks };
+      if (this.anchor) this.marks = joined(this.anchor.others, [cursor.row, cursor.frame, cursor.frame]);
     } else if (event.key === "Escape" && this.anchor) {
       this.marks = this.anchor.others;
       this.anchor = null;

@@ -173,10 +173,10 @@ export class Body extends Timed {
   // Over some frames, the largest height from the lowest joint to the highest, and the largest distance of a joint from
   // the root over the ground, as of a dog's nose.
   measure() {
-    const { around, step } = this;
+    const { around, step, centre } = this;
     [this.height, this.reach] = [0, 0];
     for (let frame = 0; frame < this.frames; frame += Math.max(1, Math.floor(this.frames / 50))) {
-      const root = [0, 2].map((axis) => (this.root ? this.root[3 * frame + axis] - this.centre[3 * frame + axis] : 0));
+      const root = [0, 2].map((axis) => (this.root ?? centre)[3 * frame + axis] - centre[3 * frame + axis]);
       let [low, high] = [Infinity, -Infinity];
       for (let at = 3 * frame * this.joints; at < 3 * (frame + 1) * this.joints; at += 3) {
         [low, high] = [Math.min(low, around[at + 1]), Math.max(high, around[at + 1])];

@@ -375,8 +375,7 @@ class Cloud {
     if (event.ctrlKey || event.metaKey || event.altKey) return;
     const step = { ArrowRight: 1, ArrowLeft: -1, ArrowDown: 10, ArrowUp: -10 }[event.key];
     const acts = {
-      "+": () => this.zoom(1.4), "=": () => this.zoom(1.4), "-": () => this.zoom(1 / 1.4),
-      0: () => this.fitView(),
+      "+": () => this.zoom(1.4), "=": () => this.zoom(1.4), "-": () => this.zoom(1 / 1.4), 0: () => this.fitView(),
       Enter: () => this.go(this.hovered >= 0 ? this.hovered : this.at),
       " ": () => { const player = this.player(); player?.state().playing ? player.pause() : player?.play(); },
       Escape: () => { this.corner = this.outline = null; this.fresh = true; if (this.selected) this.select([]); },
@@ -466,8 +465,9 @@ class Cloud {
     this.at = i;
     this.fresh = true;
     const { clip, times } = this.frames;
-    const part = this.played.find((each) => each.clip === clip[i] && times[i] >= each.first - 1e-3 &&
-      times[i] <= each.first + (each.path.length / 3 - 1) / each.fps + 1e-3);
+    const holds = ({ clip: own, first, path, fps }) =>
+      own === clip[i] && times[i] >= first - 1e-3 && times[i] <= first + (path.length / 3 - 1) / fps + 1e-3;
+    const part = this.played.find(holds);
     const player = part && this.player();
     if (part) this.markCycle(part, times[i]);
     if (player) {
@@ -480,17 +480,12 @@ class Cloud {
   }
 
   inside(outline) {
-    const found = [];
-    for (let i = 0; i < this.count; i++) {
+    // A line to the right of a point within crosses the outline an odd number of times.
+    const crosses = (x, y, [ax, ay], [bx, by]) => ay > y !== by > y && x < ((bx - ax) * (y - ay)) / (by - ay) + ax;
+    return Array.from({ length: this.count }, (_, i) => i).filter((i) => {
       const [x, y] = this.placeOf(i);
-      let crossed = false;
-      for (let a = 0, b = outline.length - 1; a < outline.length; b = a++) {
-        const [[ax, ay], [bx, by]] = [outline[a], outline[b]];
-        if (ay > y !== by > y && x < ((bx - ax) * (y - ay)) / (by - ay) + ax) crossed = !crossed;
-      }
-      if (crossed) found.push(i);
-    }
-    return found;
+      return outline.filter((corner, at) => crosses(x, y, corner, outline.at(at - 1))).length % 2;
+    });
   }
 
   select(found) {

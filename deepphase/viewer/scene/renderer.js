@@ -67,10 +67,10 @@ export class Renderer {
       body: this.program(glsl.BODY_VERTEX, glsl.BODY_FRAGMENT),
       bodyShadow: this.program(glsl.BODY_SHADOW_VERTEX, glsl.EMPTY_FRAGMENT),
       ground: this.program(glsl.GROUND_VERTEX, glsl.GROUND_FRAGMENT),
-      terrain: this.program(glsl.TERRAIN_VERTEX, glsl.GROUND_FRAGMENT),
       mark: this.program(glsl.MARK_VERTEX, glsl.MARK_FRAGMENT),
     };
-    this.ground = this.vertices([[0, 2, Float32Array.of(-1, -1, -1, 1, 1, -1, 1, 1)]]);
+    const corners = Float32Array.of(-1, 0, -1, -1, 0, 1, 1, 0, -1, 1, 0, 1), upright = Float32Array.of(0, 1, 0, 0, 1, 0, 0, 1, 0, 0, 1, 0);
+    this.plane = this.vertices([[0, 3, corners], [1, 3, upright]], Uint32Array.of(0, 1, 2, 2, 1, 3));
     this.marks = { vertices: new MarkVertices(), ...this.markBuffer() };
     gl.blendFunc(gl.SRC_ALPHA, gl.ONE_MINUS_SRC_ALPHA);
     // Without an attribute, vertices have no colour of their own.
@@ -118,7 +118,7 @@ export class Renderer {
   }
 
   // A vertex array of float attributes: [[place, size, values], ...].
-  vertices(attributes, indices = null) {
+  vertices(attributes, indices) {
     const { gl } = this;
     const array = gl.createVertexArray();
     gl.bindVertexArray(array);
@@ -129,12 +129,10 @@ export class Renderer {
       if (values instanceof Uint16Array) gl.vertexAttribIPointer(place, size, gl.UNSIGNED_SHORT, 0, 0);
       else gl.vertexAttribPointer(place, size, gl.FLOAT, false, 0, 0);
     }
-    if (indices) {
-      gl.bindBuffer(gl.ELEMENT_ARRAY_BUFFER, gl.createBuffer());
-      gl.bufferData(gl.ELEMENT_ARRAY_BUFFER, indices, gl.STATIC_DRAW);
-    }
+    gl.bindBuffer(gl.ELEMENT_ARRAY_BUFFER, gl.createBuffer());
+    gl.bufferData(gl.ELEMENT_ARRAY_BUFFER, indices, gl.STATIC_DRAW);
     gl.bindVertexArray(null);
-    return { array, count: indices ? indices.length : attributes[0][2].length / attributes[0][1] };
+    return { array, count: indices.length };
   }
 
   // Vertices of marks, which change with every picture.
@@ -291,10 +289,11 @@ export class Renderer {
   drawGround(shared) {
     const { gl, look } = this;
     gl.disable(gl.CULL_FACE);
-    this.use(this.terrain ? "terrain" : "ground", { ...shared, groundColour: linear(look.ground), lineColour: linear(look.line) });
-    gl.bindVertexArray((this.terrain ?? this.ground).array);
-    if (this.terrain) gl.drawElements(gl.TRIANGLES, this.terrain.count, gl.UNSIGNED_INT, 0);
-    else gl.drawArrays(gl.TRIANGLE_STRIP, 0, 4);
+    const { array, count } = this.terrain ?? this.plane;
+    const [origin, scale] = this.terrain ? [[0, 0, 0], 1] : [shared.middle, shared.reach];
+    this.use("ground", { ...shared, origin, scale, groundColour: linear(look.ground), lineColour: linear(look.line) });
+    gl.bindVertexArray(array);
+    gl.drawElements(gl.TRIANGLES, count, gl.UNSIGNED_INT, 0);
   }
 
   // Faint bodies: their nearest surface, which is found first, over what is behind it.

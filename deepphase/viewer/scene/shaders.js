@@ -121,15 +121,17 @@ void main() {
 export const EMPTY_FRAGMENT = `${HEAD}
 void main() {}`;
 
+// The ground of a heightmap, or a plane with edges of 2 that is scaled around a place.
 export const GROUND_VERTEX = `${HEAD}
-layout(location = 0) in vec2 corner;
+layout(location = 0) in vec3 position;
+layout(location = 1) in vec3 normal;
 uniform mat4 camera;
-uniform vec3 middle;
-uniform float reach;
+uniform vec3 origin;
+uniform float scale;
 out vec3 place, normalOut;
 void main() {
-  normalOut = vec3(0.0, 1.0, 0.0);
-  place = vec3(middle.x + corner.x * reach, middle.y, middle.z + corner.y * reach);
+  normalOut = normal;
+  place = origin + scale * position;
   gl_Position = camera * vec4(place, 1.0);
 }`;
 
@@ -160,17 +162,6 @@ void main() {
   float pool = mix(1.0, 0.86, smoothstep(2.0 * gridStep, 30.0 * gridStep, away));
   vec3 colour = albedo * (skyColour * 0.74 * mix(0.6, 1.0, n.y) + keyColour * shade * max(dot(n, toLight), 0.0) * 0.92) * pool;
   result = vec4(shown(fogged(colour, place)), 1.0);
-}`;
-
-export const TERRAIN_VERTEX = `${HEAD}
-layout(location = 0) in vec3 position;
-layout(location = 1) in vec3 normal;
-uniform mat4 camera;
-out vec3 place, normalOut;
-void main() {
-  place = position;
-  normalOut = normal;
-  gl_Position = camera * vec4(position, 1.0);
 }`;
 
 // Marks on the ground, in the screen's colours: ribbons and arrows (0), soft discs (1) and rings (2).

@@ -59,7 +59,6 @@ def command(
         Ground that the body walks on: its kind, or a file with heights around the origin.
     """
     from deepphase.formats.load import load, save
-    from deepphase.rigs.body_rig import BodyRig
     from deepphase.rigs.inverse import RigInverse, inverse_of_effectors, named_effectors
     from deepphase.rigs.keying import motion_on_rig
     from deepphase.rigs.keys import RigKeys, thinned_keys
@@ -70,7 +69,6 @@ def command(
         raise ParameterError(f"--keys-error must lie above 0 and at most at 100 cm: {keys_error}")
     trained = RigInverse.load(rig)
     body = trained.rig
-    assert isinstance(body, BodyRig)
     edited = clip.suffix.lower() == _KEYS
     if edited and (effectors is not None or terrain is not None):
         raise ParameterError(
@@ -123,10 +121,8 @@ def _clip_of(keys: RigKeys, body: BodyRig) -> Clip:
 
 def _report(trained: RigInverse, solved: RigSolution) -> None:
     from deepphase.motion.roles import body_parts
-    from deepphase.rigs.body_rig import BodyRig
 
     body, errors = trained.rig, 100.0 * solved.errors
-    assert isinstance(body, BodyRig)
     if trained.joints is None:
         of_joint = body_parts(body.skeleton, body.roles)
         parts = np.array([*of_joint, *(of_joint[joint] for joint in body.skeleton.end_parents)])

@@ -13,7 +13,6 @@ _LIMITS = {
     "examples": (2, 5000),
     "hidden": (1, 16_384),
     "samples": (0, 5_000_000),
-    "noise": (0, 10),
     "epochs": (1e-3, 10_000),
     "learning_rate": (1e-9, 1),
     "seed": (0, 2**31 - 1),
@@ -36,8 +35,6 @@ class RigTraining:
     samples
         Number of samples around poses, along their principal components, that the network learns
         beside them.
-    noise
-        Deviation of samples from their pose, in deviations of the data.
     epochs
         Passes over poses and samples.
     learning_rate
@@ -50,7 +47,6 @@ class RigTraining:
     examples: int = 750
     hidden: int = 1024
     samples: int = 60_000
-    noise: float = 0.5
     epochs: float = 12.0
     learning_rate: float = 1e-3
     seed: int = 0

@@ -171,9 +171,9 @@ class RigInverse:
 
     def save(self, path: str | Path) -> None:
         """Write the file, whole or not at all."""
-        if not isinstance(self.rig, BodyRig) or self.joints is not None:
+        if self.joints is not None:
             raise ParameterError(
-                "only the inverse of all joints of a body's rig has a file",
+                "only the inverse of all joints has a file",
                 hint="save the inverse that this one was made from",
             )
         rig_parts, rig_header = self.rig.parts()

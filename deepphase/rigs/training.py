@@ -36,6 +36,8 @@ _SPARSITY = 0.01
 # Share of the clips that is measured and not learnt.
 _HELD_OUT = 0.1
 _LEAST_POSES = 10
+# Deviation of samples from their pose, in deviations of the data.
+_NOISE = 0.5
 # Share of the largest singular value of the derivatives. Half of the values may be 0, so that their
 # median is not a measure.
 _DAMPING = 0.005
@@ -112,7 +114,7 @@ class RigData(ResumableData, pl.LightningDataModule):
         values, positions = self.learnt.values, self.learnt.positions
         self.scale = scale = RigScale.from_examples(values, positions)
         self.position_scale = np.maximum(positions.reshape(len(values), -1).std(axis=0), 1e-3)
-        samples = sampled_controls(scale.normalised(values), options.samples, options.noise, seed)
+        samples = sampled_controls(scale.normalised(values), options.samples, seed)
         sampled = np.clip(scale.values(samples), rig.lower, rig.upper)
         every = np.concatenate([values, sampled, self.held_out_examples.values])
         joints = np.concatenate(
@@ -181,7 +183,7 @@ class RigModule(ResumableModule):
         return ReluNetwork((first / data.position_scale).astype(np.float32), *others)
 
 
-def sampled_controls(values: Array, count: int, noise: float, seed: int) -> Array:
+def sampled_controls(values: Array, count: int, seed: int) -> Array:
     """(count, controls) values around examples, moved along their principal components.
 
     `values` (examples, controls) are in units of their standard deviations.
@@ -195,7 +197,7 @@ def sampled_controls(values: Array, count: int, noise: float, seed: int) -> Arra
     kept = scales > _LEAST_COMPONENT * scales.max(initial=1e-12)
     scales, axes = scales[kept] / np.sqrt(len(values)), axes[kept]
     moves = rng.standard_normal((count, len(scales))) * scales @ axes
-    return np.asarray(values[rng.integers(len(values), size=count)] + noise * moves)
+    return np.asarray(values[rng.integers(len(values), size=count)] + _NOISE * moves)
 
 
 def train_rig(

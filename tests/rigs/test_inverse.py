@@ -123,7 +123,7 @@ def test_examples_are_split_by_clips(store, person):
     "change",
     [
         {"training.examples": 1},
-        {"training.noise": -1.0},
+        {"training.hidden": 0},
         {"training.learning_rate": 2.0},
         {"training.unknown": 1},
     ],

@@ -44,12 +44,12 @@ def test_samples_lie_around_examples_along_their_principal_components():
     rng = np.random.default_rng(0)
     main = rng.standard_normal(300)
     values = np.column_stack([main, main + 0.05 * rng.standard_normal(300)])
-    made = sampled_controls(values, 4000, 0.5, seed=3)
+    made = sampled_controls(values, 4000, seed=3)
     assert made.shape == (4000, 2)
     assert np.std(made[:, 0] - made[:, 1]) < 0.2
     # Examples and half of their deviation.
     np.testing.assert_allclose(made.std(axis=0), np.sqrt(1.25) * values.std(axis=0), rtol=0.05)
-    assert sampled_controls(values, 0, 0.5, seed=3).shape == (0, 2)
+    assert sampled_controls(values, 0, seed=3).shape == (0, 2)
 
 
 def test_refinement_reaches_what_can_be_reached_within_the_limits(person, poses):

@@ -1,13 +1,11 @@
 """Inverse rig functions against each other: tables 3.1 and 3.2 of Holden 2017, on clips.
 
-    python -m tests.studies.inverse_rigs CLIPS [--test WORD,WORD] [--every N] [--sampling]
-        [--noise N ...] [--output RIG] [--seed 0]
+    python -m tests.studies.inverse_rigs CLIPS [--test WORD,WORD] [--every N] [--output RIG]
 
 Trains on the clips whose names lack a word and measures on those that have it. Joints are off by
 means in centimetres and mean squares in square centimetres, controls by mean squares in deviations,
 both against the controls by rule and the joints that they give. Frames a second are of one thread,
-by processor time, in batches and one frame at a time. With --sampling, networks learn samples of
-other distributions.
+by processor time, in batches and one frame at a time.
 """
 
 from __future__ import annotations
@@ -18,10 +16,8 @@ import time
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
-from unittest import mock
 
 import numpy as np
-from sklearn.mixture import GaussianMixture
 
 from deepphase.corpus.clip_store import ClipStore
 from deepphase.formats.load import load
@@ -34,29 +30,10 @@ from deepphase.rigs.inverse import (
     inverse_of_effectors,
     named_effectors,
 )
-from deepphase.rigs.training import RigExamples, rig_report, train_rig, with_process
+from deepphase.rigs.training import RigExamples, train_rig, with_process
 
 _SINGLE, _POSES = 60, 600
 Solve = Callable[[np.ndarray], tuple[np.ndarray, np.ndarray]]
-
-
-def sampled(kind: str, values: np.ndarray, count: int, noise: float, seed: int) -> np.ndarray:
-    """(count, controls) values of controls by other distributions (Holden 2017, 3.7.2)."""
-    rng = np.random.default_rng(seed)
-    shape, mean = (count, values.shape[1]), values.mean(axis=0)
-    if kind == "none":
-        return values[:0]
-    if kind == "uniform":
-        return rng.uniform(values.min(axis=0), values.max(axis=0), shape)
-    if kind == "univariate":
-        return mean + values.std(axis=0) * rng.standard_normal(shape)
-    if kind == "multivariate":
-        return rng.multivariate_normal(mean, np.cov(values.T), count)
-    mixture = GaussianMixture(25, reg_covar=1e-4, random_state=seed, max_iter=30)
-    return mixture.fit(values).sample(count)[0]
-
-
-_SAMPLINGS = ("none", "uniform", "univariate", "multivariate", "gmm")
 
 
 def main() -> None:
@@ -64,15 +41,13 @@ def main() -> None:
     parser.add_argument("clips", type=Path)
     parser.add_argument("--test", default="youthful")
     parser.add_argument("--every", type=int, default=1)
-    parser.add_argument("--sampling", action="store_true")
-    parser.add_argument("--noise", type=float, nargs="*", default=[])
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--output", type=Path)
     options = parser.parse_args()
     files = sorted(options.clips.glob("*.bvh"))
     words = options.test.split(",")
-    tests = [each for each in files if any(word in each.stem for word in words)][:: options.every]
-    learnt = [each for each in files if not any(word in each.stem for word in words)]
+    tests = [path for path in files if any(word in path.stem for word in words)][:: options.every]
+    learnt = [path for path in files if not any(word in path.stem for word in words)]
     clips = [load(path) for path in learnt[:: options.every]]
     rig = BodyRig.from_clip(clips[0])
     store = ClipStore.from_clips(clips)
@@ -80,20 +55,14 @@ def main() -> None:
         ClipStore.from_clips([load(path) for path in tests]), rig, 600
     )
     print(f"{rig}, {len(clips)} clips learnt, {len(held_out)} poses of {len(tests)} clips measured")
-
-    def trained(**changes: object) -> RigInverse:
-        config = RigConfig.load("default", **{"training.seed": options.seed, **changes})
-        with tempfile.TemporaryDirectory() as folder:
-            start = time.process_time()
-            made = train_rig(store, rig, config, folder=folder, accelerator="cpu")
-        assert made is not None
-        print(f"{changes or 'default'}: {time.process_time() - start:.0f} processor seconds")
-        return made
-
-    inverse = trained()
+    config = RigConfig.load("default", **{"training.seed": options.seed})
+    with tempfile.TemporaryDirectory() as folder:
+        start = time.process_time()
+        inverse = train_rig(store, rig, config, folder=folder, accelerator="cpu")
+    assert inverse is not None
+    print(f"{time.process_time() - start:.0f} processor seconds")
     if options.output:
         inverse.save(options.output)
-    config = RigConfig.from_mapping(inverse.config)
     poses = RigExamples.from_store(store, rig, config.training.frames)
     learnt_poses = poses.split(options.seed)[0]
     process = with_process(rig, learnt_poses, config)
@@ -101,14 +70,6 @@ def main() -> None:
     for name, each in methods(inverse, process).items():
         row(name, each, inverse, held_out)
     effectors(inverse, held_out)
-    if not options.sampling:
-        return
-    for kind in _SAMPLINGS:
-        draw = "deepphase.rigs.training.sampled_controls"
-        with mock.patch(draw, lambda *given, kind=kind: sampled(kind, *given)):
-            sampling_row(kind, trained(), held_out)
-    for noise in options.noise:
-        sampling_row(f"noise {noise:g}", trained(**{"training.noise": noise}), held_out)
 
 
 def methods(inverse: RigInverse, process: RigInverse) -> dict[str, Solve]:
@@ -168,12 +129,6 @@ def effectors(inverse: RigInverse, held_out: RigExamples) -> None:
                 f"  others {100 * others.mean():.2f} cm  {fps:.0f} fps",
                 flush=True,
             )
-
-
-def sampling_row(name: str, inverse: RigInverse, held_out: RigExamples) -> None:
-    """Print the errors of a network by its samples."""
-    for method, each in rig_report(inverse, held_out)["methods"].items():
-        print(f"{name} {method}: {100 * each['joint_m']:.4f} cm, {each['controls']:.3f}")
 
 
 if __name__ == "__main__":

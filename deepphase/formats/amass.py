@@ -15,7 +15,6 @@ from __future__ import annotations
 
 from collections.abc import Collection
 from contextlib import suppress
-from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
@@ -25,7 +24,7 @@ from deepphase.arrays import Array
 from deepphase.errors import FormatError, ParameterError
 from deepphase.formats.frame_rates import resolve_rate
 from deepphase.formats.npz.archive import NpzArchive, read_npz, write_npz
-from deepphase.formats.reading import check_writable_body, checked_body, checked_options
+from deepphase.formats.reading import check_writable_body, checked_options, in_metres_y_up
 from deepphase.formats.smpl_skeleton import (
     BODY,
     EYES,
@@ -39,7 +38,7 @@ from deepphase.formats.smpl_skeleton import (
 )
 from deepphase.motion import quaternions
 from deepphase.motion.clip import Clip, Source
-from deepphase.motion.orientation import ASSUMED_UP, infer_up, rotate_from_y_up, rotate_up
+from deepphase.motion.orientation import ASSUMED_UP, infer_up, rotate_from_y_up
 
 # By the number of joints.
 LAYOUTS = {
@@ -67,40 +66,44 @@ _PARTS = (
 )
 
 
-@dataclass(frozen=True, eq=False)
-class Pose:
-    """Rotations of joints over time."""
-
-    # (joints,) names of the joints, the pelvis first
-    names: tuple[str, ...]
-    # (frames, joints, 3) axis times angle in radians
-    rotation_vectors: Array
-    # Assumptions, one sentence each
-    notes: tuple[str, ...]
+# The two spellings of AMASS, and those of other tools.
+_RATES = ("mocap_framerate", "mocap_frame_rate", "fps", "frame_rate", "framerate")
+_TRANSLATIONS = ("trans", "transl", "translation", "smpl_trans")
+# AIST++ has no rate, and divides translations by the size of its bodies.
+_AIST_FPS, _AIST_SCALE = 60.0, "smpl_scaling"
+# Larger values are damage.
+_LARGEST_ANGLE = 1e4
+_LARGEST_TRANSLATION_M = 1e6
 
 
-def has_pose(keys: Collection[str]) -> bool:
-    """Whether arrays with these names contain a pose."""
+def is_amass(keys: Collection[str]) -> bool:
+    """Whether an archive with these arrays contains a pose of the SMPL family."""
     whole = any(key in keys for key in _WHOLE)
     return whole or (_first(_ROOT, keys) is not None and _first(_WITHOUT_ROOT, keys) is not None)
 
 
-def read_pose(archive: NpzArchive) -> Pose:
-    """Read the rotations of all joints of a file."""
+def _read_pose(archive: NpzArchive) -> tuple[tuple[str, ...], Array, tuple[str, ...]]:
+    """Names of the joints, the pelvis first; (frames, joints, 3) axis times angle; and notes."""
     root = _first(_ROOT, archive.keys)
     body = _first(_WITHOUT_ROOT, archive.keys)
     whole = _first(_WHOLE, archive.keys)
-    if whole is not None:
-        vectors = _vectors(archive, whole)
-        names = LAYOUTS.get(vectors.shape[1])
-        if names is not None:
-            return _with_frames(archive, names, vectors, whole)
-    if root is None or body is None:
-        raise _unknown_layout(archive, whole or "poses")
-    return _joined(archive, root, body)
+    notes: list[str] = []
+    vectors = None if whole is None else _vectors(archive, whole)
+    names = None if vectors is None else LAYOUTS.get(vectors.shape[1])
+    if names is None:
+        if root is None or body is None:
+            raise _unknown_layout(archive, whole or "poses")
+        names, vectors, notes = _joined(archive, root, body)
+    assert vectors is not None
+    if len(vectors) == 0:
+        raise archive.fault("the pose has no frames", "save at least one")
+    if names == LAYOUTS[len(BODY + FINGERS + JAW)]:
+        notes.append("the last of 53 joints is assumed to be the jaw")
+    return names, vectors, tuple(notes)
 
 
-def _joined(archive: NpzArchive, root: str, body: str) -> Pose:
+def _joined(archive: NpzArchive, root: str, body: str) -> tuple[tuple[str, ...], Array, list[str]]:
+    """A pose that is split into the root's, the body's and others."""
     blocks = [_vectors(archive, root), _vectors(archive, body)]
     notes: list[str] = []
     if blocks[0].shape[1] != 1:
@@ -130,17 +133,7 @@ def _joined(archive: NpzArchive, root: str, body: str) -> Pose:
             f"parts of the pose have {', '.join(map(str, sorted(frames)))} frames",
             "all parts of a pose need the same number of frames",
         )
-    pose = _with_frames(archive, names, np.concatenate(blocks, axis=1), body)
-    return Pose(pose.names, pose.rotation_vectors, tuple(notes))
-
-
-def _with_frames(archive: NpzArchive, names: tuple[str, ...], vectors: Array, key: str) -> Pose:
-    if len(vectors) == 0:
-        raise archive.fault(f"array {key!r} has no frames", "save at least one pose")
-    notes: tuple[str, ...] = ()
-    if names == LAYOUTS[len(BODY + FINGERS + JAW)]:
-        notes = ("the last of 53 joints is assumed to be the jaw",)
-    return Pose(names, vectors, notes)
+    return names, np.concatenate(blocks, axis=1), notes
 
 
 def _vectors(archive: NpzArchive, key: str) -> Array:
@@ -165,21 +158,6 @@ def _first(spellings: tuple[str, ...], keys: Collection[str]) -> str | None:
     return next((key for key in spellings if key in keys), None)
 
 
-# The two spellings of AMASS, and those of other tools.
-_RATES = ("mocap_framerate", "mocap_frame_rate", "fps", "frame_rate", "framerate")
-_TRANSLATIONS = ("trans", "transl", "translation", "smpl_trans")
-# AIST++ has no rate, and divides translations by the size of its bodies.
-_AIST_FPS, _AIST_SCALE = 60.0, "smpl_scaling"
-# Larger values are damage.
-_LARGEST_ANGLE = 1e4
-_LARGEST_TRANSLATION_M = 1e6
-
-
-def is_amass(keys: Collection[str]) -> bool:
-    """Whether an archive with these arrays contains a pose of the SMPL family."""
-    return has_pose(keys)
-
-
 def load_amass(path: str | Path, *, up: str | None = None, fps: float | None = None) -> Clip:
     """Read motion of the SMPL family as a clip: metres, Y up.
 
@@ -198,21 +176,15 @@ def load_amass(path: str | Path, *, up: str | None = None, fps: float | None = N
     checked_options(None, up, fps)
     archive = read_npz(path)
     rate, notes = resolve_rate(_file_rates(archive), fps, path)
-    pose = read_pose(archive)
-    translations = _translations(archive, len(pose.rotation_vectors))
-    clip = Clip(
-        smpl_skeleton(pose.names),
-        _rotations(pose, path),
-        translations[:, None].astype(np.float64),
-        rate,
-        name=path.stem,
-    )
-    notes += (*pose.notes, *_body_notes(archive, len(pose.names)))
+    names, vectors, pose_notes = _read_pose(archive)
+    translations = _translations(archive, len(vectors))[:, None].astype(np.float64)
+    rotations = _rotations(archive, names, vectors)
+    clip = Clip(smpl_skeleton(names), rotations, translations, rate)
+    notes += (*pose_notes, *_body_notes(archive, len(names)))
     if up is None:
         up, note = _file_up(clip)
         notes += (note,)
-    source = Source(str(path), 1.0, up, rate, (), notes)
-    return replace(rotate_up(checked_body(clip, path), up), source=source)
+    return in_metres_y_up(clip, 1.0, up, Source(str(path), fps=rate, notes=notes))
 
 
 def save_amass(clip: Clip, path: str | Path) -> None:
@@ -251,7 +223,7 @@ def save_amass(clip: Clip, path: str | Path) -> None:
 def smpl_layout(clip: Clip) -> tuple[str, ...] | None:
     """The joints of the SMPL family in the order of pose vectors, if they are those of a clip."""
     names = set(clip.skeleton.names)
-    return next((each for each in LAYOUTS.values() if set(each) == names), None)
+    return next((layout for layout in LAYOUTS.values() if set(layout) == names), None)
 
 
 def _file_rates(archive: NpzArchive) -> dict[str, float]:
@@ -287,19 +259,18 @@ def _translations(archive: NpzArchive, frames: int) -> Array:
     return translations
 
 
-def _rotations(pose: Pose, path: Path) -> Array:
+def _rotations(archive: NpzArchive, names: tuple[str, ...], vectors: Array) -> Array:
     """(frames, joints, 4) unit quaternions, float64."""
-    vectors = pose.rotation_vectors.astype(np.float64)
+    vectors = vectors.astype(np.float64)
     # A square may overflow; values beyond the limit are refused below.
     with np.errstate(over="ignore"):
         angles = np.sqrt(np.einsum("fjc,fjc->fj", vectors, vectors))
     if (angles > _LARGEST_ANGLE).any():
         frame, joint = np.argwhere(angles > _LARGEST_ANGLE)[0]
-        raise FormatError(
-            f"frame {frame}, joint {pose.names[joint]!r}: a rotation of {angles[frame, joint]:.3g} "
+        raise archive.fault(
+            f"frame {frame}, joint {names[joint]!r}: a rotation of {angles[frame, joint]:.3g} "
             "radians is not possible",
-            hint="the file is damaged, or its poses are not axis-angle",
-            path=path,
+            "the file is damaged, or its poses are not axis-angle",
         )
     rotations = np.empty((*angles.shape, 4))
     # sin(a / 2) / a, which is 1/2 where the angle is 0.

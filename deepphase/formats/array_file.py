@@ -16,7 +16,6 @@ import hashlib
 import json
 import math
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Any, BinaryIO
@@ -57,16 +56,8 @@ _ANY_TYPES: Mapping[str, str] = {}
 _MAKE_AGAIN = "make or download the file again"
 
 
-@dataclass(frozen=True)
-class _Table:
-    """Header and arrays of a checked file: name -> (type, shape), in the order of their bytes."""
-
-    path: Path
-    header: Header
-    arrays: dict[str, tuple[str, tuple[int, ...]]]
-
-    def damaged(self, fact: str) -> CheckpointError:
-        return CheckpointError(f"the file is damaged: {fact}", hint=_MAKE_AGAIN, path=self.path)
+# Name -> (type, shape), in the order of their bytes.
+_Shapes = dict[str, tuple[str, tuple[int, ...]]]
 
 
 def write_arrays(
@@ -107,14 +98,14 @@ def write_arrays(
     full = {**header, "format": format, "version": version}
     hashes = dict.fromkeys(order, _NO_HASH)
     # The hashes are known after the data is written; their length is known before.
-    front = front_bytes(rows, {**full, "sha256": hashes})
+    front = _front_bytes(rows, {**full, "sha256": hashes})
     with atomic_write(path) as file:
         file.write(front)
         for name in order:
             hashes[name] = _write_array(file, name, prepared[name])
         full["sha256"] = hashes
         file.seek(0)
-        file.write(front_bytes(rows, full))
+        file.write(_front_bytes(rows, full))
     return full
 
 
@@ -123,7 +114,7 @@ def read_header(path: str | Path, format: str | None = None, version: int | None
 
     Raises CheckpointError as :func:`read_arrays`, except for errors in the data.
     """
-    return _read_table(Path(path), format, version).header
+    return _read_table(Path(path), format, version)[0]
 
 
 def is_array_file(path: str | Path) -> bool:
@@ -154,7 +145,7 @@ def read_arrays(
     mapped, header = map_arrays(path, format=format, version=version, verify=False, types=types)
     arrays = {name: np.array(array) for name, array in mapped.items()}
     if verify:
-        _verify(_Table(Path(path), header, {}), arrays)
+        _verify(Path(path), header, arrays)
     return arrays, header
 
 
@@ -173,29 +164,30 @@ def map_arrays(
     As :func:`read_arrays`, for the arrays whose name starts with `prefix` (all by default). If
     `writable`, they may be changed, which the file does not see.
     """
-    table = _read_table(Path(path), format, version)
-    for name, (found, _) in table.arrays.items():
+    path = Path(path)
+    header, shapes = _read_table(path, format, version)
+    for name, (found, _) in shapes.items():
         # Bytes of another type would be read as other numbers.
         expected = next((code for pattern, code in types.items() if fnmatchcase(name, pattern)), "")
         if expected and found != expected:
-            raise table.damaged(f"array {name!r} is of type {found}, not {expected}")
+            raise _damaged(path, f"array {name!r} is of type {found}, not {expected}")
     # The package's reader for NumPy copies every array, but a database may exceed the memory.
     try:
-        whole = np.memmap(table.path, np.uint8, "c" if writable else "r")
+        whole = np.memmap(path, np.uint8, "c" if writable else "r")
     except (OSError, ValueError) as error:
-        raise _unreadable(table.path, error) from None
+        raise _unreadable(path, error) from None
     begin = 8 + int.from_bytes(whole[:8].tobytes(), "little")
     arrays: dict[str, Array] = {}
-    for name, (code, shape) in table.arrays.items():
+    for name, (code, shape) in shapes.items():
         end = begin + math.prod(shape) * np.dtype(DTYPES[code]).itemsize
         if end > len(whole):
-            raise table.damaged("it was cut while it was read")
+            raise _damaged(path, "it was cut while it was read")
         if name.startswith(prefix):
             arrays[name] = whole[begin:end].view(DTYPES[code]).reshape(shape)
         begin = end
     if verify:
-        _verify(table, arrays)
-    return arrays, table.header
+        _verify(path, header, arrays)
+    return arrays, header
 
 
 def joined_parts(parts: Mapping[str, Mapping[str, Array]]) -> dict[str, Array]:
@@ -222,7 +214,7 @@ def array_part(
     return own
 
 
-def front_bytes(rows: dict[str, Any], header: Mapping[str, Any]) -> bytes:
+def _front_bytes(rows: dict[str, Any], header: Mapping[str, Any]) -> bytes:
     """The length and the table, padded so that the data starts at a multiple of eight."""
     try:
         ours = json.dumps(header, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
@@ -253,8 +245,8 @@ def table_hash(described: Mapping[str, Any], ours: str) -> str:
     return hashlib.sha256(canonical.encode()).hexdigest()
 
 
-def _read_table(path: Path, format: str | None, version: int | None) -> _Table:
-    """The front of a file, which the package has compared with the file's size."""
+def _read_table(path: Path, format: str | None, version: int | None) -> tuple[Header, _Shapes]:
+    """Header and arrays of a file, whose front the package has compared with the file's size."""
     foreign = CheckpointError(
         "this is not a deepphase file, or damaged",
         hint=f"give a file that deepphase wrote, or {_MAKE_AGAIN}",
@@ -264,9 +256,7 @@ def _read_table(path: Path, format: str | None, version: int | None) -> _Table:
         with path.open("rb"), safe_open(path, "np") as file:
             metadata = file.metadata() or {}
             slices = {name: file.get_slice(name) for name in file.offset_keys()}
-            arrays = {
-                name: (each.get_dtype(), tuple(each.get_shape())) for name, each in slices.items()
-            }
+        shapes = {name: (s.get_dtype(), tuple(s.get_shape())) for name, s in slices.items()}
         ours, stated = metadata["deepphase"], metadata["deepphase_sha256"]
         header = json.loads(ours)
         found, of_version, hashes = header["format"], header["version"], header["sha256"]
@@ -289,23 +279,22 @@ def _read_table(path: Path, format: str | None, version: int | None) -> _Table:
             hint="upgrade deepphase: pip install -U deepphase",
             path=path,
         )
-    table = _Table(path, header, arrays)
-    described = {name: [code, list(shape)] for name, (code, shape) in arrays.items()}
+    described = {name: [code, list(shape)] for name, (code, shape) in shapes.items()}
     if table_hash(described, ours) != stated:
-        raise table.damaged("the header does not match its hash")
+        raise _damaged(path, "the header does not match its hash")
     try:
         checked_count(of_version, "version", 1)
         check_numbers(header)
     except ParameterError as error:
-        raise table.damaged(error.fact) from None
-    for name, (code, shape) in arrays.items():
+        raise _damaged(path, error.fact) from None
+    for name, (code, shape) in shapes.items():
         # The package lets these pass. NumPy multiplies the sizes other than 0 of empty arrays, too.
-        bytes_ = math.prod(size or 1 for size in shape) * 8
-        if code not in DTYPES or len(shape) > _MAX_DIMENSIONS or bytes_ >= 1 << 62:
-            raise table.damaged(f"array {name!r} has an impossible type or shape")
-    if set(hashes) != set(arrays):
-        raise table.damaged("the header has hashes of other arrays")
-    return table
+        size = math.prod(length or 1 for length in shape) * 8
+        if code not in DTYPES or len(shape) > _MAX_DIMENSIONS or size >= 1 << 62:
+            raise _damaged(path, f"array {name!r} has an impossible type or shape")
+    if set(hashes) != set(shapes):
+        raise _damaged(path, "the header has hashes of other arrays")
+    return header, shapes
 
 
 def _chunks(array: Array | JoinedRows) -> Iterator[Array]:
@@ -339,20 +328,23 @@ def _write_array(file: BinaryIO, name: str, array: Array | JoinedRows) -> str:
     return digest.hexdigest()
 
 
-def _verify(table: _Table, arrays: Mapping[str, Array]) -> None:
-    hashes = table.header["sha256"]
+def _verify(path: Path, header: Header, arrays: Mapping[str, Array]) -> None:
     for name, array in arrays.items():
         digest = hashlib.sha256()
         for chunk in _chunks(array):
             data = chunk.reshape(-1).view(np.uint8)
             digest.update(data.data)
             if chunk.dtype.kind == "f" and not np.isfinite(chunk).all():
-                raise table.damaged(f"array {name!r} has values that are not finite")
+                raise _damaged(path, f"array {name!r} has values that are not finite")
             # A boolean byte beyond 1 is undefined in NumPy, even if its hash is right.
             if chunk.dtype.kind == "b" and (data > 1).any():
-                raise table.damaged(f"array {name!r} has booleans that are neither 0 nor 1")
-        if digest.hexdigest() != hashes.get(name):
-            raise table.damaged(f"array {name!r} is not the one that was written")
+                raise _damaged(path, f"array {name!r} has booleans that are neither 0 nor 1")
+        if digest.hexdigest() != header["sha256"].get(name):
+            raise _damaged(path, f"array {name!r} is not the one that was written")
+
+
+def _damaged(path: Path, fact: str) -> CheckpointError:
+    return CheckpointError(f"the file is damaged: {fact}", hint=_MAKE_AGAIN, path=path)
 
 
 def _unreadable(path: Path, error: Exception) -> CheckpointError:

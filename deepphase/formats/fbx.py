@@ -13,15 +13,14 @@ import shutil
 import signal
 import subprocess
 import tempfile
-from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from deepphase.arrays import Array
 from deepphase.atomic_write import atomic_write, check_writable
 from deepphase.errors import FormatError, ParameterError
 from deepphase.formats.frame_rates import resolve_rate
@@ -29,27 +28,20 @@ from deepphase.formats.gltf.reader import load_gltf
 from deepphase.formats.gltf.writer import save_gltf
 from deepphase.formats.reading import (
     check_writable_body,
-    checked_body,
     checked_options,
     foreign_content,
+    in_metres_y_up,
     read_content,
     unit_in_words,
 )
 from deepphase.motion.clip import Clip, Source
-from deepphase.motion.orientation import (
-    LARGEST_BODY,
-    SMALLEST_BODY,
-    body_length,
-    infer_up,
-    rotate_up,
-    scaled,
-)
+from deepphase.motion.orientation import LARGEST_BODY, SMALLEST_BODY, body_length, infer_up
 from deepphase.motion.skeleton import Skeleton
 
 VARIABLE = "DEEPPHASE_BLENDER"
 # Seconds: the start of Blender takes up to ten.
-TIME_LIMIT_S = 300.0
-INSTALL = (
+_TIME_LIMIT_S = 300.0
+_INSTALL = (
     "install it beside deepphase: python3.11 -m venv blender && blender/bin/pip install "
     f"'bpy==4.5.*', then set {VARIABLE}=blender/bin/python"
 )
@@ -57,6 +49,7 @@ _WORKER = Path(__file__).with_name("fbx_worker.py")
 _SIGNATURE = b"Kaydara FBX Binary"
 # Joints of this name that carry no motion are end sites.
 _END = "_end"
+_LONGEST_NAME = 63
 # Metres in a unit of files whose scale was lost on their way, the likeliest first.
 _POWERS = (1.0, 0.01, 100.0, 0.001, 1000.0)
 # Axes of Blender, whose Z is up, as axes of a motion with Y up.
@@ -96,26 +89,29 @@ def load_fbx(
             path=path,
         )
     with tempfile.TemporaryDirectory(prefix="deepphase-") as name:
-        glb = Path(name) / "out.glb"
         request = {"task": "read", "input": str(path.resolve())}
         answer = call_blender(request, Path(name), path)
-        clip = load_gltf(glb, fps=float(answer["whole_fps"]))
-    rate, rate_notes = resolve_rate({"fps": float(answer["fps"])}, fps, path)
-    turn, axis_notes = _from_axes(answer["axes"])
-    clip = _with_end_sites(_turned(replace(clip, fps=rate), turn))
+        clip = load_gltf(Path(name) / "out.glb", fps=float(answer["whole_fps"]))
+    rate, notes = resolve_rate({"fps": float(answer["fps"])}, fps, path)
+    notes = (*notes, *answer["notes"])
+    clip = _with_end_sites(replace(clip, fps=rate))
     if unit_m is None:
-        unit_m, unit_notes = _stray_unit(clip.skeleton)
-        axis_notes += unit_notes
-    clip = checked_body(scaled(clip, unit_m), path)
+        size = body_length(clip.skeleton)
+        fitting = [power for power in _POWERS if SMALLEST_BODY <= size * power <= LARGEST_BODY]
+        unit_m = fitting[0] if fitting else 1.0
+        if unit_m != 1.0:
+            words = unit_in_words(unit_m)
+            notes += (
+                f"the body is {size:.3g} m long in Blender: its unit is assumed to be {words}",
+            )
     axis = "y" if up is None else _AXES[up]
     if up is None:
         axis, note = infer_up(clip)
         if axis != "y":
-            axis_notes += (f"the body lies in Blender; {note}",)
-    source = Source(
-        str(path), unit_m, "y", rate, notes=(*rate_notes, *answer["notes"], *axis_notes)
-    )
-    return replace(rotate_up(clip, axis), source=source, name=path.stem)
+            notes += (f"the body lies in Blender; {note}",)
+    clip = in_metres_y_up(clip, unit_m, axis, Source(str(path), fps=rate, notes=notes))
+    # Writers of other formats keep Y up.
+    return replace(clip, source=replace(clip.source, up="y"))
 
 
 def save_fbx(clip: Clip, path: str | Path) -> None:
@@ -128,9 +124,9 @@ def save_fbx(clip: Clip, path: str | Path) -> None:
     check_writable(path)
     body = _with_end_joints(clip)
     names = body.skeleton.names
-    if any(len(name.encode()) > 63 for name in names) or len(set(names)) != len(names):
+    if any(len(name.encode()) > _LONGEST_NAME for name in names) or len(set(names)) < len(names):
         raise FormatError(
-            "a joint name that is longer than 63 bytes, or taken by an end site",
+            f"a joint name that is longer than {_LONGEST_NAME} bytes, or taken by an end site",
             hint="rename the joint",
             path=path,
         )
@@ -145,46 +141,40 @@ def save_fbx(clip: Clip, path: str | Path) -> None:
         file.write(content)
 
 
-def blender_program(path: Path | None = None) -> str | None:
-    """Path of the Python with bpy, or of Blender.
-
-    Without one ParameterError names the file that needs it, and None is returned where no path is
-    given.
-    """
-    program = os.environ.get(VARIABLE, "") or shutil.which("blender")
-    if program is None and path is not None:
-        raise ParameterError(
-            f"{path.suffix} files need Blender, which is not installed", hint=INSTALL, path=path
-        )
-    return program
+def blender_program() -> str | None:
+    """Path of the Python with bpy, or of Blender; None where neither is found."""
+    return os.environ.get(VARIABLE, "") or shutil.which("blender")
 
 
 def call_blender(
-    request: dict[str, Any], folder: Path, path: Path, seconds: float = TIME_LIMIT_S
+    request: dict[str, Any], folder: Path, path: Path, seconds: float = _TIME_LIMIT_S
 ) -> dict[str, Any]:
     """The worker's answer to a request; see `deepphase.formats.fbx_worker`."""
-    program = blender_program(path)
-    assert program is not None
+    fault = partial(FormatError, path=path)
+    program = blender_program()
+    if program is None:
+        fact = f"{path.suffix} files need Blender, which is not installed"
+        raise ParameterError(fact, hint=_INSTALL, path=path)
     (folder / "request.json").write_text(json.dumps(request), encoding="utf-8")
-    _run(program, folder, path, seconds)
+    if not _run(program, folder, seconds):
+        raise fault(f"Blender did not end within {seconds:g} s", hint="the file may be too large")
     try:
         answer: dict[str, Any] = json.loads((folder / "answer.json").read_text(encoding="utf-8"))
     except (OSError, ValueError):
-        raise FormatError(
+        raise fault(
             "Blender ended without an answer: the file may be damaged",
-            hint=f"does {program} have bpy? {INSTALL}",
-            path=path,
+            hint=f"does {program} have bpy? {_INSTALL}",
         ) from None
     if "error" in answer:
-        raise FormatError(
+        raise fault(
             f"Blender cannot do this: {str(answer['error'])[:300]}",
-            hint=INSTALL if "ModuleNotFoundError" in answer["error"] else "",
-            path=path,
+            hint=_INSTALL if "ModuleNotFoundError" in answer["error"] else "",
         )
     return answer
 
 
-def _run(program: str, folder: Path, path: Path, seconds: float) -> None:
+def _run(program: str, folder: Path, seconds: float) -> bool:
+    """Run the worker; whether it ended in time."""
     options = ["--background", "--factory-startup", "--python"]
     if "python" in Path(program).name.lower():
         options = ["-I"]
@@ -192,25 +182,25 @@ def _run(program: str, folder: Path, path: Path, seconds: float) -> None:
     kept = ("PATH", "SYSTEMROOT", "LANG", "LD_LIBRARY_PATH")
     environment = {key: os.environ[key] for key in kept if key in os.environ}
     environment |= dict.fromkeys(("HOME", "TMPDIR", "BLENDER_USER_RESOURCES"), str(folder))
+    nowhere = subprocess.DEVNULL
     try:
         process = subprocess.Popen(
             [program, *options, str(_WORKER), "--", str(folder)],
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.DEVNULL,
-            stderr=subprocess.DEVNULL,
+            stdin=nowhere,
+            stdout=nowhere,
+            stderr=nowhere,
             env=environment,
             start_new_session=True,
         )
     except OSError as error:
         raise ParameterError(
-            f"{program} cannot be started: {error.strerror or error}", hint=INSTALL
+            f"{program} cannot be started: {error.strerror or error}", hint=_INSTALL
         ) from None
     try:
         process.wait(seconds)
+        return True
     except subprocess.TimeoutExpired:
-        raise FormatError(
-            f"Blender did not end within {seconds:g} s", hint="the file may be too large", path=path
-        ) from None
+        return False
     finally:
         if process.poll() is None:
             with suppress(ProcessLookupError, PermissionError, AttributeError):
@@ -218,46 +208,6 @@ def _run(program: str, folder: Path, path: Path, seconds: float) -> None:
                 os.killpg(process.pid, signal.SIGKILL)
             process.kill()
             process.wait()
-
-
-def _from_axes(axes: Sequence[int]) -> tuple[Array, tuple[str, ...]]:
-    """(3, 3) to Y up, facing z, from the axes of an FBX file, and a note if they are odd.
-
-    The axes are numbers and signs of what FBX calls CoordAxis (x here), UpAxis (y) and FrontAxis.
-    """
-    numbers, signs = axes[::2], axes[1::2]
-    if sorted(numbers) != [0, 1, 2] or any(abs(sign) != 1 for sign in signs):
-        return np.eye(3), ("the file's axes contradict each other: Y up is assumed",)
-    turn = np.eye(3)[list(numbers)] * np.array(signs)[:, None]
-    mirrored = np.linalg.det(turn) < 0
-    return turn, ("the file's axes are left-handed: they were mirrored",) if mirrored else ()
-
-
-def _turned(clip: Clip, turn: Array) -> Clip:
-    """The clip in other axes, which may mirror it: (3, 3) orthogonal."""
-    if (turn == np.eye(3)).all():
-        return clip
-    # A mirror image of a rotation: its axis is mirrored, and the angle changes its sign.
-    rotations = clip.rotations.copy()
-    rotations[..., :3] = np.linalg.det(turn) * rotations[..., :3] @ turn.T
-    skeleton = replace(
-        clip.skeleton,
-        offsets=clip.skeleton.offsets @ turn.T,
-        end_offsets=clip.skeleton.end_offsets @ turn.T,
-    )
-    return replace(
-        clip, skeleton=skeleton, rotations=rotations, translations=clip.translations @ turn.T
-    )
-
-
-def _stray_unit(skeleton: Skeleton) -> tuple[float, tuple[str, ...]]:
-    """Metres in a unit of Blender, 1 unless only a power of ten makes a body of the skeleton."""
-    size = body_length(skeleton)
-    metres = next((each for each in _POWERS if SMALLEST_BODY <= size * each <= LARGEST_BODY), 1.0)
-    if metres == 1.0:
-        return metres, ()
-    unit = unit_in_words(metres)
-    return metres, (f"the body is {size:.3g} m long in Blender: its unit is assumed to be {unit}",)
 
 
 def _with_end_joints(clip: Clip) -> Clip:
@@ -283,16 +233,11 @@ def _with_end_sites(clip: Clip) -> Clip:
     moves = np.abs(clip.rotations[..., :3]).max(axis=(0, 2)) > 1e-3
     moves[clip.translated_joints] = moves[skeleton.parents[1:]] = moves[0] = True
     is_end = ~moves & np.array([_END in name.lower() for name in skeleton.names])
-    # A joint above others moves, or they would hang from an end.
-    is_end[skeleton.parents[1:]] = False
     kept, ends = np.flatnonzero(~is_end), np.flatnonzero(is_end)
-    if not len(ends):
-        return clip
-    row = np.full(len(skeleton) + 1, -1)
-    row[kept] = np.arange(len(kept))
+    row = np.cumsum(~is_end) - 1
     body = Skeleton(
         tuple(skeleton.names[joint] for joint in kept),
-        row[skeleton.parents[kept]],
+        np.append(-1, row[skeleton.parents[kept[1:]]]),
         skeleton.offsets[kept],
         np.concatenate([row[skeleton.end_parents], row[skeleton.parents[ends]]]),
         np.concatenate([skeleton.end_offsets, skeleton.offsets[ends]]),

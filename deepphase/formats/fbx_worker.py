@@ -12,15 +12,6 @@ import sys
 from pathlib import Path
 
 _MAX_BONES, _MAX_FRAMES = 10_000, 200_000
-# Axes of FBX files that state none: Y up.
-_AXES = {
-    b"CoordAxis": 0,
-    b"CoordAxisSign": 1,
-    b"UpAxis": 1,
-    b"UpAxisSign": 1,
-    b"FrontAxis": 2,
-    b"FrontAxisSign": 1,
-}
 
 
 def main(folder: Path) -> None:
@@ -47,7 +38,7 @@ def _refuse_network(event: str, arguments: tuple) -> None:
 def _read(request: dict, folder: Path) -> dict:
     import bpy
 
-    axes = _import_fbx(request["input"])
+    _import_fbx(request["input"])
     scene = bpy.context.scene
     found = [each for each in bpy.data.objects if each.type == "ARMATURE" and each.data.bones]
     if not found:
@@ -83,39 +74,44 @@ def _read(request: dict, folder: Path) -> dict:
         export_morph=False,
         export_materials="NONE",
     )
-    return {"fps": fps, "whole_fps": scene.render.fps, "axes": axes, "notes": notes}
+    return {"fps": fps, "whole_fps": scene.render.fps, "notes": notes}
 
 
-def _import_fbx(path: str) -> list:
-    """Import an FBX file as if it had Y up, and return its axes, see `load_fbx`.
+def _import_fbx(path: str) -> None:
+    """Import an FBX file, without the geometric transforms of its objects.
 
-    Blender's importer has no left-handed axes, and moves the joints below an object by its
-    geometric transform, which by the format is that of its mesh alone.
+    By the format they are those of an object's mesh alone, and Blender's importer moves the joints
+    below it by them. It has no left-handed axes, and would read a mirror image.
     """
     import bpy
     from io_scene_fbx import parse_fbx
 
-    parse, found = parse_fbx.parse, dict(_AXES)
+    parse, settings = parse_fbx.parse, {}
 
     def parsed(*arguments, **options):
         tree, version = parse(*arguments, **options)
         for section in tree.elems:
             if section.id == b"GlobalSettings":
-                for row in _rows(section):
-                    if row.props[0] in found:
-                        found[row.props[0]], row.props[4] = row.props[4], _AXES[row.props[0]]
+                settings.update({row.props[0]: row.props[-1] for row in _rows(section)})
             elif section.id == b"Objects":
                 for model in section.elems:
-                    if model.id == b"Model":
-                        rows = _rows(model)
-                        rows[:] = [row for row in rows if not row.props[0].startswith(b"Geometric")]
+                    rows = _rows(model) if model.id == b"Model" else []
+                    rows[:] = [row for row in rows if not row.props[0].startswith(b"Geometric")]
         return tree, version
 
     parse_fbx.parse = parsed
     bpy.ops.import_scene.fbx(
         filepath=path, use_image_search=False, use_custom_normals=False, anim_offset=0.0
     )
-    return [int(value) for value in found.values()]
+    # Y up where the file states no axes.
+    coord, up, front = (
+        settings.get(name, axis)
+        for axis, name in enumerate((b"CoordAxis", b"UpAxis", b"FrontAxis"))
+    )
+    turned = (up - coord) % 3 == 1 and (front - up) % 3 == 1
+    signs = [settings.get(name + b"Sign", 1) for name in (b"CoordAxis", b"UpAxis", b"FrontAxis")]
+    if len({coord, up, front}) == 3 and turned == (signs.count(-1) % 2 == 1):
+        raise ValueError("left-handed axes: export the file again with right-handed ones")
 
 
 def _rows(node) -> list:
@@ -188,7 +184,7 @@ def _write(request: dict, folder: Path) -> dict:
         bake_anim_use_all_actions=False,
         bake_anim_simplify_factor=0.0,
     )
-    return {"version": bpy.app.version_string}
+    return {}
 
 
 if __name__ == "__main__":

@@ -23,12 +23,10 @@ _SIGNATURE = types.int64(
     types.int64,
     types.int64,
     types.float64[::1],
-    types.float64,
     types.int64[:, ::1],
 )
-_POWERS = np.array([float(f"1e{power}") for power in range(23)])
-_EXACT = 1 << 53
-_INTEGER_POWERS = 10 ** np.arange(9)
+_POWERS = np.array([float(f"1e{power}") for power in range(8)])
+_INTEGER_POWERS = 10 ** np.arange(8)
 _ZEROS, _ABOVE_NINES = np.uint64(0x3030303030303030), np.uint64(0x4646464646464646)
 _HIGH_BITS = np.uint64(0x8080808080808080)
 _PAIRS = np.uint64(0x000000FF000000FF)
@@ -80,27 +78,8 @@ def _number_of(word, bits):
     return np.int64(pairs >> _U32)
 
 
-@njit(inline="always")
-def _digits(text, at, number):
-    """The end of the digits from a place on, `number` continued by them, and whether it is exact.
-
-    Digits behind 2^53 are left out: below it, ten times as much and a digit fit into 64 bits.
-    """
-    exact = True
-    while at < text.shape[0]:
-        digit = np.int64(text[at]) - 48
-        if digit < 0 or digit > 9:
-            break
-        if number >= _EXACT:
-            exact = False
-        else:
-            number = number * 10 + digit
-        at += 1
-    return at, number, exact
-
-
 @compiled(_SIGNATURE)
-def scan_numbers(text, start, columns, values, limit, odd):
+def scan_numbers(text, start, columns, values, odd):
     """Fill `values` with the numbers of a table, `columns` on every line that is not blank.
 
     Parameters
@@ -110,12 +89,13 @@ def scan_numbers(text, start, columns, values, limit, odd):
     values
         (numbers,) float64: filled.
     odd
-        (n, 3) int64: filled with index, start and stop of the numbers that are left to `float`.
+        (n, 3) int64: filled with index, start and stop of the words that are left to `float`: all
+        but digits, a point and digits, fewer than eight of each, before the last bytes.
 
     Returns
     -------
     Number of rows of `odd` that were filled; -1 where the text is not such a table, has another
-    size, or has more such numbers than `odd` has rows.
+    size, or has more such words than `odd` has rows.
     """
     size = text.shape[0]
     at = start
@@ -135,74 +115,38 @@ def scan_numbers(text, start, columns, values, limit, odd):
             continue
         if found == values.shape[0] or in_line == columns:
             return -1
+        begin = at
+        found += 1
+        in_line += 1
         if at + _WINDOW <= size:
-            # Digits, a point and digits, fewer than eight of each: nearly all numbers.
             signed = np.int64(byte == 45 or byte == 43)
             word = _word_at(text, at + signed)
             bits = _digits_in(word)
-            behind = at + signed + np.int64(bits >> np.uint64(3))
-            if 0 < bits < 64 and text[behind] == 46:
-                tail = _word_at(text, behind + 1)
-                places = _digits_in(tail)
-                decimals = np.int64(places >> np.uint64(3))
-                stop = behind + 1 + decimals
+            stop = at + signed + np.int64(bits >> np.uint64(3))
+            if 0 < bits < 64:
+                value = np.float64(_number_of(word, bits))
+                places = np.uint64(8)
+                if text[stop] == 46:
+                    tail = _word_at(text, stop + 1)
+                    places = _digits_in(tail)
+                    decimals = np.int64(places >> np.uint64(3))
+                    stop += 1 + decimals
+                    if 0 < places < 64:
+                        mantissa = _number_of(word, bits) * _INTEGER_POWERS[decimals]
+                        value = np.float64(mantissa + _number_of(tail, places)) / _POWERS[decimals]
                 end = text[stop]
                 if 0 < places < 64 and (end == 32 or end == 10 or end == 9):
-                    mantissa = _number_of(word, bits) * _INTEGER_POWERS[decimals]
-                    value = np.float64(mantissa + _number_of(tail, places)) / _POWERS[decimals]
-                    values[found] = -value if byte == 45 else value
-                    found += 1
-                    in_line += 1
+                    values[found - 1] = -value if byte == 45 else value
                     at = stop
                     continue
-        begin = at
-        negative = byte == 45
-        if negative or byte == 43:
+        while at < size and text[at] != 32 and text[at] != 10 and text[at] != 9:
             at += 1
-        first = at
-        at, mantissa, exact = _digits(text, at, 0)
-        digits = at - first
-        power = 0
-        if at < size and text[at] == 46:
-            first = at + 1
-            at, mantissa, more_exact = _digits(text, first, mantissa)
-            exact = exact and more_exact
-            power = first - at
-            digits -= power
-        if digits == 0:
+        if odds == odd.shape[0]:
             return -1
-        if at < size and (text[at] == 101 or text[at] == 69):
-            at += 1
-            sign = 1
-            if at < size and (text[at] == 43 or text[at] == 45):
-                sign = 44 - np.int64(text[at])
-                at += 1
-            first = at
-            at, exponent, few = _digits(text, at, 0)
-            if at == first:
-                return -1
-            exact = exact and few
-            power += sign * exponent
-        if at < size and text[at] != 32 and text[at] != 9 and text[at] != 10:
-            return -1
-        if exact and mantissa < _EXACT and -22 <= power <= 22:
-            value = np.float64(mantissa)
-            if power < 0:
-                value /= _POWERS[-power]
-            else:
-                value *= _POWERS[power]
-            if value >= limit:
-                return -1
-            values[found] = -value if negative else value
-        else:
-            if odds == odd.shape[0]:
-                return -1
-            odd[odds, 0] = found
-            odd[odds, 1] = begin
-            odd[odds, 2] = at
-            odds += 1
-        found += 1
-        in_line += 1
+        odd[odds, 0] = found - 1
+        odd[odds, 1] = begin
+        odd[odds, 2] = at
+        odds += 1
     if found != values.shape[0] or (in_line != 0 and in_line != columns):
         return -1
     return odds

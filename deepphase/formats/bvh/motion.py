@@ -259,7 +259,7 @@ def scan_table(scan: Scan, text: bytes, start: int, frames: int, columns: int) -
     """(frames, columns) float64 of the table that begins at an offset, each as `float` reads it.
 
     None where the text is not a table of `frames` lines of `columns` decimal numbers below
-    `LARGEST_NUMBER`, or where many numbers have more digits than the scan takes.
+    `LARGEST_NUMBER`, or where many numbers have exponents or eight digits and more.
     """
     # A number has a digit and a blank behind it: a count beyond that is not allocated.
     if not 0 < 2 * frames * columns <= len(text) - start + 1:
@@ -267,7 +267,7 @@ def scan_table(scan: Scan, text: bytes, start: int, frames: int, columns: int) -
     values = np.empty(frames * columns)
     odd = np.empty((16 + len(values) // 16, 3), np.int64)
     content = np.frombuffer(text, np.uint8)
-    count = scan(content, start, columns, values, LARGEST_NUMBER, odd)
+    count = scan(content, start, columns, values, odd)
     if count < 0:
         return None
     for index, first, stop in odd[:count].tolist():

@@ -71,11 +71,6 @@ def write_arrays(
     """Write arrays and a header as one file, atomically, and return the header as written.
 
     Arrays are streamed in chunks of a few megabytes, so memory maps larger than memory work.
-
-    Parameters
-    ----------
-    format, version
-        The schema's name, as in "deepphase.store", and its version.
     """
     prepared = {
         name: array if isinstance(array, JoinedRows) else np.asanyarray(array)
@@ -110,10 +105,7 @@ def write_arrays(
 
 
 def read_header(path: str | Path, format: str | None = None, version: int | None = None) -> Header:
-    """Read the header only; None for `format` or `version` accepts any.
-
-    Raises CheckpointError as :func:`read_arrays`, except for errors in the data.
-    """
+    """Read the header only; None for `format` or `version` accepts any."""
     return _read_table(Path(path), format, version)[0]
 
 
@@ -136,11 +128,8 @@ def read_arrays(
 ) -> tuple[dict[str, Array], Header]:
     """Read a whole file into memory: the arrays by name, and the header.
 
-    Parameters
-    ----------
-    types
-        Name -> the type that an array must have, such as "F32"; names may be patterns of
-        `fnmatch`, of which the first that fits counts.
+    `types` are the types that arrays must have, such as "F32", by names or by patterns of
+    `fnmatch`, of which the first that fits counts.
     """
     mapped, header = map_arrays(path, format=format, version=version, verify=False, types=types)
     arrays = {name: np.array(array) for name, array in mapped.items()}
@@ -237,10 +226,7 @@ def _front_bytes(rows: dict[str, Any], header: Mapping[str, Any]) -> bytes:
 
 
 def table_hash(described: Mapping[str, Any], ours: str) -> str:
-    """Hash of name -> [type, shape] and the header's text.
-
-    Without the offsets: other safetensors writers sort arrays differently.
-    """
+    """Hash of name -> [type, shape] and the header, not of offsets, as writers sort differently."""
     canonical = json.dumps([described, ours], sort_keys=True, separators=(",", ":"))
     return hashlib.sha256(canonical.encode()).hexdigest()
 

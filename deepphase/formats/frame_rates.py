@@ -122,11 +122,9 @@ def resolve_frame_time(
 def resolve_rate(
     stated: Mapping[str, float], given: float | None, path: str | Path
 ) -> tuple[float, tuple[str, ...]]:
-    """Frames per second of a file that states its rate as a number, under one of several names.
+    """Frames per second of a file that states its rate as a number, under several names, and notes.
 
-    Returns
-    -------
-    The rate, replaced by a whole or NTSC rate within 0.1 %; and notes, one sentence each.
+    A rate within 0.1 % of a whole or NTSC rate is that rate.
     """
     if given is not None:
         said = ", ".join(f"{name} {value:.6g}" for name, value in stated.items())
@@ -155,15 +153,10 @@ def resolve_rate(
 
 
 def are_milliseconds(key_times: Array) -> bool:
-    """Whether an animation's key times, which should be seconds, are milliseconds.
+    """Whether an animation's rising key times, which should be seconds, are milliseconds.
 
     True for at least eight evenly spaced keys whose gap, as milliseconds, is that of a usual
     rate from 24 to 240, and as seconds would be more than two.
-
-    Parameters
-    ----------
-    key_times
-        (keys,) rising, no two alike.
     """
     if len(key_times) < _FEWEST_KEYS:
         return False

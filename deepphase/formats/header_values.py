@@ -24,9 +24,7 @@ def checked_number(
 ) -> float:
     """A finite number within bounds. Raises ParameterError."""
     if type(value) not in (int, float) or not lowest <= value <= highest:
-        raise ParameterError(
-            f"{name} is {_shown(value)}, expected a number from {lowest:g} to {highest:g}"
-        )
+        raise _wrong(value, name, f"a number from {lowest:g} to {highest:g}")
     return float(value)
 
 
@@ -41,23 +39,21 @@ def checked_rate(value: Any, name: str = "fps") -> float:
 def checked_count(value: Any, name: str, lowest: int = 0, highest: int = int(_LARGEST)) -> int:
     """A whole number within bounds. Raises ParameterError."""
     if type(value) is not int or not lowest <= value <= highest:
-        raise ParameterError(
-            f"{name} is {_shown(value)}, expected a whole number from {lowest} to {highest}"
-        )
+        raise _wrong(value, name, f"a whole number from {lowest} to {highest}")
     return value
 
 
 def checked_text(value: Any, name: str) -> str:
     """A text. Raises ParameterError."""
     if not isinstance(value, str):
-        raise ParameterError(f"{name} is {_shown(value)}, expected a text")
+        raise _wrong(value, name, "a text")
     return value
 
 
 def checked_texts(value: Any, name: str) -> tuple[str, ...]:
     """A list of texts. Raises ParameterError."""
-    if not isinstance(value, list) or not all(isinstance(each, str) for each in value):
-        raise ParameterError(f"{name} is {_shown(value)}, expected a list of texts")
+    if not isinstance(value, list) or not all(isinstance(text, str) for text in value):
+        raise _wrong(value, name, "a list of texts")
     return tuple(value)
 
 
@@ -74,15 +70,15 @@ def checked_joints(value: Any, name: str = "joints") -> tuple[str, ...]:
 
 def checked_labels(value: Any, name: str = "labels") -> dict[str, str]:
     """Texts by name. Raises ParameterError."""
-    if not isinstance(value, Mapping) or not all(isinstance(each, str) for each in value.values()):
-        raise ParameterError(f"{name} is {_shown(value)}, expected texts by name")
+    if not isinstance(value, Mapping) or not all(isinstance(text, str) for text in value.values()):
+        raise _wrong(value, name, "texts by name")
     return dict(value)
 
 
 def checked_mapping(value: Any, name: str) -> dict[str, Any]:
     """A JSON object. Raises ParameterError."""
     if not isinstance(value, dict):
-        raise ParameterError(f"{name} is {_shown(value)}, expected an object")
+        raise _wrong(value, name, "an object")
     return value
 
 
@@ -100,7 +96,7 @@ def checked_source(value: Any) -> Source:
         fields[name] = checked_text(found.get(name, getattr(plain, name)), f"source {name}")
     fields["first_line"] = checked_count(found.get("first_line", 0), "source first_line")
     if fields["up"] not in AXES:
-        raise ParameterError(f"source up is {_shown(fields['up'])}, expected {', '.join(AXES)}")
+        raise _wrong(fields["up"], "source up", ", ".join(AXES))
     return Source(**fields)
 
 
@@ -118,6 +114,10 @@ def check_numbers(value: Any) -> None:
                 f"a number of {_shown(item)} in the header is not possible",
                 hint="make the file again",
             )
+
+
+def _wrong(value: Any, name: str, expected: str) -> ParameterError:
+    return ParameterError(f"{name} is {_shown(value)}, expected {expected}")
 
 
 def _shown(value: Any) -> str:

@@ -171,8 +171,7 @@ def call_reader(
 def list_animations(path: str | Path) -> tuple[tuple[int, str], ...]:
     """Number and name of each clip that `load_all` reads; `load(animation=)` accepts the number.
 
-    Empty for formats whose files hold one clip; the file is then not opened. Raises FormatError
-    as `load`.
+    Empty for formats whose files hold one clip; the file is then not opened.
     """
     kind = _format_of(path)
     if kind.list_animations is None:

@@ -160,18 +160,12 @@ def load_points_as_clip(
     fps: float | None = None,
     description: Mapping[str, Any] | None = None,
 ) -> Clip:
-    """Read a point track as a clip whose joints are its points; see `clip_of_points`.
-
-    Options and errors are those of `load_points` and `clip_of_points`.
-    """
+    """Read a point track as a clip whose joints are its points; see `clip_of_points`."""
     return clip_of_points(without_balls(load_points(path, unit=unit, up=up, fps=fps)), description)
 
 
 def save_points(track: PointTrack, path: str | Path) -> None:
-    """Write a point track: metres, Y up.
-
-    Raises CheckpointError if the file cannot be written.
-    """
+    """Write a point track: metres, Y up."""
     arrays = {
         "positions": track.positions,
         "fps": np.float64(track.fps),

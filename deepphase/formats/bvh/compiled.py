@@ -82,20 +82,9 @@ def _number_of(word, bits):
 def scan_numbers(text, start, columns, values, odd):
     """Fill `values` with the numbers of a table, `columns` on every line that is not blank.
 
-    Parameters
-    ----------
-    text
-        (bytes,) uint8.
-    values
-        (numbers,) float64: filled.
-    odd
-        (n, 3) int64: filled with index, start and stop of the words that are left to `float`: all
-        but digits, a point and digits, fewer than eight of each, before the last bytes.
-
-    Returns
-    -------
-    Number of rows of `odd` that were filled; -1 where the text is not such a table, has another
-    size, or has more such words than `odd` has rows.
+    All but digits, a point and digits, fewer than eight of each, before the last bytes, is left to
+    `float`: `odd`, (n, 3), is filled with index, start and stop of such words. Returns how many;
+    -1 where the text is not such a table, has another size, or has too many such words.
     """
     size = text.shape[0]
     at = start

@@ -78,8 +78,7 @@ class _Block:
 def parse_hierarchy(text: str, path: Path) -> Hierarchy:
     """Parse all that stands before MOTION.
 
-    Keywords are taken in any case, names to the end of the line or to the brace. A name that
-    occurs twice gets "#2" behind it, and a note.
+    Keywords are taken in any case, names to the end of the line or to the brace.
     """
     fault = partial(FormatError, path=path)
     joints: list[_Block] = []

@@ -163,16 +163,9 @@ def _rotation_order(channels: tuple[str, ...]) -> str:
 
 
 def quaternions_from_euler(angles: Array, order: str) -> Array:
-    """Unit quaternions (x, y, z, w) of Euler angles.
+    """Unit quaternions (..., 4) of Euler angles (3, ...) in degrees, in the order's order.
 
-    Parameters
-    ----------
-    angles : (3, ...)
-        Degrees, in the order's order.
-
-    Returns
-    -------
-    (..., 4). Angles that grow past 180 degrees keep the quaternion's sign continuous.
+    Angles that grow past 180 degrees keep the quaternion's sign continuous.
     """
     # sin and cos of the half angle from the tangent of the quarter: one transcendental function
     # in place of two.
@@ -231,15 +224,9 @@ def _rest_axes(hierarchy: Hierarchy, rests: Array) -> Array:
 def _local_positions(
     hierarchy: Hierarchy, values: Array
 ) -> tuple[Array, Array, Array, tuple[str, ...]]:
-    """Where joints stand in their parents, from OFFSETs and position channels.
+    """Offsets, translations and translated joints, in units of the file, and notes.
 
-    Returns
-    -------
-    offsets : (joints, 3)
-    translations : (frames, translated joints, 3)
-    translated_joints : (translated joints,)
-    notes
-        All but the notes in units of the file.
+    They are those of a clip, from OFFSETs and position channels.
     """
     offsets = hierarchy.offsets.copy()
     joints = np.array(

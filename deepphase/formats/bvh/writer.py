@@ -201,20 +201,11 @@ def _channel_values(clip: Clip, orders: list[str]) -> Array:
 
 
 def continuous_euler(rotations: Array, order: str) -> Array:
-    """Euler angles that follow a motion without jumps.
+    """Euler angles (frames, ..., 3), degrees, that follow quaternions (frames, ..., 4) smoothly.
 
     Of the two triples that give a rotation, each frame takes the one nearer to the frame before,
     and whole turns are added where that is nearer still. In gimbal lock, where only the sum of
     the outer angles counts, the third angle is held from the last frame that was free.
-
-    Parameters
-    ----------
-    rotations : (frames, ..., 4)
-        Quaternions (x, y, z, w).
-
-    Returns
-    -------
-    (frames, ..., 3), degrees, in the order's order.
     """
     with warnings.catch_warnings():
         # SciPy warns of gimbal lock, which is dealt with below.

@@ -102,10 +102,7 @@ def load_gltf_clips(
 
 
 def gltf_animations(path: str | Path) -> tuple[tuple[int, str], ...]:
-    """Number and name of every animation that `load_gltf_clips` reads, without reading its keys.
-
-    Raises FormatError as `load_gltf`.
-    """
+    """Number and name of every animation that `load_gltf_clips` reads, without reading its keys."""
     return _Scene.opened(path).named_animations()
 
 

@@ -222,13 +222,9 @@ def _slerp(start: Array, end: Array, share: Array) -> Array:
 def sample_joints(
     tree: NodeTree, joints: JointTree, tracks: list[Track], seconds: Array
 ) -> tuple[Skeleton, Array, Array, Array, tuple[str, ...]]:
-    """The skeleton and motion of joints at times (frames,) in an animation.
+    """The motion of joints at times (frames,) in an animation.
 
-    Returns
-    -------
-    skeleton, rotations, translations, translated_joints
-        As in `Clip`.
-    notes
+    Returns skeleton, rotations, translations and translated joints as in `Clip`, and notes.
     """
     folded = _Folding(tree, joints, _sampled(tracks, seconds, scales=True))
     at_rest = folded.relative({})

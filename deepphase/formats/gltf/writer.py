@@ -123,7 +123,7 @@ class _Binary:
         self.views.append(view)
 
     def add(self, array: Array, kind: str, *, bounds: bool = False, **more: Any) -> int:
-        """Number of the accessor of an array (elements, components), put into the open view.
+        """Number of the accessor of an array (elements, components) in the open view.
 
         Floating-point numbers are stored as float32.
         """
@@ -226,12 +226,7 @@ def _nodes(skeleton: Skeleton, path: Path) -> list[dict[str, Any]]:
 def _mesh(binary: _Binary, skeleton: Skeleton, rest: Array, moving: Array) -> dict[str, Any]:
     """Octahedra along rigid parts and balls at other joints; each vertex follows one joint.
 
-    Parameters
-    ----------
-    rest : (joints, 3) metres
-        The joints in the world at rest.
-    moving : (joints,) bool
-        Joints whose places change in their parents' frames: no octahedron reaches to them.
+    `rest` are the joints' places in the world, `moving` those to which no octahedron reaches.
     """
     ends = skeleton.end_parents.tolist()
     tips = rest[ends] + skeleton.end_offsets

@@ -74,10 +74,7 @@ def _has_header(content: bytes) -> bool:
 
 
 def read_c3d(path: Path) -> MarkerData:
-    """Read the markers of a C3D file.
-
-    Raises FormatError if it cannot be read.
-    """
+    """Read the markers of a C3D file."""
     content, fault = read_content(path), partial(FormatError, path=path)
     if not _has_header(content):
         found = foreign_content(content) or "its first bytes are others"

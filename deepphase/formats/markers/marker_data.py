@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -36,20 +37,14 @@ class MarkerData:
     # The up axis that the file states, or None
     up: str | None = None
     # What was assumed, one sentence each
-    notes: tuple[str, ...] = field(default=())
+    notes: tuple[str, ...] = ()
 
 
 def seen_markers(data: MarkerData, path: Path) -> tuple[MarkerData, Array]:
-    """Markers that are seen often enough, gaps bridged by straight lines, and what was seen.
+    """Markers that are seen often enough, and (frames, points) whether each was seen.
 
-    Before the first and after the last sight, a marker stays in place.
-
-    Returns
-    -------
-    data
-        Without NaN; notes state the gaps.
-    present : (frames, points) bool
-        Whether each marker was seen.
+    Gaps are bridged by straight lines; before the first and after the last sight, a marker stays in
+    place.
     """
     names, renamed = unique_names(data.names)
     notes = [*data.notes]
@@ -69,63 +64,46 @@ def seen_markers(data: MarkerData, path: Path) -> tuple[MarkerData, Array]:
         notes.append(f"{unseen.sum():,} places of zeros or from {_UNSEEN:,} on are gaps")
         positions[unseen] = np.nan
     frames, points = positions.shape[:2]
+    fault = partial(FormatError, path=path)
     if frames == 0 or points == 0:
-        raise FormatError(
+        raise fault(
             f"there are {frames} frames of {points} markers",
-            path=path,
             hint="export at least one frame with two markers",
         )
     if points > MAX_POINTS:
-        raise FormatError(
-            f"one body has {points:,} points", hint=f"the limit is {MAX_POINTS:,}", path=path
-        )
+        raise fault(f"one body has {points:,} points", hint=f"the limit is {MAX_POINTS:,}")
     present = np.isfinite(positions[..., 0])
-    shares = present.mean(axis=0)
-    kept = np.flatnonzero(shares >= max(_LEAST_SEEN, 1.0 / frames))
-    if len(kept) < 2:
-        raise FormatError(
-            f"{len(kept)} of {points} markers are seen in a tenth of the frames",
+    is_kept = present.mean(axis=0) >= max(_LEAST_SEEN, 1.0 / frames)
+    if is_kept.sum() < 2:
+        raise fault(
+            f"{is_kept.sum()} of {points} markers are seen in a tenth of the frames",
             hint="label and fill the markers in the program of the capture",
-            path=path,
         )
-    if len(kept) < points:
-        left = [names[point] for point in range(points) if point not in set(kept.tolist())]
+    if not is_kept.all():
+        left = [name for name, kept in zip(names, is_kept, strict=True) if not kept]
         notes.append(
             f"markers that are seen in less than {_LEAST_SEEN:.0%} of the frames were left out: "
             f"{_listed(left)}"
         )
-    positions, present = positions[:, kept], present[:, kept]
+    names = tuple(name for name, kept in zip(names, is_kept, strict=True) if kept)
+    positions, present = positions[:, is_kept], present[:, is_kept]
     gaps = ~present
+    shares = gaps.mean(axis=0)
     if gaps.any():
-        longest = max(
-            stop - start for point in range(len(kept)) for start, stop in true_runs(gaps[:, point])
-        )
-        worst = np.argsort(-gaps.mean(axis=0), kind="stable")[:3]
-        said = ", ".join(
-            f"{names[kept[point]]} {gaps[:, point].mean():.1%}"
-            for point in worst.tolist()
-            if gaps[:, point].any()
-        )
+        lengths = [stop - start for column in gaps.T for start, stop in true_runs(column)]
+        worst = np.argsort(-shares, kind="stable")[:3].tolist()
+        said = ", ".join(f"{names[point]} {shares[point]:.1%}" for point in worst if shares[point])
         notes.append(
-            f"gaps in {gaps.mean():.1%} of the marker frames, the longest of {longest} frames, "
-            f"most in {said}: bridged by straight lines"
+            f"gaps in {gaps.mean():.1%} of the marker frames, the longest of {max(lengths)} "
+            f"frames, most in {said}: bridged by straight lines"
         )
-        index = np.arange(frames)
-        for point in np.flatnonzero(gaps.any(axis=0)).tolist():
-            seen = present[:, point]
-            for axis in range(3):
-                positions[~seen, point, axis] = np.interp(
-                    index[~seen], index[seen], positions[seen, point, axis]
-                )
-    bridged = MarkerData(
-        tuple(names[point] for point in kept.tolist()),
-        positions,
-        data.rates,
-        data.unit_m,
-        data.up,
-        tuple(notes),
-    )
-    return bridged, present
+    index = np.arange(frames)
+    for point in np.flatnonzero(shares).tolist():
+        gap, seen = gaps[:, point], present[:, point]
+        for axis in range(3):
+            places = positions[seen, point, axis]
+            positions[gap, point, axis] = np.interp(index[gap], index[seen], places)
+    return replace(data, names=names, positions=positions, notes=tuple(notes)), present
 
 
 def _listed(names: list[str]) -> str:

@@ -87,10 +87,7 @@ def _number_rows(rows: Rows, width: int, path: Path) -> Array:
 
 
 def read_trc(path: Path) -> MarkerData:
-    """Read the markers of a TRC file.
-
-    Raises FormatError if it cannot be read; the error names the line.
-    """
+    """Read the markers of a TRC file."""
     lines, fault = _text_lines(path, "a TRC file", "PathFileType"), partial(FormatError, path=path)
     if len(lines) < 5:
         raise fault("the header ends too early", hint=EXPORT_AGAIN, line=len(lines))
@@ -147,10 +144,7 @@ def is_motive_csv(path: Path) -> bool:
 
 
 def read_motive(path: Path) -> MarkerData:
-    """Read the markers of a take.
-
-    Raises FormatError if it cannot be read; the error names the line.
-    """
+    """Read the markers of a take."""
     lines, fault = (
         _text_lines(path, "a CSV export of Motive", _MOTIVE_BEGIN),
         partial(FormatError, path=path),

@@ -290,10 +290,7 @@ def _point_clip(names: tuple[str, ...], parents: Array, positions: Array, fps: f
 
 
 def unit_quaternions(stored: Array, what: str, path: Path) -> Array:
-    """(frames, joints, 4) quaternions made to have length 1.
-
-    Raises FormatError if a length is another; `what` names the place in the file.
-    """
+    """Quaternions (frames, joints, 4) made to have length 1; FormatError if a length is another."""
     # A square may overflow; such a length is refused.
     with np.errstate(over="ignore"):
         lengths = np.linalg.norm(stored, axis=-1)
@@ -323,14 +320,7 @@ def fitted_clip(
 
     In the right reading every joint stands still in its parent's frame. Among readings that fit
     alike, local rotations and the order in which the last (or else the first) component is the
-    larger one are preferred.
-
-    Parameters
-    ----------
-    stored : (frames, joints, 4)
-        Unit quaternions, w first or last.
-    positions : (frames, joints, 3)
-        In the world, or in the frames of the parents.
+    larger one are preferred. Positions are in the world, or in the frames of the parents.
     """
     w_first = float(np.abs(stored[..., 0]).mean()) > float(np.abs(stored[..., 3]).mean())
     step = max(1, len(stored) // _FRAMES_COMPARED)

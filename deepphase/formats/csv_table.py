@@ -6,6 +6,7 @@ import csv
 import io
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 from deepphase.errors import FormatError
@@ -27,39 +28,26 @@ class CsvTable:
 def read_csv_table(path: str | Path, required: Sequence[str], hint: str) -> CsvTable:
     """Read a table; empty rows and spaces around cells are left out."""
     path = Path(path)
+    fault = partial(FormatError, hint=hint, path=path)
     reader = csv.reader(io.StringIO(read_text(path), newline=""), strict=True)
     try:
         rows = [
-            (reader.line_num, tuple(cell.strip() for cell in row))
+            (reader.line_num, cells)
             for row in reader
-            if any(cell.strip() for cell in row)
+            if any(cells := tuple(cell.strip() for cell in row))
         ]
     except csv.Error as error:
-        raise FormatError(
-            f"this is not a CSV row: {error}", hint=hint, path=path, line=reader.line_num
-        ) from None
+        raise fault(f"this is not a CSV row: {error}", line=reader.line_num) from None
     if not rows:
-        raise FormatError("this is an empty table", hint=hint, path=path)
+        raise fault("this is an empty table")
     first_line, columns = rows.pop(0)
-    for column in required:
-        if column not in columns:
-            raise FormatError(
-                f"there is no column {column!r}", hint=hint, path=path, line=first_line
-            )
+    missing = [column for column in required if column not in columns]
+    if missing:
+        raise fault(f"there is no column {missing[0]!r}", line=first_line)
     for column in columns:
         if not column or columns.count(column) > 1:
-            raise FormatError(
-                f"the column {column!r} has no name or is repeated",
-                hint=hint,
-                path=path,
-                line=first_line,
-            )
+            raise fault(f"the column {column!r} has no name or is repeated", line=first_line)
     for line, cells in rows:
         if len(cells) != len(columns):
-            raise FormatError(
-                f"there are {len(cells)} cells under {len(columns)} columns",
-                hint=hint,
-                path=path,
-                line=line,
-            )
+            raise fault(f"there are {len(cells)} cells under {len(columns)} columns", line=line)
     return CsvTable(columns, first_line, tuple(rows))

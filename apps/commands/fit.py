@@ -252,7 +252,8 @@ def _ball_of(clip: Clip, ball: Ball) -> BallTrack:
     """The captured ball of a clip, or else the fitted one."""
     from deepphase.controllers.ball.captured import captured_ball
     from deepphase.controllers.ball.fitting import fit_ball
-    from deepphase.formats.points import holds_points, load_points
+    from deepphase.formats.load import holds_points
+    from deepphase.formats.points import load_points
     from deepphase.motion.point_track import ball_points
     from deepphase.motion.roles import find_roles
 

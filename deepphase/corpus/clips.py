@@ -21,8 +21,7 @@ from deepphase.corpus.motion_files import (
 )
 from deepphase.corpus.store import is_store, open_store, store_groups
 from deepphase.errors import DeepPhaseError, FormatError, ParameterError
-from deepphase.formats.load import list_animations, load, load_all
-from deepphase.formats.points import holds_points, load_points
+from deepphase.formats.load import holds_points, list_animations, load, load_all
 from deepphase.formats.reading import checked_options
 from deepphase.memory import within_memory
 from deepphase.motion.clip import Clip
@@ -88,6 +87,8 @@ def agreed_point_sets(
 
 def _point_track(path: Path, reader: Mapping[str, Any]) -> PointTrack:
     options = {name: reader[name] for name in _POINT_OPTIONS if name in reader}
+    from deepphase.formats.points import load_points
+
     return without_balls(load_points(path, **options))
 
 

@@ -15,7 +15,6 @@ from deepphase.corpus.parallel import workers_for
 from deepphase.corpus.store_writer import STORE_JSON, is_store_folder
 from deepphase.errors import FormatError, ParameterError
 from deepphase.formats.load import MOTION_FORMATS
-from deepphase.formats.markers.tables import is_motive_csv
 
 # Sound files that may lie beside a motion file, in order of preference.
 SONG_SUFFIXES = (".wav", ".flac", ".ogg", ".mp3", ".m4a")
@@ -121,7 +120,11 @@ def is_motion_file(path: Path) -> bool:
         from deepphase.formats.points import is_text_to_motion
 
         return is_text_to_motion(path)
-    return not name.endswith(".csv") or is_motive_csv(path)
+    if name.endswith(".csv"):
+        from deepphase.formats.markers.tables import is_motive_csv
+
+        return is_motive_csv(path)
+    return True
 
 
 def files_under(root: Path) -> Iterator[Path]:

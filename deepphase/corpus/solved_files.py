@@ -18,8 +18,7 @@ from deepphase.corpus.clips import PointSets
 from deepphase.corpus.motion_files import MotionFile, fitting_workers, song_beside
 from deepphase.corpus.parallel import check_workers, map_in_order
 from deepphase.errors import CheckpointError, DeepPhaseError
-from deepphase.formats.load import load, save
-from deepphase.formats.points import holds_points, load_points
+from deepphase.formats.load import holds_points, load, save
 from deepphase.memory import within_memory
 from deepphase.motion.point_track import PointTrack, without_balls
 from deepphase.progress import Progress
@@ -115,6 +114,8 @@ def _counted(
 
 def _track(path: Path, reader: Mapping[str, Any]) -> PointTrack:
     if holds_points(path):
+        from deepphase.formats.points import load_points
+
         return without_balls(load_points(path, **reader))
     # The reader of another format reports what is wrong with its file.
     return track_of(load(path, **reader))

@@ -49,6 +49,7 @@ def _checked(suffix: str, row: Any) -> MotionFormat:
     return row
 
 
+_POINT_SUFFIXES = (".npy", ".c3d", ".trc", ".csv")
 _POINTS = "deepphase.formats.points:load_points_as_clip"
 _GLTF = (
     "deepphase.formats.gltf.reader:load_gltf",
@@ -166,6 +167,16 @@ def call_reader(
     if isinstance(found, Clip):
         return with_notes(found, notes)
     return tuple(with_notes(clip, notes) for clip in found)
+
+
+def holds_points(path: str | Path) -> bool:
+    """Whether a file is a point track, damaged or not, to choose its reader."""
+    suffix = Path(path).suffix.lower()
+    if suffix != ".npz":
+        return suffix in _POINT_SUFFIXES
+    from deepphase.formats.points import is_point_archive
+
+    return is_point_archive(Path(path))
 
 
 def list_animations(path: str | Path) -> tuple[tuple[int, str], ...]:

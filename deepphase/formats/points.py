@@ -70,13 +70,8 @@ def is_points(keys: Collection[str]) -> bool:
     return "positions" in keys or {"joints_rel", "center"} <= set(keys)
 
 
-def holds_points(path: str | Path) -> bool:
-    """Whether a file is a point track, damaged or not, to choose its reader."""
-    suffix = Path(path).suffix.lower()
-    if suffix in _MARKER_READERS or suffix == ".npy":
-        return True
-    if suffix != ".npz":
-        return False
+def is_point_archive(path: Path) -> bool:
+    """Whether an .npz is a point track; False where it cannot be read."""
     try:
         keys = within_memory(read_npz, path).keys
     except DeepPhaseError:

@@ -4,8 +4,7 @@ import numpy as np
 import pytest
 
 from deepphase.errors import FormatError
-from deepphase.formats.load import load
-from deepphase.formats.points import holds_points
+from deepphase.formats.load import holds_points, load
 from deepphase.motion import quaternions
 from deepphase.motion.clip import Clip
 from deepphase.motion.kinematics import global_transforms, joint_positions

@@ -12,8 +12,8 @@ import pytest
 from deepphase.apps.cli import main
 from deepphase.corpus.motion_files import find_motion_files
 from deepphase.errors import FormatError
-from deepphase.formats.load import load, save
-from deepphase.formats.points import holds_points, load_points, save_points
+from deepphase.formats.load import holds_points, load, save
+from deepphase.formats.points import load_points, save_points
 from deepphase.motion.kinematics import joint_positions
 from deepphase.solving.solve import solve_points
 from deepphase.synthetic.gait_motion import locomotion

@@ -27,6 +27,7 @@ from deepphase.arrays import Array
 from deepphase.errors import FormatError
 from deepphase.formats.frame_rates import resolve_rate
 from deepphase.formats.reading import (
+    RawMotion,
     check_joint_count,
     checked_options,
     children_of,
@@ -124,8 +125,8 @@ def load_amc(
     for column, channel in enumerate(asf.bones[names[0]].channels):
         if channel in _MOVES:
             moves[:, _MOVES.index(channel)] = frames[names[0]][:, column]
-    clip = Clip(body, rotations, (asf.position + moves)[:, None], rate)
-    return in_metres_y_up(clip, unit_m, up, Source(str(path), fps=rate, notes=notes))
+    raw = RawMotion(body, rotations, (asf.position + moves)[:, None], rate)
+    return in_metres_y_up(raw, unit_m, up, Source(str(path), fps=rate, notes=notes))
 
 
 def _turns(bone: _Bone, values: Array, radians: float) -> Array:

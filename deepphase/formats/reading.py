@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
-from dataclasses import replace
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 import numpy as np
@@ -15,6 +15,7 @@ from deepphase.formats.frame_rates import check_rate_option, is_plausible_rate
 from deepphase.motion.clip import Clip, Source
 from deepphase.motion.orientation import (
     AXES,
+    FRAMES_LOOKED_AT,
     LARGEST_BODY,
     SMALLEST_BODY,
     infer_unit,
@@ -207,30 +208,47 @@ def parents_first(parents: Sequence[int]) -> tuple[list[int], Array]:
     return order, np.array([row.get(parents[joint], -1) for joint in order], np.int64)
 
 
-def in_metres_y_up(clip: Clip, unit_m: float | None, up: str | None, source: Source) -> Clip:
-    """The clip of a file in metres with Y up, named after its file.
+@dataclass(frozen=True, eq=False)
+class RawMotion:
+    """What a file says, in its own units and axes; fields are those of `Clip`."""
+
+    skeleton: Skeleton
+    rotations: Array
+    translations: Array
+    fps: float
+    translated_joints: Array = field(default_factory=lambda: np.zeros(1, np.int64))
+    labels: Mapping[str, str] = field(default_factory=dict)
+
+
+def in_metres_y_up(
+    motion: RawMotion | Clip, unit_m: float | None, up: str | None, source: Source
+) -> Clip:
+    """The motion of a file as a clip in metres with Y up, named after its file.
 
     A unit or an up axis that is None is inferred, and said in the source's notes. FormatError if
     the lengths are not those of a body.
     """
-    notes = source.notes
+    skeleton, notes = motion.skeleton, source.notes
     if unit_m is None:
-        unit_m, note = infer_unit(clip.skeleton)
+        unit_m, note = infer_unit(skeleton)
         notes = (*notes, note)
+    # Some frames are enough for the up axis. Making a clip checks its rotations, which takes time.
+    some = slice(None, None, max(1, len(motion.rotations) // FRAMES_LOOKED_AT))
+    parts = (motion.rotations[some], motion.translations[some], motion.fps)
     if up is None:
-        up, note = infer_up(clip)
+        up, note = infer_up(Clip(skeleton, *parts, motion.translated_joints))
         notes = (*notes, note)
-    # In one step: every clip that is made checks its rotations.
-    clip = replace(
-        clip,
-        skeleton=replace(
-            clip.skeleton,
-            offsets=clip.skeleton.offsets * unit_m,
-            end_offsets=clip.skeleton.end_offsets * unit_m,
+    clip = Clip(
+        replace(
+            skeleton, offsets=skeleton.offsets * unit_m, end_offsets=skeleton.end_offsets * unit_m
         ),
-        translations=clip.translations * clip.translations.dtype.type(unit_m),
-        source=replace(source, unit_m=unit_m, up=up, notes=notes),
-        name=Path(source.path).stem,
+        motion.rotations,
+        motion.translations * motion.translations.dtype.type(unit_m),
+        motion.fps,
+        motion.translated_joints,
+        motion.labels,
+        replace(source, unit_m=unit_m, up=up, notes=notes),
+        Path(source.path).stem,
     )
     return rotate_up(checked_body(clip, source.path), up)
 

@@ -60,7 +60,7 @@ _UNITS = {
 _HUMAN_LEG, _HUMAN_ARM = 0.82, 0.53
 # Longest path along the joints of any other body, metres, from a cat to a horse.
 SMALLEST_BODY, LARGEST_BODY = 0.3, 6.0
-_FRAMES_LOOKED_AT = 1000
+FRAMES_LOOKED_AT = 1000
 # An up axis with less than this share of the length of (hips - feet) is a guess.
 _CLEAR_SHARE = 0.8
 # Beginning of the note on an up axis that no file states.
@@ -131,7 +131,7 @@ def infer_up(clip_in_file_units: Clip) -> tuple[str, str]:
     """The up axis of a file, inferred from the position of the hips over the feet, and a note."""
     # A thousand frames, evenly spread, are enough.
     clip = clip_in_file_units
-    step = max(1, len(clip) // _FRAMES_LOOKED_AT)
+    step = max(1, len(clip) // FRAMES_LOOKED_AT)
     clip = replace(clip, rotations=clip.rotations[::step], translations=clip.translations[::step])
     roles = find_roles(clip.skeleton)
     positions = joint_positions(clip)
@@ -159,7 +159,7 @@ def axis_levels(positions: Array, up: str) -> Array:
 
     The 5th and 95th percentile over the frames of positions (frames, joints, 3), Y up.
     """
-    step = max(1, len(positions) // _FRAMES_LOOKED_AT)
+    step = max(1, len(positions) // FRAMES_LOOKED_AT)
     in_file = quaternions.rotate(quaternions.conjugate(turn_to_y(up)), positions[::step])
     lowest = np.concatenate([in_file.min(axis=1), -in_file.max(axis=1)], axis=1)
     return np.percentile(lowest, (5, 95), axis=0).T

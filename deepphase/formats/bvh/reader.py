@@ -20,6 +20,7 @@ from deepphase.formats.bvh.motion import parse_motion
 from deepphase.formats.reading import (
     CHECK,
     EXPORT_AGAIN,
+    RawMotion,
     checked_options,
     foreign_content,
     in_metres_y_up,
@@ -129,8 +130,8 @@ def load_bvh(
         notes=(*notes, *hierarchy.notes, *motion.notes, *position_notes),
         first_line=motion.first_line,
     )
-    clip = Clip(skeleton, rotations, translations, motion.fps, translated)
-    return in_metres_y_up(clip, unit_m, up, source)
+    raw = RawMotion(skeleton, rotations, translations, motion.fps, translated)
+    return in_metres_y_up(raw, unit_m, up, source)
 
 
 def _normalized(content: bytes) -> bytes:

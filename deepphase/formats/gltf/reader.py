@@ -27,7 +27,7 @@ from deepphase.formats.gltf.nodes import (
     read_nodes,
 )
 from deepphase.formats.gltf.tracks import Keys, channel_target, read_tracks, sample_joints
-from deepphase.formats.reading import checked_options, in_metres_y_up, unique_names
+from deepphase.formats.reading import RawMotion, checked_options, in_metres_y_up, unique_names
 from deepphase.motion.clip import Clip, Source
 
 
@@ -220,7 +220,7 @@ class _Scene:
         notes = (*notes, *joints.notes, note, *motion_notes)
         source = Source(str(self.file.path), fps=rate, notes=notes)
         try:
-            clip = Clip(skeleton, rotations, translations, rate, translated, labels)
-            return in_metres_y_up(clip, self.unit_m, self.up, source)
+            motion = RawMotion(skeleton, rotations, translations, rate, translated, labels)
+            return in_metres_y_up(motion, self.unit_m, self.up, source)
         except DeepPhaseError as error:
             raise item.fault(error.fact, error.hint) from None

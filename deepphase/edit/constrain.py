@@ -7,10 +7,16 @@ from dataclasses import replace
 
 import numpy as np
 
-from deepphase.arrays import Array, true_runs
+from deepphase.arrays import Array
 from deepphase.edit.editor import EditedMotion, MotionEditor
-from deepphase.edit.grounding import grounded, limbs_of_roles, standing_limbs, with_limbs_at
-from deepphase.edit.hidden_search import PointGoals, search, standing_points, with_change
+from deepphase.edit.grounding import (
+    faded_to,
+    grounded,
+    limbs_of_roles,
+    standing_limbs,
+    with_limbs_at,
+)
+from deepphase.edit.hidden_search import search, standing_points, with_change
 from deepphase.edit.motion_rows import MotionSpace, SampledMotion
 from deepphase.edit.targets import JointTarget
 from deepphase.errors import ParameterError, SkeletonError
@@ -27,11 +33,11 @@ from deepphase.motion.root_trajectory import (
     to_root_space,
 )
 from deepphase.motion.skeleton import ancestors, path_length, subtree_mask
-from deepphase.solving.feet import faded_corrections, find_holds
+from deepphase.solving.feet import HOLD_BLEND_S, find_holds
 from deepphase.steering.path import GroundPath
 
-# Seconds over which the last corrections of feet and of targets fade.
-_FEET_FADE_S, _TARGET_FADE_S = 0.16, 0.3
+# Seconds over which corrections of targets fade.
+_TARGET_FADE_S = 0.3
 # Shares of the search's change of the hips' place that are tried, and how near in metres feet in
 # contact then have to be.
 _HIPS_SHARES, _NEAR_M = (1.0, 0.6, 0.3, 0.0), 0.002
@@ -116,18 +122,22 @@ def constrained(
             with_change(given, before, after, editor, on_path=path is not None, hips_share=share)
             for share in _HIPS_SHARES
         )
-    standing = foot_contacts(clip, roles).flags[:, :legs]
-    standing &= ~_targeted(clip, limbs, legs, targets)
+    contacts = foot_contacts(clip, roles).flags[:, :legs]
+    places, targeted = _target_places(clip, limbs, targets)
+    standing = contacts & ~targeted[:, :legs]
+    leg = path_length(clip.skeleton, int(limbs.upper[0]), int(limbs.last[0]))
+    # Where feet are in contact, in the clip; on a path they are held where they come down.
+    feet_at = joint_positions(clip)[:, limbs.tips[:legs]].astype(np.float64)
+    if feet and path is None:
+        feet_at += find_holds(clip, roles, leg).shifts
     # Where a moved pelvis takes a leg out of reach of its contact, it moves less.
     for moved in candidates:
-        tips = joint_positions(moved)[:, limbs.tips].astype(np.float64)
-        wanted = tips.copy()
+        wanted = joint_positions(moved)[:, limbs.tips].astype(np.float64)
         if path is None:
-            wanted[:, :legs] += _feet_shifts(clip, tips, roles, limbs, legs, hold=feet)
+            wanted[:, :legs] = faded_to(wanted[:, :legs], feet_at, contacts, HOLD_BLEND_S, clip.fps)
         else:
-            flags = foot_contacts(clip, roles).flags[:, :legs]
-            wanted[:, :legs] += find_holds(moved, roles, _leg(clip, limbs), flags=flags).shifts
-        wanted = _with_targets(wanted, clip, limbs, targets)
+            wanted[:, :legs] += find_holds(moved, roles, leg, flags=contacts).shifts
+        wanted = faded_to(wanted, places, targeted, _TARGET_FADE_S, clip.fps)
         made = with_limbs_at(moved, roles, limbs, wanted)
         apart = np.linalg.norm(joint_positions(made)[:, limbs.tips] - wanted, axis=-1)[:, :legs]
         if apart[standing].max(initial=0.0) < _NEAR_M:
@@ -226,8 +236,8 @@ def _searched(
         own = space.points.of_joint(space.skeleton, foot)
         standing[np.ix_(where[own[which]], own)] = False
     path = RootTrajectory.from_ground(root.positions[:, ::2] / size, root.angles)
-    goals = PointGoals(where, which, in_root, standing, path if on_path else None)
-    return motion.clip_of(rows), motion.clip_of(search(rows, editor, goals))
+    found = search(rows, editor, where, which, in_root, standing, path if on_path else None)
+    return motion.clip_of(rows), motion.clip_of(found)
 
 
 def _on_path(clip: Clip, roles: Roles, path: GroundPath, editor: MotionEditor) -> Clip:
@@ -246,49 +256,17 @@ def _on_path(clip: Clip, roles: Roles, path: GroundPath, editor: MotionEditor) -
     return editor.space.with_pose(clip, rotations, moved[:, 0])
 
 
-def _feet_shifts(
-    clip: Clip, tips: Array, roles: Roles, limbs: LegChains, legs: int, *, hold: bool
-) -> Array:
-    """(frames, legs, 3) metres: from tips to where feet in contact are, or are held, in a clip."""
-    flags = foot_contacts(clip, roles).flags[:, :legs]
-    places = joint_positions(clip)[:, limbs.tips[:legs]].astype(np.float64)
-    if hold:
-        places += find_holds(clip, roles, _leg(clip, limbs)).shifts
-    blend = max(round(_FEET_FADE_S * clip.fps), 2)
-    shifts = np.where(flags[..., None], places - tips[:, :legs], 0.0)
-    for foot, contact in enumerate(flags.T):
-        shifts[:, foot] = faded_corrections(shifts[:, foot], true_runs(contact), blend)
-    return shifts
-
-
-def _leg(clip: Clip, limbs: LegChains) -> float:
-    return path_length(clip.skeleton, int(limbs.upper[0]), int(limbs.last[0]))
-
-
-def _with_targets(
-    wanted: Array, clip: Clip, limbs: LegChains, targets: Sequence[JointTarget]
-) -> Array:
-    """Places of tips (frames, limbs, 3) that lead to the targets."""
-    result = wanted.copy()
-    blend = max(round(_TARGET_FADE_S * clip.fps), 2)
-    for limb, tip in enumerate(limbs.tips.tolist()):
-        own = [target for target in targets if clip.skeleton.index(target.joint) == tip]
-        runs = sorted((target.first, target.last + 1) for target in own)
-        shift = np.zeros((len(clip), 3))
-        for target in own:
-            here = slice(target.first, target.last + 1)
-            shift[here] = np.array(target.place) - wanted[here, limb]
-        result[:, limb] += faded_corrections(shift, runs, blend)
-    return result
-
-
-def _targeted(clip: Clip, limbs: LegChains, legs: int, targets: Sequence[JointTarget]) -> Array:
-    """(frames, legs) bool: where a foot, or a joint below it, has a target."""
-    found = np.zeros((len(clip), legs), bool)
+def _target_places(
+    clip: Clip, limbs: LegChains, targets: Sequence[JointTarget]
+) -> tuple[Array, Array]:
+    """(frames, limbs, 3) metres: the targets of tips, and (frames, limbs) where there are any."""
+    places = np.zeros((len(clip), len(limbs), 3))
+    known = np.zeros((len(clip), len(limbs)), bool)
     for target in targets:
-        own = limbs.tips[:legs] == clip.skeleton.index(target.joint)
-        found[target.first : target.last + 1, own] = True
-    return found
+        limb = limbs.tips.tolist().index(clip.skeleton.index(target.joint))
+        here = slice(target.first, target.last + 1)
+        places[here, limb], known[here, limb] = target.place, True
+    return places, known
 
 
 def _distances(clip: Clip, targets: Sequence[JointTarget]) -> Array:

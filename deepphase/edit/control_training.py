@@ -75,7 +75,7 @@ class PathData(WindowData):
         self.window = max(round(_WINDOW_S * editor.fps / stride), 2) * stride
         chosen = store if not labels else store.selected(dict(labels))
         mapping = editor.space.mirror_map(chosen.clip(0)) if len(chosen) else None
-        self.labels, self.clips = dict(labels or {}), len(chosen)
+        self.clips = len(chosen)
         self.for_effectors, self.effectors = effectors, effector_joints(editor.space)
         held, share = _held_out(chosen, editor), 0.0 if effectors else _TRAVEL_SHARE
         parts: list[dict[str, Array]] = []
@@ -228,7 +228,6 @@ def _path_networks(data: PathData, editor: MotionEditor) -> PathNetworks:
         float(np.percentile(speeds[moving], _PATH_PERCENTILE)),
         float(np.median(speeds[moving])),
         float(np.percentile(np.abs(velocities[moving, 2]), _PATH_PERCENTILE)),
-        {name: list(values) for name, values in data.labels.items()},
         data.clips,
     )
     networks = PathNetworks(editor.layout, editor.config.network, limits)

@@ -10,9 +10,9 @@ import numpy as np
 import torch
 from scipy.interpolate import PchipInterpolator
 
-from deepphase.arrays import Array, true_runs
+from deepphase.arrays import Array
 from deepphase.edit.editor import EditedMotion, MotionEditor
-from deepphase.edit.grounding import limbs_of_roles, with_held_feet, with_limbs_at
+from deepphase.edit.grounding import faded_to, limbs_of_roles, with_held_feet, with_limbs_at
 from deepphase.edit.motion_rows import ROOT_VALUES, MotionSpace, root_velocities, smoothed_root
 from deepphase.edit.networks import EffectorNetworks
 from deepphase.edit.path_motion import made_clip, padded, root_on
@@ -26,7 +26,7 @@ from deepphase.motion.resample import resample
 from deepphase.motion.roles import find_roles
 from deepphase.motion.root_trajectory import RootTrajectory, from_root_space, to_root_space
 from deepphase.short_repr import counted, short_repr
-from deepphase.solving.feet import HOLD_BLEND_S, faded_corrections
+from deepphase.solving.feet import HOLD_BLEND_S
 from deepphase.steering.path import GroundPath
 
 # Share by which a path may exceed the speed and the reach of the training clips.
@@ -245,14 +245,11 @@ def _onto_paths(clip: Clip, space: MotionSpace, paths: EffectorPaths, contacts: 
         clip = with_held_feet(clip, space, standing)
     if not len(limbs):
         return clip
-    own = joint_positions(clip)[:, limbs.tips].astype(np.float64)
-    shifts = np.zeros_like(own)
-    blend = max(2, round(HOLD_BLEND_S * clip.fps))
-    for column, joint in enumerate(limbs.tips.tolist()):
-        known = paths.known[:, given[joint]]
-        shift = np.where(known[:, None], paths.places[:, given[joint]] - own[:, column], 0.0)
-        shifts[:, column] = faded_corrections(shift, true_runs(known), blend)
-    return with_limbs_at(clip, roles, limbs, own + shifts)
+    columns = [given[joint] for joint in limbs.tips.tolist()]
+    tips = joint_positions(clip)[:, limbs.tips].astype(np.float64)
+    places, known = paths.places[:, columns], paths.known[:, columns]
+    wanted = faded_to(tips, places, known, HOLD_BLEND_S, clip.fps)
+    return with_limbs_at(clip, roles, limbs, wanted)
 
 
 def _findings(

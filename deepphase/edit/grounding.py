@@ -347,6 +347,15 @@ def limbs_of_roles(roles: Roles) -> LegChains:
     return LegChains(upper, middle, last, tips, bends.astype(float))
 
 
+def faded_to(tips: Array, places: Array, known: Array, blend_s: float, fps: float) -> Array:
+    """Tips (frames, limbs, 3) at places where these are known (frames, limbs), faded to there."""
+    shifts = np.where(known[..., None], places - tips, 0.0)
+    for limb, own in enumerate(known.T):
+        runs, blend = true_runs(own), max(2, round(blend_s * fps))
+        shifts[:, limb] = faded_corrections(shifts[:, limb], runs, blend)
+    return tips + shifts
+
+
 def with_limbs_at(clip: Clip, roles: Roles, limbs: LegChains, wanted: Array) -> Clip:
     """The clip with the tips of limbs at places (frames, limbs, 3) in metres."""
     left = quaternions.rotate(root_trajectory(clip, roles).rotations, _LEFT)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import numpy as np
 import torch
@@ -28,23 +28,20 @@ _AROUND_S = 1.5
 _TARGET, _FEET, _BONES, _CLOSE, _SMOOTH = 2000.0, 2000.0, 3.0, 0.002, 2.0
 
 
-@dataclass(frozen=True, eq=False)
-class PointGoals:
-    """What points of the rows have to meet, in metres of the editor's body."""
+def search(
+    rows: MotionRows,
+    editor: MotionEditor,
+    frames: Array,
+    points: Array,
+    places: Array,
+    standing: Array,
+    root: RootTrajectory | None,
+) -> MotionRows:
+    """Rows near the given ones whose points are at places, by Adam on the hidden units.
 
-    # (goals,) a frame and a point, and (goals, 3) its place there in root space
-    frames: Array
-    points: Array
-    places: Array
-    # (frames, points) bool: points of feet in contact
-    standing: Array
-    # If given, standing points do not move in the world, with the root on this trajectory.
-    # Otherwise they are where they are in the rows.
-    root: RootTrajectory | None = None
-
-
-def search(rows: MotionRows, editor: MotionEditor, goals: PointGoals) -> MotionRows:
-    """Rows near the given ones that meet goals, by Adam on the hidden units.
+    Goals are (goals,) frames and points and their places (goals, 3) in root space, in metres of the
+    editor's body. Points of feet in contact, `standing` (frames, points), stay where they are in
+    the rows; or do not move in the world, with the root on a trajectory of the editor's body.
 
     What the hidden units change is added to the rows, so that details which the autoencoder does
     not have stay, and frames beyond its reach stay as they are.
@@ -53,21 +50,25 @@ def search(rows: MotionRows, editor: MotionEditor, goals: PointGoals) -> MotionR
     space. That the motion stays near the given one is ours.
     """
     hidden = editor.encode(rows).clone().requires_grad_()
-    points = torch.from_numpy(np.ascontiguousarray(rows.points, np.float32))
+    given = torch.from_numpy(np.ascontiguousarray(rows.points, np.float32))
     start = editor.network.decode(hidden).detach()
     optimizer = torch.optim.Adam([hidden], lr=_RATE, eps=_LEAST_SLOPE)
-    scale = torch.from_numpy(editor.normalisation.scale[: points[0].numel()])
-    near = _near(rows, editor, goals, hidden.shape[-1])
-    bones, slides = carrier_distances(editor), _slides(points, goals)
-    lengths = bones(points)
-    at = torch.from_numpy(goals.frames), torch.from_numpy(goals.points)
-    places = torch.from_numpy(goals.places.astype(np.float32))
+    scale = torch.from_numpy(editor.normalisation.scale[: given[0].numel()])
+    # Where the root stays, the motion is searched around goals: (hidden frames,) 1, else 0.
+    middles = (np.arange(hidden.shape[-1]) + 0.5) * editor.network.stride
+    apart_from = np.abs(middles[:, None] - frames).min(axis=1, initial=np.inf)
+    around = (apart_from < _AROUND_S * editor.fps) | (root is not None)
+    near = torch.from_numpy(around.astype(np.float32))
+    bones, slides = carrier_distances(editor), _slides(given, standing, root)
+    lengths = bones(given)
+    at = torch.from_numpy(frames), torch.from_numpy(points)
+    goals = torch.from_numpy(places.astype(np.float32))
     steps = 0
     while True:
         change = (editor.network.decode(hidden) - start)[0, : len(scale), : len(rows)]
-        apart = (change.T * scale).reshape(points.shape)
-        moved = points + apart
-        miss, slid = moved[at] - places, slides(moved)
+        apart = (change.T * scale).reshape(given.shape)
+        moved = given + apart
+        miss, slid = moved[at] - goals, slides(moved)
         errors = torch.cat([miss, slid]).detach().norm(dim=-1)
         if steps == ITERATIONS or not errors.numel() or errors.max() < _NEAR_M:
             return replace(rows, points=moved.detach().numpy())
@@ -86,20 +87,13 @@ def search(rows: MotionRows, editor: MotionEditor, goals: PointGoals) -> MotionR
         optimizer.step()
 
 
-def _near(rows: MotionRows, editor: MotionEditor, goals: PointGoals, count: int) -> Tensor:
-    """(hidden frames,) 1 where the motion is searched, else 0."""
-    if goals.root is not None:
-        return torch.ones(count)
-    middles = (np.arange(count) + 0.5) * editor.network.stride
-    apart = np.abs(middles[:, None] - goals.frames).min(axis=1, initial=np.inf)
-    return torch.from_numpy((apart < _AROUND_S * editor.fps).astype(np.float32))
-
-
-def _slides(points: Tensor, goals: PointGoals) -> Callable[[Tensor], Tensor]:
+def _slides(
+    given: Tensor, standing_points: Array, root: RootTrajectory | None
+) -> Callable[[Tensor], Tensor]:
     """A function of points (frames, points, 3): how far those that stand move (standing, 3)."""
-    root, standing = goals.root, torch.from_numpy(goals.standing)
+    standing = torch.from_numpy(standing_points)
     if root is None:
-        return lambda moved: (moved - points)[standing]
+        return lambda moved: (moved - given)[standing]
     both = standing[1:] & standing[:-1]
     angles = torch.from_numpy(root.angles.astype(np.float32))
     cosine, sine = angles.cos()[:, None], angles.sin()[:, None]

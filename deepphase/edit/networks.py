@@ -113,16 +113,13 @@ class PathLimits:
     speed: float
     usual: float
     turn: float
-    # Labels of the clips, as in {"style": ["normal"]}; empty for all
-    labels: dict[str, list[str]]
     clips: int
 
     @classmethod
     def from_mapping(cls, values: Mapping[str, Any]) -> PathLimits:
         """From the header of a file."""
-        labels = {str(name): [str(v) for v in chosen] for name, chosen in values["labels"].items()}
         speed, usual, turn = (float(values[name]) for name in ("speed", "usual", "turn"))
-        return cls(speed, usual, turn, labels, int(values["clips"]))
+        return cls(speed, usual, turn, int(values["clips"]))
 
 
 class PathNetworks(nn.Module):

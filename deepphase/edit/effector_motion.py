@@ -22,6 +22,7 @@ from deepphase.formats.reading import LARGEST_LENGTH_M
 from deepphase.motion.clip import Clip
 from deepphase.motion.foot_ik import LegChains
 from deepphase.motion.kinematics import joint_positions
+from deepphase.motion.limbs import rest_clip
 from deepphase.motion.resample import resample
 from deepphase.motion.roles import find_roles
 from deepphase.motion.root_trajectory import RootTrajectory, from_root_space, to_root_space
@@ -93,7 +94,7 @@ class EffectorPaths:
 
 def effector_joints(space: MotionSpace) -> dict[str, int]:
     """Names of the hands and feet of a body that it has, and the point of each."""
-    roles = find_roles(space.skeleton, space.description, clip=space.rest())
+    roles = find_roles(space.skeleton, space.description, clip=rest_clip(space.skeleton))
     points = dict(zip(space.points.joints.tolist(), space.points.of_joints.tolist(), strict=True))
     joints = [getattr(roles, role) for role in _ROLES]
     return {space.skeleton.names[joint]: points[joint] for joint in joints if joint in points}

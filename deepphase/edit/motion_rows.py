@@ -141,18 +141,6 @@ class MotionSpace:
         translations[:, np.flatnonzero(clip.translated_joints == self.hips)[0]] = places
         return replace(clip, rotations=all_rotations, translations=translations)
 
-    def rest(self) -> Clip:
-        """A clip of one frame in which the body rests."""
-        moving = np.unique([0, self.hips])
-        return Clip(
-            self.skeleton,
-            np.tile(quaternions.IDENTITY, (1, len(self.skeleton), 1)),
-            self.skeleton.offsets[moving][None].astype(np.float64),
-            self.fps,
-            translated_joints=moving,
-            name="rest",
-        )
-
     def rows(self, clip: Clip) -> tuple[MotionRows, RootTrajectory]:
         """Rows of a clip at this rate whose travel is on the hips, and its root trajectory."""
         if clip.fps != self.fps:

@@ -18,6 +18,7 @@ from deepphase.edit.networks import PathLimits, PathNetworks
 from deepphase.errors import ParameterError
 from deepphase.motion import quaternions
 from deepphase.motion.clip import Clip
+from deepphase.motion.limbs import rest_clip
 from deepphase.motion.root_trajectory import RootTrajectory
 from deepphase.steering.path import GroundPath
 
@@ -117,7 +118,9 @@ def padded(rows: Array, editor: MotionEditor) -> tuple[Tensor, int]:
 
 def made_clip(rows: MotionRows, root: RootTrajectory, name: str, editor: MotionEditor) -> Clip:
     """The clip of rows on the editor's body."""
-    return replace(editor.space.clip(rows, editor.space.rest(), root), name=name, labels={})
+    return replace(
+        editor.space.clip(rows, rest_clip(editor.space.skeleton), root), name=name, labels={}
+    )
 
 
 def root_on(path: GroundPath, fps: float, frames: int | None = None) -> RootTrajectory:

@@ -21,7 +21,7 @@ from deepphase.edit.config import EditorConfig
 from deepphase.edit.damage import JointStatistics
 from deepphase.edit.editor import MotionEditor, network_inputs
 from deepphase.edit.missing import made_damage, straight_path, target_gap
-from deepphase.edit.motion_rows import MotionRows, MotionSpace, RowLayout, RowScale
+from deepphase.edit.motion_rows import MotionSpace, RowLayout, RowScale
 from deepphase.edit.networks import MotionAutoencoder
 from deepphase.edit.report import editor_report
 from deepphase.errors import ParameterError
@@ -112,10 +112,10 @@ class EditorData(WindowData):
             self.sources.append(clip.source.path or clip.name)
             if progress is not None:
                 progress("reading clips", index + 1, len(store), clip.name)
-        self.stops = np.cumsum([len(part) for part in parts])
-        self.starts = self.stops - [len(part) for part in parts]
+        stops = np.cumsum([len(part) for part in parts])
+        self.starts = stops - [len(part) for part in parts]
         self.split = split_by_source(
-            self.starts, self.stops, self.sources, self.window, options.held_out, options.seed,
+            self.starts, stops, self.sources, self.window, options.held_out, options.seed,
             source_kinds(store, given),
         )  # fmt: skip
         if len(self.split.train) < options.batch_size:
@@ -125,7 +125,7 @@ class EditorData(WindowData):
                 hint="choose a smaller training.batch_size or add clips",
             )
         rows = np.concatenate([*parts, *images])
-        held_out = np.zeros(self.stops[-1], bool)
+        held_out = np.zeros(stops[-1], bool)
         for start, stop in self.split.held_out_ranges:
             held_out[start:stop] = True
         training = rows[: len(held_out)][~held_out] if not held_out.all() else rows
@@ -153,20 +153,7 @@ class EditorData(WindowData):
             devices, rank = self.trainer.world_size, self.trainer.global_rank
             count = len(range(rank, round(share * len(batch) * devices), devices))
             batch = torch.cat([batch[:count] + self.frames, batch[count:]])
-        return self.windows(batch)
-
-    def windows(self, centres: Tensor) -> Tensor:
-        """(batch, values, frames) windows around middle frames."""
-        return self.values[self.frames_of(centres)].transpose(1, 2)
-
-    def held_out_motions(self) -> list[MotionRows]:
-        """The rows, not normalised, of each held-out stretch of a clip."""
-        scale, mean = self.normalisation.scale, self.normalisation.mean
-        points, values = len(self.space.points), self.values.cpu().numpy()
-        return [
-            MotionRows.from_array(values[a:b] * scale + mean, points)
-            for a, b in self.split.held_out_ranges
-        ]
+        return self.values[self.frames_of(batch)].transpose(1, 2)
 
 
 class EditorModule(ResumableModule):
@@ -204,11 +191,6 @@ class EditorModule(ResumableModule):
     def rate(self, step: int, total: float) -> float:
         """Fraction of the highest learning rate at an optimizer step."""
         return cosine_rate(step, total, _WARMUP, _FINAL_RATE)
-
-    def _seed(self) -> int:
-        trainer = self.trainer
-        position = trainer.global_step * trainer.world_size + trainer.global_rank
-        return self.options.seed * 1_000_003 + position
 
     def damaged(self, windows: Tensor, seed: int) -> tuple[Tensor, Tensor, Tensor]:
         """Windows (batch, values, frames), the same with damage, and what is known of the groups.
@@ -258,7 +240,9 @@ class EditorModule(ResumableModule):
         return windows, *network_inputs(given, known, self.layout)
 
     def training_step(self, windows: Tensor) -> Tensor:
-        seed = self._seed()
+        trainer = self.trainer
+        position = trainer.global_step * trainer.world_size + trainer.global_rank
+        seed = self.options.seed * 1_000_003 + position
         windows, rows, known = self.damaged(windows, seed)
         restored, decoded = self.network(rows, known)
         # A few batches by lengths would outweigh the squares of all others.
@@ -386,7 +370,7 @@ def train_editor(
                 },
             },
         )
-        motions = data.held_out_motions()
+        motions = [editor.rows(data.values[a:b].cpu().numpy()) for a, b in split.held_out_ranges]
         return replace(editor, report=editor_report(editor, motions, progress))
 
     task = TrainedTask(

@@ -98,35 +98,15 @@ class MotionEditor:
         return self.rows(decoded[0, :, :frames].T.numpy())
 
     def restored(self, rows: MotionRows, known: Array) -> MotionRows:
-        """The network's estimate of all rows, from what is known of them.
-
-        Where something is unknown, the network reads its first estimate of it once more, as noisy
-        values: interpolation, which the first one starts from, may be far off. Where nothing is
-        known, it is the mean of both estimates. The root is that of the first one: no training has
-        noise on it.
-
-        Parameters
-        ----------
-        known : (frames, groups)
-            What is known of each group: 1, 0.5 (noisy) or 0.
-        """
-        given = rows.array()
-        first = self._restored(given, known)
-        if (known > 0).all():
-            return first
-        lost = known[:, self.layout.group] == 0
-        estimate = np.where(lost, first.array(), given)
-        second = self._restored(estimate, np.where(known == 0, NOISY, known))
-        share = np.where((known > 0).any(axis=1, keepdims=True), 1.0, 0.5)
-        share = np.where(self.layout.group > 0, share, 0.0)
-        mean = (1.0 - share) * first.array() + share * second.array()
-        return MotionRows.from_array(mean, len(self.space.points))
-
-    def _restored(self, values: Array, known: Array) -> MotionRows:
-        """One estimate, from values (frames, values)."""
+        """Estimates of all rows by `Restorer`, from what is known (frames, groups) of them."""
+        extra = -len(rows) % self.network.stride
+        values, weights = (
+            torch.from_numpy(np.pad(part, ((0, extra), (0, 0)), mode="edge").astype(np.float32))
+            for part in (rows.array(), known)
+        )
         with torch.inference_mode():
-            restored = self.network.restore(*self.inputs(values, known))
-        return self.rows(restored[0, :, : len(values)].T.numpy())
+            restored = Restorer(self)(values[None], weights[None])[0, : len(rows)]
+        return MotionRows.from_array(restored.numpy(), len(self.space.points))
 
     def rows(self, normalised: Array) -> MotionRows:
         """Rows of normalised values (frames, values)."""
@@ -233,6 +213,45 @@ class MotionEditor:
                 hint="the file is of an earlier version or was changed: train it again",
                 path=path,
             ) from None
+
+
+class Restorer(nn.Module):
+    """Estimates of rows (batch, frames, values) in SI units, from what is known of them.
+
+    `known` (batch, frames, groups) is 1, 0.5 (noisy) or 0.
+
+    Where something is unknown, the network reads its first estimate of it once more, as noisy
+    values: interpolation, which the first one starts from, may be far off. Where nothing is known,
+    it is the mean of both estimates. The root is that of the first one: no training has noise on
+    it.
+    """
+
+    mean: Tensor
+    scale: Tensor
+    group: Tensor
+
+    def __init__(self, editor: MotionEditor) -> None:
+        super().__init__()
+        self.network, self.layout = editor.network, editor.layout
+        for name, values in vars(editor.normalisation).items():
+            self.register_buffer(name, torch.from_numpy(values)[:, None])
+        self.register_buffer("group", torch.from_numpy(editor.layout.group))
+
+    def forward(self, rows: Tensor, known: Tensor) -> Tensor:
+        values, shares = rows.transpose(1, 2), known.transpose(1, 2)
+        first = self._estimate(values, shares)
+        estimate = torch.where(shares[:, self.group] == 0, first, values)
+        noisy = torch.where(shares == 0, torch.full_like(shares, NOISY), shares)
+        second = self._estimate(estimate, noisy)
+        share = torch.where((shares > 0).any(1, keepdim=True), 1.0, 0.5)
+        share = torch.where((shares > 0).all(2, keepdim=True).all(1, keepdim=True), 0.0, share)
+        share = torch.where(self.group[:, None] > 0, share, 0.0)
+        return ((1.0 - share) * first + share * second).transpose(1, 2)
+
+    def _estimate(self, values: Tensor, known: Tensor) -> Tensor:
+        """One estimate (batch, values, frames)."""
+        rows = completed((values - self.mean) / self.scale, known, self.layout)
+        return self.network.restore(rows, known) * self.scale + self.mean
 
 
 @dataclass(frozen=True, eq=False)

@@ -7,47 +7,13 @@ from pathlib import Path
 
 import numpy as np
 import torch
-from torch import Tensor, nn
 
-from deepphase.edit.editor import MotionEditor, completed
+from deepphase.edit.editor import MotionEditor, Restorer
 from deepphase.edit.missing import NOISY
 from deepphase.export.onnx_file import PARITY_BATCHES, Parity, export_onnx
 
 # Frames of the rows that the file is compared with; a multiple of the network's stride.
 _FRAMES = 64
-
-
-class _Restoring(nn.Module):
-    """`MotionEditor.restored` of a batch, as one graph."""
-
-    mean: Tensor
-    scale: Tensor
-    group: Tensor
-
-    def __init__(self, editor: MotionEditor) -> None:
-        super().__init__()
-        self.network, self.layout = editor.network, editor.layout
-        for name, values in vars(editor.normalisation).items():
-            self.register_buffer(name, torch.from_numpy(values)[:, None])
-        self.register_buffer("group", torch.from_numpy(editor.layout.group))
-
-    def forward(self, rows: Tensor, known: Tensor) -> Tensor:
-        values, shares = rows.transpose(1, 2), known.transpose(1, 2)
-        first = self._estimate(values, shares)
-        estimate = torch.where(shares[:, self.group] == 0, first, values)
-        noisy = torch.where(shares == 0, torch.full_like(shares, NOISY), shares)
-        second = self._estimate(estimate, noisy)
-        # As in `MotionEditor.restored`: where nothing is known, the mean of both estimates; where
-        # all is known, and of the root, the first.
-        share = torch.where((shares > 0).any(1, keepdim=True), 1.0, 0.5)
-        share = torch.where((shares > 0).all(2, keepdim=True).all(1, keepdim=True), 0.0, share)
-        share = torch.where(self.group[:, None] > 0, share, 0.0)
-        return ((1.0 - share) * first + share * second).transpose(1, 2)
-
-    def _estimate(self, values: Tensor, known: Tensor) -> Tensor:
-        """One estimate (batch, values, frames)."""
-        rows = completed((values - self.mean) / self.scale, known, self.layout)
-        return self.network.restore(rows, known) * self.scale + self.mean
 
 
 def export_editor(editor: MotionEditor, path: str | Path) -> list[Parity]:
@@ -70,7 +36,7 @@ def export_editor(editor: MotionEditor, path: str | Path) -> list[Parity]:
     draws = torch.rand(rows, _FRAMES // 8, groups, generator=generator).repeat_interleave(8, 1)
     known = torch.where(draws < 0.2, 0.0, torch.where(draws < 0.4, NOISY, 1.0))
     return export_onnx(
-        _Restoring(editor),
+        Restorer(editor),
         path,
         inputs={"rows": ("frames", len(mean)), "known": ("frames", groups)},
         outputs=["restored"],

@@ -22,8 +22,6 @@ from deepphase.matching.player.settings import CONSTANTS, MomentFilter, PlayerSe
 from deepphase.matching.player.trajectory_search import KEEPING, max_improvement, rest_moments
 from deepphase.steering.foot_lock import FootLockSettings
 
-# Rows whose poses give the height of the body.
-_HEIGHT_ROWS = 200
 # Labels that a page offers first.
 _FIRST_LABELS = ("style", "gait")
 _LEG_PARTS = ("upper", "middle", "last", "tips")
@@ -84,20 +82,13 @@ def _bits(flags: Array) -> Array:
 
 
 def _motion_header(motion: Playback, layout: FeatureLayout, played: Array) -> dict[str, Any]:
-    """The entries of an asset about a motion of which rows (rows,) bool are played.
-
-    The height of the body is the median height of the highest joint.
-    """
-    rows = np.unique(np.linspace(0, len(motion) - 1, _HEIGHT_ROWS).astype(int))
-    poses = motion.positions(motion.rotations[rows], motion.translations[rows])
-    heights = poses[..., 1].max(axis=1)
+    """The entries of an asset about a motion of which rows (rows,) bool are played."""
     coverage = motion.facing_coverage(played)
     settings = {name: each for name, each in asdict(PlayerSettings()).items() if name != "moments"}
     return {
         "frame_rate": motion.fps,
         "skeleton": describe_skeleton(motion.skeleton, motion.roles)
         | {"tail": list(motion.roles.tail)},
-        "height": float(np.median(heights)),
         "feet": motion.limbs.last,
         "dims": layout.dims,
         "trajectory": _trajectory(layout),

@@ -513,7 +513,7 @@ def test_clips_are_chosen_with_any_name_and_data(open_page, browser):
     context.close()
 
 
-def test_pages_fit_their_look_width_and_length(open_page, record_property):
+def test_pages_fit_their_look_width_and_length(open_page):
     page = open_page(player_html([made_take()]), color_scheme="dark")
     assert state(page)["dark"]
     page.locator("#look").click()
@@ -558,9 +558,4 @@ def test_pages_fit_their_look_width_and_length(open_page, record_property):
     page.keyboard.press("0")
     page.keyboard.press("Space")
     until(page, "deepphasePlayer.stats().between.length > 30")
-    stats = page.evaluate("deepphasePlayer.stats()")
-    between = np.array(stats["between"])
     assert state(page)["playing"]
-    words = f"drawing {np.median(stats['drawn']):.1f} ms, {1000 / np.median(between):.0f} a second"
-    record_property("drawing", words)
-    print(words)

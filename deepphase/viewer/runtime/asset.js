@@ -77,8 +77,7 @@ function fromHalf(halves) {
   return values;
 }
 
-function readSkeleton({ skeleton, feet, height }) {
-  const toes = ["left_toe", "right_toe"].map((role) => skeleton.roles[role]);
+function readSkeleton({ skeleton, feet }) {
   return {
     names: skeleton.names,
     parents: Int32Array.from(skeleton.parents),
@@ -88,8 +87,6 @@ function readSkeleton({ skeleton, feet, height }) {
     kind: skeleton.kind,
     roles: { ...skeleton.roles, tail: skeleton.tail ?? [] },
     feet,
-    toes: toes.filter((joint) => joint !== undefined),
-    height,
   };
 }
 

@@ -92,13 +92,13 @@ export class ControllerCharacter {
   }
 
   frame(ahead, desired, limited, gating, seconds) {
-    const { skeleton, schema } = this.asset;
+    const { skeleton } = this.asset;
     const root = this.history.root;
     const { rotations, positions } = this.pose.inWorld(root);
     if (this.ground) positions[1] += this.ground.level(root);
     if (this.footIk) positions[1] -= this.feet.hold(rotations, positions, this.contacts, root.angle, seconds, { ground: this.groundFeet, resting: this.resting });
     return frameOf(skeleton, root, rotations, positions, {
-      trajectory: { predicted: ahead, desired, times: Float32Array.from(schema.offsets.subarray(schema.now + 1)) },
+      trajectory: { predicted: ahead, desired },
       contacts: this.footIk ? Float32Array.from(this.feet.touching(this.contacts)) : this.contacts.slice(),
       phases: this.phases && this.phases.parameters(),
       gating, limited, alive: this.alive, cost: null, jumped: false, row: null,

@@ -390,7 +390,7 @@ export class LearnedCharacter {
     }
     const desired = trajectoryRows(this.goals.trajectory(root, this.times));
     return frameOf(skeleton, root, localRotations, localPositions, {
-      trajectory: { predicted: this.ahead(), desired, times: Float32Array.from(this.times) },
+      trajectory: { predicted: this.ahead(), desired },
       contacts: this.feet.touching(contacts), phases: null, gating: null, limited: this.limited, alive: true, cost: this.cost, jumped,
       row: this.moment(),
     });

@@ -93,7 +93,7 @@ const load = (offset) => [0xfd, 0x00, 2, ...unsigned(offset)];
 const loadSplat = [0xfd, 0x09, 2, 0];
 const store = (offset) => [0xfd, 0x0b, 2, offset];
 const splat = [0xfd, 0x13];
-const lanesAdd = [0xfd, 0xe4, 0x01], lanesSubtract = [0xfd, 0xe5, 0x01], lanesMultiply = [0xfd, 0xe6, 0x01];
+const lanesAdd = [0xfd, 0xe4, 0x01], lanesMultiply = [0xfd, 0xe6, 0x01];
 /** Repeats its body while the condition that the body leaves behind is true. */
 const loop = (...body) => [0x03, 0x40, ...body.flat(Infinity), 0x0d, 0, END];
 /** local += bytes */

@@ -101,7 +101,6 @@ export function frameOf(skeleton, root, localRotations, localPositions, facts) {
     rotations,
     localRotations: Float32Array.from(localRotations),
     rootPosition: Array.from(localPositions.subarray(0, 3)),
-    localPositions: Float32Array.from(localPositions),
     ...facts,
   };
 }

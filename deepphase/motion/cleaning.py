@@ -408,7 +408,7 @@ def clean(clip: Clip, cutoff_hz: float | None = None) -> tuple[Clip, Cleaning]:
         cleaned, cutoff = low_passed_clip(repaired, cutoff_hz), float(cutoff_hz)
     if not flips and not cutoff:
         return clip, Cleaning()
-    before, after = (joint_positions(each).astype(np.float64) for each in (clip, cleaned))
+    before, after = (joint_positions(c).astype(np.float64) for c in (clip, cleaned))
     moves = np.linalg.norm(after - before, axis=-1)
     jerks = [
         tuple(
@@ -445,7 +445,7 @@ def noise_floor(values: Array, fps: float) -> tuple[float, float]:
     ones = np.ones(len(fitted))
     # Errors relative to the spectrum, which falls by orders of magnitude.
     fits = [
-        nnls(np.stack([shares**-each, ones], axis=1) / fitted[:, None], ones) for each in _POWERS
+        nnls(np.stack([shares**-fall, ones], axis=1) / fitted[:, None], ones) for fall in _POWERS
     ]
     best = int(np.argmin([error for _, error in fits]))
     motion, floor = fits[best][0]

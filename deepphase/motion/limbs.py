@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from itertools import takewhile
 from typing import NamedTuple
 
 import numpy as np
@@ -18,6 +19,7 @@ from deepphase.motion.skeleton import (
     ancestors,
     bone_lengths,
     common_ancestor,
+    longest_chain,
     longest_chains,
     path_length,
     tip_end,
@@ -136,7 +138,7 @@ def find_limbs(
     """Legs, arms, notes, and whether the clip was needed: by names first, then by structure."""
     notes = []
     fore = [name.quarter == "fore" for name in names]
-    legs = _limbs_by_name(skeleton, names, _LEG, [not each for each in fore])
+    legs = _limbs_by_name(skeleton, names, _LEG, [not is_fore for is_fore in fore])
     arms = _limbs_by_name(skeleton, names, _FORELEG, fore) if any(fore) else None
     arms = arms or _limbs_by_name(skeleton, names, _ARM, [True] * len(names))
     if legs is not None:
@@ -169,18 +171,24 @@ def _limbs_by_name(
             chain.append(next(found, None))
         if chain[0] is None:
             return None
-        limbs.append(_completed(skeleton, *chain))  # type: ignore[arg-type]
+        limbs.append(_completed(skeleton, *chain, has_toe=order is _LEG))  # type: ignore[arg-type]
     return limbs[0], limbs[1]
 
 
 def _completed(
-    skeleton: Skeleton, upper: int, middle: int | None, last: int | None, *toes: int | None
+    skeleton: Skeleton,
+    upper: int,
+    middle: int | None,
+    last: int | None,
+    toe: int | None = None,
+    *,
+    has_toe: bool,
 ) -> Limb:
     """A limb whose unnamed joints are filled in from the hierarchy."""
-    through = longest_chains(skeleton)[1]
 
     def below(joint: int | None) -> int | None:
-        return None if joint is None or through[joint] < 0 else int(through[joint])
+        chain = [] if joint is None else longest_chain(skeleton, joint)
+        return chain[1] if len(chain) > 1 else None
 
     if middle is None and last is not None:
         path = ancestors(skeleton, last)
@@ -189,28 +197,24 @@ def _completed(
     elif middle is None:
         middle = below(upper)
     last = below(middle) if last is None else last
-    toe = below(last) if toes == (None,) else next(iter(toes), None)
-    return Limb(upper, middle, last, toe)
+    return Limb(upper, middle, last, below(last) if has_toe and toe is None else toe)
 
 
 def _mirrored_chains(skeleton: Skeleton, pairs: Array) -> list[_LimbPair]:
     """Mirrored chains that start at the middle line, the longest first."""
-    lengths, through = longest_chains(skeleton)
-    bones = bone_lengths(skeleton)
+    lengths = longest_chains(skeleton)[0] + bone_lengths(skeleton)
     found = []
     for joint, partner in enumerate(pairs.tolist()):
         parent = int(skeleton.parents[joint])
         if partner <= joint or parent < 0 or pairs[parent] != parent:
             continue
-        first, second = [joint], [partner]
-        following = int(through[joint])
-        while following >= 0 and pairs[following] != following:
-            first.append(following)
-            second.append(int(pairs[following]))
-            following = int(through[following])
-        length = float(lengths[joint] + bones[joint])
+        first = longest_chain(skeleton, joint)
+        first = list(takewhile(lambda other: pairs[other] != other, first))
         distance = path_length(skeleton, 0, parent)
-        found.append(_LimbPair(tuple(first), tuple(second), parent, length, distance))
+        second = pairs[first].tolist()
+        found.append(
+            _LimbPair(tuple(first), tuple(second), parent, float(lengths[joint]), distance)
+        )
     return sorted(found, key=lambda limb: -limb.length)
 
 

@@ -25,6 +25,7 @@ from deepphase.motion.skeleton import (
     Skeleton,
     ancestors,
     common_ancestor,
+    longest_chain,
     longest_chains,
     path_length,
     subtree_mask,
@@ -272,11 +273,9 @@ def _tail(
     named = tuple(_named(names, "tail"))
     if named or by_role.get("left_hip") is None or by_role["spine"] is None:
         return named
-    lengths, through = longest_chains(skeleton)
+    lengths, _ = longest_chains(skeleton)
     for child in skeleton.children(hips):
-        chain = [child]
-        while through[chain[-1]] >= 0:
-            chain.append(int(through[chain[-1]]))
+        chain = longest_chain(skeleton, child)
         on_middle = all(pairs[joint] == joint and not names[joint].part for joint in chain)
         long = lengths[child] > 0.2 * lengths[by_role["left_hip"]]
         if child != by_role["spine"] and on_middle and long and len(chain) >= 2:

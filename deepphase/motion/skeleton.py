@@ -207,10 +207,16 @@ def longest_chains(skeleton: Skeleton) -> tuple[Array, Array]:
     return lengths, children
 
 
+def longest_chain(skeleton: Skeleton, joint: int) -> list[int]:
+    """The joints below a joint to its farthest tip, from the joint on."""
+    through, chain = longest_chains(skeleton)[1], [joint]
+    while through[chain[-1]] >= 0:
+        chain.append(int(through[chain[-1]]))
+    return chain
+
+
 def tip_end(skeleton: Skeleton, joint: int) -> int | None:
     """The end site at the tip of the longest chain below a joint; None if it has no length."""
-    through = longest_chains(skeleton)[1]
-    while through[joint] >= 0:
-        joint = int(through[joint])
-    lengths = np.linalg.norm(skeleton.end_offsets, axis=1) * (skeleton.end_parents == joint)
+    at_tip = skeleton.end_parents == longest_chain(skeleton, joint)[-1]
+    lengths = np.linalg.norm(skeleton.end_offsets, axis=1) * at_tip
     return int(lengths.argmax()) if lengths.any() else None

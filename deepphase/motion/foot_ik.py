@@ -110,6 +110,12 @@ class LimbTransforms:
         thigh, shin = middle - upper, last - middle
         return np.sqrt(np.vecdot(thigh, thigh)) + np.sqrt(np.vecdot(shin, shin))
 
+    def within_reach(self, targets: Array, share: float = 0.999) -> Array:
+        """Targets (limbs, frames, 3), moved to a share of a limb's length where it is too short."""
+        way = targets - self.positions[0]
+        most = share * self.lengths / np.maximum(np.linalg.norm(way, axis=-1), 1e-9)
+        return self.positions[0] + way * np.minimum(1.0, most)[..., None]
+
 
 class LimbSolver:
     """Forward and inverse kinematics of a skeleton's limbs, for many frames or characters at once.

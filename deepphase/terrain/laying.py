@@ -99,8 +99,7 @@ def lay_on_ground(
     turned = solver.transforms(rotations, places)
     targets = flat.positions[2].copy()
     targets[..., 1] += heights
-    targets = _within_reach(turned, targets)
-    solver.reach(rotations, turned, targets, left, _tilts(slopes))
+    solver.reach(rotations, turned, turned.within_reach(targets), left, _tilts(slopes))
     translations = clip.translations.copy()
     translations[:, 0, 1] += lift.astype(translations.dtype)
     laid = replace(
@@ -275,15 +274,6 @@ def _reach(flat: LimbTransforms) -> Array:
     """(limbs, frames) metres that each limb may be stretched to: at least as in the motion."""
     own = np.linalg.norm(flat.positions[2] - flat.positions[0], axis=-1)
     return np.maximum(own, _MAX_STRETCH * flat.lengths)
-
-
-def _within_reach(turned: LimbTransforms, targets: Array) -> Array:
-    """Targets, moved towards the limb's upper joint where it cannot reach them."""
-    upper = turned.positions[0]
-    drawn = targets - upper
-    distance = np.linalg.norm(drawn, axis=-1)
-    most = 0.999 * turned.lengths
-    return upper + drawn * np.minimum(1.0, most / np.maximum(distance, 1e-9))[..., None]
 
 
 def _pitch_trunk(

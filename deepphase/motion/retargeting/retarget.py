@@ -373,11 +373,8 @@ def _held(result: Clip, goals: _Goals) -> tuple[Clip, Array, Array]:
     )
     for _ in range(_REACHES):
         transforms = solver.transforms(rotations, places)
-        upper, _, last, tip = transforms.positions
-        way = np.where(tips, wanted + last - tip, wanted) - upper
-        length = np.linalg.norm(way, axis=-1, keepdims=True)
-        most = _REACHABLE * transforms.lengths[..., None]
-        at = upper + way * np.minimum(1.0, most / np.maximum(length, 1e-9))
+        _, _, last, tip = transforms.positions
+        at = transforms.within_reach(np.where(tips, wanted + last - tip, wanted), _REACHABLE)
         solver.reach(rotations, transforms, at, left)
         rotations = quaternions.normalized(rotations)
     transforms = solver.transforms(rotations, places)

@@ -66,8 +66,6 @@ _PARTS = (
 )
 
 
-# The two spellings of AMASS, and those of other tools.
-_RATES = ("mocap_framerate", "mocap_frame_rate", "fps", "frame_rate", "framerate")
 _TRANSLATIONS = ("trans", "transl", "translation", "smpl_trans")
 # AIST++ has no rate, and divides translations by the size of its bodies.
 _AIST_FPS, _AIST_SCALE = 60.0, "smpl_scaling"
@@ -78,20 +76,18 @@ _LARGEST_TRANSLATION_M = 1e6
 
 def is_amass(keys: Collection[str]) -> bool:
     """Whether an archive with these arrays contains a pose of the SMPL family."""
-    whole = any(key in keys for key in _WHOLE)
-    return whole or (_first(_ROOT, keys) is not None and _first(_WITHOUT_ROOT, keys) is not None)
+    whole, root, other = (not set(keys).isdisjoint(own) for own in (_WHOLE, _ROOT, _WITHOUT_ROOT))
+    return whole or (root and other)
 
 
 def _read_pose(archive: NpzArchive) -> tuple[tuple[str, ...], Array, tuple[str, ...]]:
     """Names of the joints, the pelvis first; (frames, joints, 3) axis times angle; and notes."""
-    root = _first(_ROOT, archive.keys)
-    body = _first(_WITHOUT_ROOT, archive.keys)
-    whole = _first(_WHOLE, archive.keys)
+    root, body, whole = map(archive.first, (_ROOT, _WITHOUT_ROOT, _WHOLE))
     notes: list[str] = []
-    vectors = None if whole is None else _vectors(archive, whole)
+    vectors = _vectors(archive, whole) if whole else None
     names = None if vectors is None else LAYOUTS.get(vectors.shape[1])
     if names is None:
-        if root is None or body is None:
+        if not (root and body):
             raise _unknown_layout(archive, whole or "poses")
         names, vectors, notes = _joined(archive, root, body)
     assert vectors is not None
@@ -114,8 +110,8 @@ def _joined(archive: NpzArchive, root: str, body: str) -> tuple[tuple[str, ...],
     if names is None:
         raise _unknown_layout(archive, body)
     for spellings, joints in _PARTS:
-        key = _first(spellings, archive.keys)
-        if key is None:
+        key = archive.first(spellings)
+        if not key:
             continue
         # Hands are often given as a few components of the model's own pose space.
         shape = archive.shape(key)
@@ -152,10 +148,6 @@ def _unknown_layout(archive: NpzArchive, key: str) -> FormatError:
         f"array {key!r} is {archive.shape(key)}: no pose of the SMPL family",
         f"known widths: {widths}; axis times angle for each joint",
     )
-
-
-def _first(spellings: tuple[str, ...], keys: Collection[str]) -> str | None:
-    return next((key for key in spellings if key in keys), None)
 
 
 def load_amass(path: str | Path, *, up: str | None = None, fps: float | None = None) -> Clip:
@@ -227,14 +219,13 @@ def smpl_layout(clip: Clip) -> tuple[str, ...] | None:
 
 
 def _file_rates(archive: NpzArchive) -> dict[str, float]:
-    rates = {key: archive.scalar(key) for key in _RATES if key in archive}
-    return rates or ({"AIST++": _AIST_FPS} if "smpl_poses" in archive else {})
+    return archive.rates() or ({"AIST++": _AIST_FPS} if "smpl_poses" in archive else {})
 
 
 def _translations(archive: NpzArchive, frames: int) -> Array:
     """(frames, 3) metres."""
-    key = next((key for key in _TRANSLATIONS if key in archive), None)
-    if key is None:
+    key = archive.first(_TRANSLATIONS)
+    if not key:
         raise archive.fault(
             "no array 'trans': the file has no translation of the body", archive.contents
         )

@@ -34,7 +34,7 @@ from deepphase.formats.markers.c3d import read_c3d
 from deepphase.formats.markers.marker_data import MAX_POINTS, MarkerData, seen_markers
 from deepphase.formats.markers.tables import read_motive, read_trc
 from deepphase.formats.npz.archive import NpzArchive, read_npy, read_npz, write_npz
-from deepphase.formats.npz.joint_arrays import NAME_KEYS, RATE_KEYS, is_joint_arrays, is_npz_motion
+from deepphase.formats.npz.joint_arrays import NAME_KEYS, is_joint_arrays, is_npz_motion
 from deepphase.formats.reading import (
     EXPORT_AGAIN,
     LARGEST_LENGTH_M,
@@ -216,8 +216,7 @@ def _read_npy(path: Path) -> tuple[MarkerData, Array]:
 def _read_npz(path: Path) -> tuple[MarkerData, Array, Array | None]:
     """The points, their edges, and which were seen."""
     archive = read_npz(path)
-    stated = {name: archive.scalar(name) for name in RATE_KEYS if name in archive}
-    positions = _positions(archive)
+    stated, positions = archive.rates(), _positions(archive)
     points = positions.shape[1]
     present = None
     if "present" in archive:
@@ -247,8 +246,8 @@ def _positions(archive: NpzArchive) -> Array:
 
 
 def _names(archive: NpzArchive, points: int) -> tuple[str, ...]:
-    key = next((key for key in NAME_KEYS if key in archive), None)
-    if key is None:
+    key = archive.first(NAME_KEYS)
+    if not key:
         return plain_names(points)
     names = archive.strings(key)
     if len(names) != points:

@@ -32,6 +32,8 @@ from deepphase.formats.reading import FRONT_BYTES, check_is_file, foreign_conten
 Shape = tuple[int | None, ...]
 
 _SUFFIX = ".npy"
+# AMASS has two spellings, other programs have more.
+_RATES = ("mocap_framerate", "mocap_frame_rate", "fps", "frame_rate", "framerate")
 _MAKE_AGAIN = "make or download the file again"
 # What an archive may unpack to: 20 times its size, as long as that is not a small amount anyway.
 _LARGEST_RATIO, _ALWAYS_ALLOWED_BYTES = 20, 1 << 24
@@ -75,6 +77,14 @@ class NpzArchive:
     def contents(self) -> str:
         """What the file holds, in a short sentence."""
         return textwrap.shorten(f"the file holds {', '.join(self.keys)}", 160)
+
+    def first(self, keys: Iterable[str]) -> str:
+        """The first of these arrays that the file has; empty if it has none."""
+        return next((key for key in keys if key in self.keys), "")
+
+    def rates(self) -> dict[str, float]:
+        """Frames a second, under all names that programs give them."""
+        return {key: self.scalar(key) for key in _RATES if key in self.keys}
 
     def shape(self, key: str) -> tuple[int, ...]:
         """The shape that an array declares."""

@@ -18,7 +18,7 @@ are positions, they decide: in the right reading every joint stands still in its
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection
 from dataclasses import replace
 from pathlib import Path
 
@@ -50,7 +50,6 @@ from deepphase.motion.skeleton import Skeleton
 from deepphase.solving.point_structure import PointStructure, clip_of_points, plain_names
 
 NAME_KEYS = ("names", "bone_names", "joint_names")
-RATE_KEYS = ("fps", "framerate", "frame_rate", "mocap_framerate", "mocap_frame_rate")
 _PARENT_KEYS = ("parents", "parent_names", "bone_parents", "joint_parents", "parent_indices")
 # Words before the name say in which space they are.
 _ROTATION_KEYS = tuple(
@@ -111,8 +110,7 @@ def load_joint_arrays(
     path = Path(path)
     unit_m = checked_options(unit, up, fps)
     archive = read_npz(path)
-    stated = {key: archive.scalar(key) for key in RATE_KEYS if key in archive}
-    rate, rate_notes = resolve_rate(stated, fps, path)
+    rate, rate_notes = resolve_rate(archive.rates(), fps, path)
     rotations, rotation_key = _rotations(archive)
     positions, position_key = _positions(archive, None if rotations is None else len(rotations))
     joints = positions.shape[1]
@@ -166,13 +164,9 @@ def load_joint_arrays(
     )
 
 
-def _key_of(archive: NpzArchive, keys: Sequence[str]) -> str:
-    return next((key for key in keys if key in archive), "")
-
-
 def _rotations(archive: NpzArchive) -> tuple[Array | None, str]:
     """(frames, joints, 4) unit quaternions in the file's order of components, and their key."""
-    key = _key_of(archive, _ROTATION_KEYS)
+    key = archive.first(_ROTATION_KEYS)
     if not key:
         return None, ""
     _check_count(archive, key)
@@ -182,12 +176,12 @@ def _rotations(archive: NpzArchive) -> tuple[Array | None, str]:
 
 def _positions(archive: NpzArchive, frames: int | None) -> tuple[Array, str]:
     """(frames, joints, 3), or offsets as one frame, and their key."""
-    key = _key_of(archive, _POSITION_KEYS)
+    key = archive.first(_POSITION_KEYS)
     if key:
         _check_count(archive, key)
         positions = archive.array(key, (None, None, 3))
     else:
-        key = _key_of(archive, _OFFSET_KEYS)
+        key = archive.first(_OFFSET_KEYS)
         positions = archive.array(key, (None, 3))[None]
     if 0 in positions.shape or frames == 0:
         raise archive.fault(f"array {key!r} is {positions.shape}: no joint moves")
@@ -207,7 +201,7 @@ def _check_count(archive: NpzArchive, key: str) -> None:
 
 
 def _root_path(archive: NpzArchive, frames: int) -> Array:
-    key = _key_of(archive, _ROOT_KEYS)
+    key = archive.first(_ROOT_KEYS)
     if not key:
         raise archive.fault(
             "there are no positions of joints, and no path of the root",
@@ -220,7 +214,7 @@ def _root_path(archive: NpzArchive, frames: int) -> Array:
 
 
 def _names(archive: NpzArchive, joints: int) -> tuple[tuple[str, ...], list[str]]:
-    key = _key_of(archive, NAME_KEYS)
+    key = archive.first(NAME_KEYS)
     if not key:
         return plain_names(joints), ["the file names no joints"]
     names = archive.strings(key)
@@ -235,7 +229,7 @@ def _names(archive: NpzArchive, joints: int) -> tuple[tuple[str, ...], list[str]
 
 def _parents(archive: NpzArchive, names: tuple[str, ...]) -> tuple[Array, list[int], list[str]]:
     """Parents of the reordered joints, the order, parents before children, and notes."""
-    key, joints = _key_of(archive, _PARENT_KEYS), len(names)
+    key, joints = archive.first(_PARENT_KEYS), len(names)
     try:
         words = archive.strings(key)
     except FormatError:

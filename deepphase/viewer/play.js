@@ -3,9 +3,9 @@
 import { scene, look, useLook } from "./page_content.js";
 import { arrayOf, Timed, Series, Body } from "./tracks/take_data.js";
 import { Song, Clock } from "./timeline/clock.js";
-import { created, element, pressed } from "./scene/elements.js";
+import { chip, created, dot, element, pressed } from "./scene/elements.js";
 import { shortNumber } from "./scene/surface2d.js";
-import { Stage } from "./scene/stage.js";
+import { SHOWS, Stage } from "./scene/stage.js";
 import { Wheels } from "./tracks/wheels.js";
 import { Manifold } from "./clouds/manifold.js";
 import { CostTable } from "./tracks/costs.js";
@@ -14,13 +14,20 @@ import { lanesOf } from "./tracks/lane_kinds.js";
 import { Lanes } from "./tracks/lanes.js";
 import { Overview } from "./timeline/overview.js";
 import { Capture } from "./scene/capture.js";
-import { addControls, addChips, fillActors } from "./input/controls.js";
+import { bindActions } from "./input/pointer.js";
 
 const TIMES_KEPT = 600;
 // Milliseconds without a further change after which the moment is kept.
 const REST_MS = 250;
 // More channels than this get more room for their wheels.
 const MANY_CHANNELS = 6;
+// Frames of an arrow key with Shift, and actions of the keys.
+const FEW = 10;
+const KEYS = {
+  " ": "play", k: "play", ArrowLeft: "step-back", ArrowRight: "step-on", Home: "first", End: "last", "[": "slower", "-": "slower",
+  "]": "faster", "+": "faster", "=": "faster", f: "follow", l: "loop", p: "picture", v: "film", 0: "fit", PageUp: "take-before",
+  PageDown: "take-after", "?": "keys",
+};
 
 // Show a text in an element; an empty one hides it.
 function say(id, text) {
@@ -287,7 +294,30 @@ function startPlayer(Lit) {
   });
   document.addEventListener("visibilitychange", () => { last = clock.last = 0; });
   addChips(stage, invalidate);
-  addControls({ clock, stage, lanes, capture, turnTake, toggleLook });
+  const actions = {
+    first: () => clock.step(-clock.frames),
+    last: () => clock.step(clock.frames),
+    "step-back": (event) => clock.step(event.shiftKey ? -FEW : -1),
+    "step-on": (event) => clock.step(event.shiftKey ? FEW : 1),
+    play: () => clock.toggle(),
+    loop: () => { clock.loop = !clock.loop; clock.onChange(); },
+    slower: () => clock.changeSpeed(-1),
+    faster: () => clock.changeSpeed(1),
+    speed: () => clock.setSpeed(1),
+    fit: () => lanes.showAll(),
+    look: toggleLook,
+    picture: () => capture.picture(),
+    film: () => capture.film(),
+    keys: () => element("help").showModal(),
+    "take-before": () => turnTake(-1),
+    "take-after": () => turnTake(1),
+    follow: () => stage.toggle("follow"),
+  };
+  // A clicked button loses the focus, so that the space key plays again.
+  document.addEventListener("click", (event) => {
+    if (event.detail > 0) event.target.closest?.("button")?.blur();
+  });
+  bindActions(element, actions, KEYS, ({ target }) => element("help").open || target.matches?.("select, input"));
   element("app").hidden = false;
   applyLook();
   if (scene.embedded) fitFrame();
@@ -324,6 +354,32 @@ function startPlayer(Lit) {
     },
     stats: () => ({ drawn: [...stats.drawn], between: [...stats.between] }),
   };
+}
+
+// Buttons for the layers in space.
+function addChips(stage, onChange) {
+  stage.toggle = (key) => {
+    stage.shows[key] = !stage.shows[key];
+    pressed(chips[key], stage.shows[key]);
+    onChange();
+    return stage.shows[key];
+  };
+  const chips = Object.fromEntries(SHOWS.map(([key, words, letter]) =>
+    [key, chip([words], stage.shows[key], () => stage.toggle(key), letter ? { title: `${words} (${letter})` } : {})]));
+  element("shows").append(...Object.values(chips));
+}
+
+// A button for each body, where there are several. Of several ghosts it brings one forward, and hides that.
+function fillActors(stage, onChange, bringForward) {
+  const box = element("actors");
+  box.hidden = stage.bodies.length < 2;
+  box.replaceChildren(...stage.bodies.map((body) =>
+    chip([dot(body.colour), created("span", {}, body.name)], true, () => {
+      if (!body.shown || !body.ghost || !stage.compares) body.shown = !body.shown;
+      if (body.shown && stage.compares && body.compared) bringForward(body);
+      onChange();
+      return body.shown;
+    }, { title: stage.compares && body.compared ? "Bring this body forward; again to hide it" : "Show or hide this body" })));
 }
 
 // Start the page; with the class of its lit bodies, which pages without any leave out.

@@ -70,13 +70,12 @@ export class Lanes {
       const canvas = created("canvas");
       canvas.setAttribute("role", "img");
       canvas.setAttribute("aria-label", `${lane.name} over time${lane.unit ? `, ${lane.unit}` : ""}`);
-      const words = [created("b", {}, lane.name), created("small", {}, lane.unit), lane.output];
-      lane.row = created("div", { className: "lane" }, created("div", { className: "lane-name" }, ...words), canvas);
+      const words = created("div", { className: "lane-name" }, created("b", {}, lane.name), created("small", {}, lane.unit), lane.output);
+      lane.row = created("div", { className: "lane", hidden: !lane.shown }, words, canvas);
       lane.row.style.height = `${lane.height}px`;
       this.list.append(lane.row);
       lane.stale = true;
       lane.surface = new Surface(canvas, () => { lane.stale = true; this.onChange(); });
-      lane.row.hidden = !lane.shown;
       this.choice.append(chip([lane.name], lane.shown, () => {
         lane.shown = !lane.shown;
         lane.row.hidden = !lane.shown;
@@ -152,22 +151,18 @@ export class Lanes {
   }
 
   drawLane(lane) {
-    const context = lane.surface.begin();
+    const context = lane.surface.begin(), { height } = lane.surface;
     const { left, right, from, to } = this;
-    const plot = {
-      left, right, from, to, top: 3, bottom: lane.surface.height - 3,
-      x: (time) => this.x(time),
-      time: (x) => this.time(x),
-      clip: (where, draw) => {
-        where.save();
-        where.beginPath();
-        where.rect(left, 0, right - left, lane.surface.height);
-        where.clip();
-        draw();
-        where.restore();
-      },
+    const clip = (where, draw) => {
+      where.save();
+      where.beginPath();
+      where.rect(left, 0, right - left, height);
+      where.clip();
+      draw();
+      where.restore();
     };
-    const upright = (time, colour) => fillBox(context, Math.round(this.x(time)), 0, 1, lane.surface.height, colour);
+    const plot = { left, right, from, to, top: 3, bottom: height - 3, x: (time) => this.x(time), time: (x) => this.time(x), clip };
+    const upright = (time, colour) => fillBox(context, Math.round(this.x(time)), 0, 1, height, colour);
     for (const tick of this.ticks) upright(tick, faded(look.soft, 0.16));
     lane.draw(context, plot);
     for (const [, start] of this.markers) if (start > from && start < to) upright(start, faded(look.ink, 0.3));

@@ -4,21 +4,10 @@ import { projectManifold } from "../runtime/asset.js";
 
 const KEPT_S = 60;
 
-// Copies of some arrays of an object.
-const copies = (given, ...names) =>
-  Object.fromEntries(names.map((name) => [name, given[name] ? Float32Array.from(given[name]) : null]));
-
-// A frame's own copy of what the page shows and saves.
-export function kept(frame, manifold = null) {
-  const { root, trajectory, phases, cost, jumped, row } = frame;
-  return {
-    root: { position: [...root.position], heading: root.heading },
-    ...copies(frame, "positions", "rotations", "contacts", "gating"),
-    trajectory: trajectory && copies(trajectory, "predicted", "desired"),
-    phases: phases && copies(phases, "phase", "amplitude", "frequency"),
-    manifold: manifold && phases ? projectManifold(manifold, phases) : null,
-    cost, jumped, row: row && { ...row },
-  };
+// What the page shows and saves of a frame, whose arrays no later frame changes.
+export function kept({ root, positions, rotations, trajectory, contacts, phases, gating, cost, jumped, row }, manifold = null) {
+  const point = manifold && phases ? projectManifold(manifold, phases) : null;
+  return { root, positions, rotations, trajectory, contacts, phases, gating, manifold: point, cost, jumped, row };
 }
 
 export class History {

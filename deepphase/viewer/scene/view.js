@@ -68,6 +68,8 @@ export class View extends Scene {
   // Draw frames part of the way from `before` to `now`; `trail`: frames of the first character.
   draw({ before, now, part, trail, seconds }) {
     const { camera, size, surface, asset: { frameRate } } = this;
+    // Out of view, the scene has handed its context back.
+    if (!surface.visible) return;
     const blend = before.length === now.length ? part : 1;
     const bodies = now.map((frame, i) => this.between(blend < 1 ? before[i] : frame, frame, blend, i));
     const lead = bodies[0];

@@ -7,35 +7,36 @@ from deepphase.figures.channel_joints import explained_by_joint
 from deepphase.figures.theme import channel_colour
 from deepphase.phase.health import Health
 
+_HEADING = "Did the training work?"
+_OF_JOINTS = (
+    "Share of each joint's velocity that the sinusoids reconstruct. Swinging limbs are at the top; "
+    "joints that hardly move, or move without a rhythm, are low and grey."
+)
+_OF_FEATURES = (
+    "Share of each feature that the sinusoids reconstruct. Features that follow the beat are at "
+    "the top; harmony, and features that change without a rhythm, are low and grey."
+)
+
 
 def add_health(page: Page, health: Health | None, *, of_songs: bool = False) -> None:
     """Add the measures of a model's health, for each channel and each joint."""
-    data = "songs" if of_songs else "motion"
+    data, part = ("songs", "feature") if of_songs else ("motion", "joint")
     if health is None:
-        page.add_text(
-            "This model was not measured on held-out clips.", heading="Did the training work?"
-        )
+        page.add_text("This model was not measured on held-out clips.", heading=_HEADING)
         return
     if health.findings:
-        page.add_text("There are findings:", heading="Did the training work?")
-        page.add_list([f"{finding[:1].upper()}{finding[1:]}." for finding in health.findings])
+        findings = [f"{finding[:1].upper()}{finding[1:]}." for finding in health.findings]
+        page.add_text("There are findings:", heading=_HEADING).add_list(findings)
     else:
         page.add_text(
             f"Yes, by all measures below. They were measured on held-out {data}, or on the "
             "training data if there was too little to hold any out.",
-            heading="Did the training work?",
+            heading=_HEADING,
         )
-    page.add_table(
-        ("Measure", "Value", "Meaning"),
-        health_rows(health, data),
-    )
+    page.add_table(("Measure", "Value", "Meaning"), _rows(health, data))
     page.add_table(
         (
-            "Channel",
-            "Frequency (Hz)",
-            "from 5 % to 95 %",
-            "Amplitude",
-            "from 5 % to 95 %",
+            *("Channel", "Frequency (Hz)", "from 5 % to 95 %", "Amplitude", "from 5 % to 95 %"),
             "In use",
         ),
         [
@@ -52,34 +53,24 @@ def add_health(page: Page, health: Health | None, *, of_songs: bool = False) -> 
         heading="Channels",
         colours=[channel_colour(index) for index in range(len(health.channels))],
     )
-    if not health.explained_by_joint:
-        return
-    if of_songs:
+    if health.explained_by_joint:
         page.add_figure(
-            explained_by_joint(health.explained_by_joint, what="feature"),
-            "Explained variance by feature",
-            "Share of each feature that the sinusoids reconstruct. Features that follow the beat "
-            "are at the top; harmony, and features that change without a rhythm, are low and grey.",
+            explained_by_joint(health.explained_by_joint, what=part),
+            f"Explained variance by {part}",
+            _OF_FEATURES if of_songs else _OF_JOINTS,
         )
-        return
-    page.add_figure(
-        explained_by_joint(health.explained_by_joint),
-        "Explained variance by joint",
-        "Share of each joint's velocity that the sinusoids reconstruct. Swinging limbs are at the "
-        "top; joints that hardly move, or move without a rhythm, are low and grey.",
-    )
 
 
-def health_rows(health: Health, data: str = "motion") -> list[tuple[str, str, str]]:
-    """Name, value and meaning of each measure of a model's health."""
+def _rows(health: Health, data: str) -> list[tuple[str, str, str]]:
+    """Name, value and meaning of each measure."""
 
-    def share(value: float | None) -> str:
-        return "none" if value is None else percent(value)
+    def percent(share: float | None) -> str:
+        return "none" if share is None else f"{100 * share:.1f} %"
 
     return [
         (
             "Explained variance",
-            share(health.explained_variance),
+            percent(health.explained_variance),
             f"Share of the {data} that the sinusoids reconstruct; higher is better.",
         ),
         (
@@ -94,7 +85,7 @@ def health_rows(health: Health, data: str = "motion") -> list[tuple[str, str, st
         ),
         (
             "Speed error",
-            share(health.speed_error),
+            percent(health.speed_error),
             "Relative difference of phase speed and frequency (median); lower is better.",
         ),
         (
@@ -104,10 +95,6 @@ def health_rows(health: Health, data: str = "motion") -> list[tuple[str, str, st
         ),
         ("Held-out frames", f"{health.frames:,}", "Number of measured frames."),
     ]
-
-
-def percent(share: float) -> str:
-    return f"{100 * share:.1f} %"
 
 
 def _band(values: tuple[float, float, float]) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -23,11 +24,7 @@ _RATE, _BLOCK = 44_100, 1 << 16
 
 
 def song_for_player(path: str | Path) -> PlayerSong:
-    """The song of a file with its spectrogram, beats and downbeats.
-
-    Beats and downbeats of low confidence are left out. A file that only browsers can decode has
-    no spectrogram, beats or downbeats.
-    """
+    """The song of a file; one that only browsers decode has no spectrogram and no beats."""
     song = PlayerSong.of_file(path)
     try:
         features = song_features(path)
@@ -38,25 +35,22 @@ def song_for_player(path: str | Path) -> PlayerSong:
 
 def part_of_song(path: Path, features: SongFeatures, start_s: float, seconds: float) -> PlayerSong:
     """Sound of a part of a song with its beats and spectrogram."""
-    whole = start_s == 0 and seconds > features.duration_s - 1.0
-    shown = _shown(features, start_s, seconds)
-    shown["name"] = features.name
-    if whole:
+    shown = _shown(features, start_s, seconds) | {"name": features.name}
+    if start_s == 0 and seconds > features.duration_s - 1.0:
         shown["duration_s"] = features.duration_s
-    if whole and path.stat().st_size <= _MAX_BYTES:
-        try:
-            return PlayerSong.of_file(path, **shown)
-        except FormatError:
-            # Browsers do not play this format: encode it again.
-            pass
-    return PlayerSong(_encoded(path, start_s, seconds), "audio/ogg", **shown)  # type: ignore[arg-type]
+        if path.stat().st_size <= _MAX_BYTES:
+            try:
+                return PlayerSong.of_file(path, **shown)
+            except FormatError:
+                # Browsers do not play this format: encode it again.
+                pass
+    return PlayerSong(_encoded(path, start_s, seconds), "audio/ogg", **shown)
 
 
-def _shown(features: SongFeatures, start_s: float, seconds: float) -> dict[str, object]:
-    """Beats, downbeats and spectrogram of a part of a song."""
-    fps = features.fps
-    first, last = round(start_s * fps), round((start_s + seconds) * fps)
-    shown: dict[str, object] = {
+def _shown(features: SongFeatures, start_s: float, seconds: float) -> dict[str, Any]:
+    """Spectrogram of a part of a song, and its beats and downbeats if these are reliable."""
+    first, last = round(start_s * features.fps), round((start_s + seconds) * features.fps)
+    shown: dict[str, Any] = {
         "duration_s": seconds,
         "spectrogram": features.blocks["mel"][first : max(last, first + 1) : _FRAMES_PER_COLUMN].T,
         "band_hz": MEL_RANGE_HZ,
@@ -64,8 +58,8 @@ def _shown(features: SongFeatures, start_s: float, seconds: float) -> dict[str, 
     beats = {"beats": features.beats_s, "downbeats": features.downbeats_s}
     for name, times in beats.items() if features.has_beat else ():
         if times is not None:
-            times = times - start_s
-            shown[name] = times[(times >= 0) & (times <= seconds)]
+            inside = times - start_s
+            shown[name] = inside[(inside >= 0) & (inside <= seconds)]
     return shown
 
 
@@ -74,13 +68,10 @@ def _encoded(path: Path, start_s: float, seconds: float) -> bytes:
     import soundfile
     import soxr
 
-    samples = read_sound(path).samples
     first = round(start_s * SAMPLE_RATE)
-    part = samples[first : first + round(seconds * SAMPLE_RATE)]
+    part = read_sound(path).samples[first : first + round(seconds * SAMPLE_RATE)]
     part = soxr.resample(part, SAMPLE_RATE, _RATE)
-    loudest = float(np.abs(part).max(initial=0.0))
-    if loudest > 1.0:
-        part = part / loudest
+    part = part / max(float(np.abs(part).max(initial=0.0)), 1.0)
     file = io.BytesIO()
     with soundfile.SoundFile(file, "w", _RATE, 1, format="OGG", subtype="VORBIS") as encoder:
         for start in range(0, len(part), _BLOCK):

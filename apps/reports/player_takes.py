@@ -27,15 +27,26 @@ def takes_of_clips(
     song: PlayerSong | None = None,
 ) -> list[Take]:
     """One take per clip with its body and speed, and with a model its phases and manifold path."""
-    channels: list[Channels | None] = [None] * len(clips)
-    manifolds: list[ManifoldCloud | None] = [None] * len(clips)
-    if model is not None:
-        channels = [Channels(each.parameters, each.fps, each.interior) for each in phases]
-        manifolds = _manifolds(model, phases)
-    return [
-        _take(clip, channel, manifold, song)
-        for clip, channel, manifold in zip(clips, channels, manifolds, strict=True)
-    ]
+    manifolds = [None] * len(clips) if model is None else _manifolds(model, phases)
+    takes = []
+    for index, clip in enumerate(clips):
+        actor, curves, channels = Actor.of_clip(clip), [], None
+        if actor.root_positions is not None and len(actor) > 1:
+            speed = np.linalg.norm(velocities(actor.root_positions, actor.fps), axis=-1)
+            curves.append(Curve("Speed", "m/s", speed, actor.fps))
+        if model is not None:
+            own = phases[index]
+            channels = Channels(own.parameters, own.fps, own.interior)
+        take = Take.of(
+            actor,
+            channels=channels,
+            manifold=manifolds[index],
+            curves=curves,
+            song=song,
+            note=", ".join(f"{name}: {value}" for name, value in clip.labels.items()),
+        )
+        takes.append(take)
+    return takes
 
 
 def takes_of_store(model: PhaseExtractor, store: ClipStore) -> list[Take]:
@@ -44,50 +55,23 @@ def takes_of_store(model: PhaseExtractor, store: ClipStore) -> list[Take]:
     clips: list[Clip] = []
     left = _MAX_FRAMES
     for index in chosen.astype(int).tolist():
-        clip = store.clip(index)
-        clips.append(clip.sliced(0, left))
-        left -= len(clip)
-        if left < 1:
-            break
+        if left > 0:
+            clips.append(store.clip(index).sliced(0, left))
+            left -= len(clips[-1])
     return takes_of_clips(clips, [model.encode(clip) for clip in clips], model)
 
 
-def _take(
-    clip: Clip, channels: Channels | None, manifold: ManifoldCloud | None, song: PlayerSong | None
-) -> Take:
-    actor = Actor.of_clip(clip)
-    curves = []
-    if actor.root_positions is not None and len(actor) > 1:
-        speed = np.linalg.norm(velocities(actor.root_positions, actor.fps), axis=-1)
-        curves.append(Curve("Speed", "m/s", speed, actor.fps))
-    labels = [f"{name}: {value}" for name, value in clip.labels.items()]
-    return Take.of(
-        actor,
-        channels=channels,
-        manifold=manifold,
-        curves=curves,
-        song=song,
-        note=", ".join(labels),
-    )
-
-
 def _manifolds(model: PhaseExtractor, phases: Sequence[ClipPhases]) -> list[ManifoldCloud | None]:
-    if not any(len(each) for each in phases):
+    whole = [each for each in phases if len(each)]
+    if not whole:
         return [None] * len(phases)
-    points = np.concatenate([each.parameters.manifold() for each in phases])
+    points = np.concatenate([each.parameters.manifold() for each in whole])
     projection = model.projection or ManifoldProjection.fit(points)
-    cloud = PhaseCloud.of(model, [each for each in phases if len(each)], projection)
+    cloud = PhaseCloud.of(model, whole, projection)
     colours = point_colours(cloud.by_clip())
-    return [
-        ManifoldCloud(
-            cloud.points,
-            projection(each.parameters.manifold()),
-            each.fps,
-            projection.explained,
-            colours,
-            "clip",
-        )
-        if len(each)
-        else None
-        for each in phases
-    ]
+    made: list[ManifoldCloud | None] = []
+    for each in phases:
+        path = projection(each.parameters.manifold())
+        about = (cloud.points, path, each.fps, projection.explained, colours, "clip")
+        made.append(ManifoldCloud(*about) if len(each) else None)
+    return made

@@ -181,7 +181,7 @@ def rival_features(
             beside = _posture(model, own, store, compared)
             made.append(FrameFeatures.of_phases(name, own, beside))
         else:
-            parameters = compared.gathered(other_phases(name, model, store, description))
+            parameters = compared.gathered(other_phases(name, model, store))
             made.append(FrameFeatures.of_phases(reported[name], parameters))
     return made
 

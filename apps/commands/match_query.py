@@ -11,8 +11,8 @@ from deepphase.errors import ParameterError
 
 # Matches within this many seconds of the query in its own clip are left out.
 _EXCLUDED_S = 1.0
-# Seconds between two matches in one clip, and length of the motion files and the page.
-_APART_S, _MATCH_S = 0.5, 2.0
+# Seconds between two matches in one clip.
+_APART_S = 0.5
 
 
 def command(
@@ -46,7 +46,7 @@ def command(
     labels
         Search only clips with these labels, as in style=old+happy,action=walk.
     """
-    from deepphase.apps.reports.matches_page import match_terms, save_matches
+    from deepphase.apps.reports.matches_page import save_matches
     from deepphase.apps.runs.matching import index_line
     from deepphase.atomic_write import check_writable
     from deepphase.matching.database.database import MotionDatabase
@@ -67,9 +67,7 @@ def command(
         raise ParameterError("no frame matches all conditions", hint="relax --labels")
     if len(found) < k:
         warn(f"{len(found)} matches instead of {k}: no more are {_APART_S:g} s apart")
-    page = save_matches(opened, query, found, output, seconds=_MATCH_S, format="bvh")
-    features = list(opened.layout.slices)
-    terms = match_terms(opened, query, found)
+    page, terms = save_matches(opened, query, found, output)
     moments = [
         (str(rank), each.clip, str(each.frame), f"{each.time_s:.2f}", f"{each.distance:.4f}")
         for rank, each in enumerate(found, start=1)
@@ -97,7 +95,7 @@ def command(
                     "time_s": float(each.time_s),
                     "distance": float(each.distance),
                     "labels": dict(each.labels),
-                    "squared_distances": dict(zip(features, own.tolist(), strict=True)),
+                    "squared_distances": dict(zip(opened.layout.slices, own.tolist(), strict=True)),
                 }
                 for rank, (each, own) in enumerate(zip(found, terms, strict=True), start=1)
             ],

@@ -110,25 +110,23 @@ class PhaseCloud:
 
     def measured(self, speeds: Sequence[Array | None]) -> dict[str, Colouring]:
         """Name -> colours by a number; `speeds` are of each clip, None where they are not known."""
-        known = [each for each in speeds if each is not None]
-        speed = {"speed": self.by_speed(known)} if len(known) == len(speeds) else {}
-        return {
-            "frequency": self.by_frequency(),
-            "amplitude": self.by_amplitude(),
-            **speed,
-            "time": self.by_time(),
-            "phase": self.by_phase(),
+        amplitude = self.parameters.amplitude
+        weight = np.maximum(amplitude, 1e-9)
+        frequency = (weight * self.parameters.frequency).sum(-1) / weight.sum(-1)
+        strength = np.sqrt(np.square(amplitude).sum(-1))
+        colours = {
+            "frequency": Colouring("mean frequency", frequency, unit="Hz"),
+            "amplitude": Colouring("amplitude of all channels", strength, unit="latent unit"),
         }
+        known = [each for each in speeds if each is not None]
+        if len(known) == len(speeds):
+            gathered = self.gathered(known)
+            colours["speed"] = Colouring("speed over the ground", gathered, unit="m/s")
+        return colours | {"time": Colouring("time", self.time, unit="s"), "phase": self.by_phase()}
 
     def by_clip(self) -> Colouring:
         """A colour for each clip."""
         return Colouring("clip", self.clips, spread=True)
-
-    def by_frequency(self) -> Colouring:
-        """Mean frequency of the channels, weighted by their amplitudes."""
-        weight = np.maximum(self.parameters.amplitude, 1e-9)
-        mean = (weight * self.parameters.frequency).sum(-1) / weight.sum(-1)
-        return Colouring("mean frequency", mean, unit="Hz")
 
     def by_label(self, name: str, values: Sequence[str]) -> Colouring:
         """A colour for each value of a label; `values` is (clips,), "" where a clip has none."""
@@ -146,25 +144,12 @@ class PhaseCloud:
                 colourings[name] = self.by_label(name, values)
         return colourings
 
-    def by_time(self) -> Colouring:
-        """Seconds from the start of each clip."""
-        return Colouring("time", self.time, unit="s")
-
-    def by_amplitude(self) -> Colouring:
-        """Root of the sum of squared amplitudes: the distance from the middle of the manifold."""
-        square = np.square(self.parameters.amplitude).sum(-1)
-        return Colouring("amplitude of all channels", np.sqrt(square), unit="latent unit")
-
     def by_phase(self, channel: int | None = None) -> Colouring:
         """Phase of a channel, by default of that with the largest mean amplitude."""
         if channel is None:
             channel = int(self.parameters.amplitude.mean(0).argmax())
         name = f"phase of channel {channel}"
         return Colouring(name, self.parameters.phase[:, channel], unit="cycles", cyclic=True)
-
-    def by_speed(self, speeds: Sequence[Array]) -> Colouring:
-        """Speed over the ground: (frames,) m/s of each clip."""
-        return Colouring("speed over the ground", self.gathered(speeds), unit="m/s")
 
     def gathered(self, values: Sequence[Array]) -> Array:
         """(points, ...) values, taken from one (frames, ...) array per clip."""

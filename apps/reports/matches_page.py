@@ -56,112 +56,66 @@ def row_actor(database: MotionDatabase, row: int, **options: Any) -> Actor:
     )
 
 
-_APART_M = 1.5
-_BEFORE_S = 0.5
+# Metres between matches, and seconds that the page plays before the matched frame and after it.
+_APART_M, _BEFORE_S, _MATCH_S = 1.5, 0.5, 2.0
 # Matches that the page plays beside the query.
 _MAX_ACTORS = 10
 
 
 def save_matches(
-    database: MotionDatabase,
-    query: QueryMoment,
-    found: Sequence[Moment],
-    folder: Path,
-    *,
-    seconds: float,
-    format: str,
-) -> Path:
-    """Write matches.csv, query and matches as motion files, and index.html; return its path.
+    database: MotionDatabase, query: QueryMoment, found: Sequence[Moment], folder: Path
+) -> tuple[Path, Array]:
+    """Write matches.csv, query and matches as BVH files, and index.html.
 
     Every motion file begins at the matched moment. The page begins half a second before it. Table
     and page have the squared distances of every feature, which add up to the square of the cost.
+
+    Returns the page and these squared distances (matches, features).
     """
-    terms = match_terms(database, query, found)
-    columns, rows = _table(found, list(database.layout.slices), terms)
-    write_table(folder / "matches.csv", columns, rows)
-    stop = min(query.frame + round(seconds * database.fps) + 1, len(query.clip))
-    save(query.clip.sliced(query.frame, stop), folder / f"query.{format}")
-    for rank, each in enumerate(found, start=1):
-        clip = following(database, each.row, seconds)
-        save(clip, folder / f"match_{rank:02d}.{format}")
-    page = Page(f"Moments like {query.clip.name}, frame {query.frame}")
-    page.add_takes([matches_take(database, query, found[:_MAX_ACTORS], terms, seconds)])
-    page.add_table(columns, rows, heading="Matches")
-    return page.write(folder / "index.html")
-
-
-def match_terms(database: MotionDatabase, query: QueryMoment, found: Sequence[Moment]) -> Array:
-    """(matches, features) squared distances, as of `cost_terms`."""
-    rows = database.features[np.array([each.row for each in found])]
-    return cost_terms(database.layout, query.query, rows)
-
-
-def _table(
-    found: Sequence[Moment], features: Sequence[str], terms: Array
-) -> tuple[list[str], list[list[object]]]:
-    """Columns and rows of the table of matches."""
     labels = list(dict.fromkeys(name for each in found for name in each.labels))
+    features = list(database.layout.slices)
+    terms = cost_terms(
+        database.layout, query.query, database.features[np.array([each.row for each in found])]
+    )
     columns = ["rank", "clip", "frame", "time_s", "distance", *labels]
     columns += [f"squared_{name}" for name in features]
-    rows: list[list[object]] = [
-        [
-            *(rank, each.clip, each.frame, f"{each.time_s:.4f}", f"{each.distance:.6g}"),
-            *(each.labels.get(name, "") for name in labels),
-            *(f"{term:.6g}" for term in own),
-        ]
-        for rank, (each, own) in enumerate(zip(found, terms, strict=True), start=1)
-    ]
-    return columns, rows
+    rows: list[list[object]] = []
+    stop = min(query.frame + round(_MATCH_S * database.fps) + 1, len(query.clip))
+    save(query.clip.sliced(query.frame, stop), folder / "query.bvh")
+    for rank, (each, own) in enumerate(zip(found, terms, strict=True), start=1):
+        save(following(database, each.row, _MATCH_S), folder / f"match_{rank:02d}.bvh")
+        row = [rank, each.clip, each.frame, f"{each.time_s:.4f}", f"{each.distance:.6g}"]
+        row += [each.labels.get(name, "") for name in labels]
+        rows.append([*row, *(f"{term:.6g}" for term in own)])
+    write_table(folder / "matches.csv", columns, rows)
+    page = Page(f"Moments like {query.clip.name}, frame {query.frame}")
+    page.add_takes([_take(database, query, found[:_MAX_ACTORS], terms)])
+    page.add_table(columns, rows, heading="Matches")
+    return page.write(folder / "index.html"), terms
 
 
-def matches_take(
-    database: MotionDatabase,
-    query: QueryMoment,
-    found: Sequence[Moment],
-    terms: Array,
-    seconds: float,
+def _take(
+    database: MotionDatabase, query: QueryMoment, found: Sequence[Moment], terms: Array
 ) -> Take:
-    """A take of the query with its matches side by side; arguments as of `save_matches`."""
-    actors = [
-        moment_actor(
-            query.clip,
-            query.frame,
-            query.root_position,
-            query.root_angle,
-            place=np.zeros(3),
-            name="query",
-            before_s=_BEFORE_S,
-            seconds=seconds,
-        )
-    ]
-    for rank, each in enumerate(found, start=1):
-        beside = _APART_M * (-1) ** rank * ((rank + 1) // 2)
-        actors.append(
-            row_actor(
-                database,
-                each.row,
-                place=np.array([beside, 0, 0]),
-                name=f"{rank}",
-                before_s=_BEFORE_S,
-                seconds=seconds,
-            )
-        )
-    compared = ComparedCosts(
-        0.0,
-        "Squared distances between the query and its matches.",
-        [
-            CostOption(f"{each.clip} at {each.time_s:.2f} s ({rank})", own)
-            for rank, (each, own) in enumerate(zip(found, terms, strict=False), start=1)
-        ],
+    """The query with its matches side by side."""
+    shown = {"before_s": _BEFORE_S, "seconds": _MATCH_S}
+    root, angle = query.root_position, query.root_angle
+    middle = moment_actor(
+        query.clip, query.frame, root, angle, place=np.zeros(3), name="query", **shown
     )
+    actors, options, words = [middle], [], []
+    for rank, (each, own) in enumerate(zip(found, terms, strict=False), start=1):
+        place = np.array([_APART_M * (-1) ** rank * ((rank + 1) // 2), 0, 0])
+        actors.append(row_actor(database, each.row, place=place, name=f"{rank}", **shown))
+        at = f"{each.clip} at {each.time_s:.2f} s"
+        options.append(CostOption(f"{at} ({rank})", own))
+        words.append(f"{rank}: {at}, distance {each.distance:.3f}")
+    text = "Squared distances between the query and its matches."
     return Take.of(
         actors,
         f"{query.clip.name}, frame {query.frame}",
         markers=[Marker("matched moment", _BEFORE_S, _BEFORE_S)],
         note="The query (in the middle) and its matches, side by side at the matched moment: "
-        + "; ".join(
-            f"{rank}: {each.clip} at {each.time_s:.2f} s, distance {each.distance:.3f}"
-            for rank, each in enumerate(found, start=1)
-        ),
-        costs=CostComparison(tuple(database.layout.slices), [compared]),
+        + "; ".join(words),
+        costs=CostComparison(tuple(database.layout.slices), [ComparedCosts(0.0, text, options)]),
     )

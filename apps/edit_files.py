@@ -57,16 +57,15 @@ def open_clips(
 
     for path in clips:
         check_output(path, output, options.player)
-    if options.editor is None and without == "none":
-        bodies = [read_body(path) for path in clips]
-        return [MotionSpace.of_clip(clip, clip.fps).on_hips(clip) for clip in bodies], None
-    if options.editor is None and without == "shipped":
-        read = [read_body(path) for path in clips]
-        editor = shipped_editor(read[0])
-        note(f"made by an editor {SHIPPED['editor'].words}")
-    else:
+    if options.editor is not None or without == "refuse":
         editor = load_editor(options.editor)
         read = [read_clip(path, editor) for path in clips]
+    else:
+        read = [read_body(path) for path in clips]
+        if without == "none":
+            return [MotionSpace.of_clip(clip, clip.fps).on_hips(clip) for clip in read], None
+        editor = shipped_editor(read[0])
+        note(f"made by an editor {SHIPPED['editor'].words}")
     read = [editor.space.on_hips(clip) for clip in read]
     seconds = sum(len(clip) / clip.fps for clip in read)
     window = editor.config.network.window / editor.fps
@@ -176,14 +175,10 @@ def load_editor(path: Path | None) -> MotionEditor:
 
 
 def shipped_editor(clip: Clip) -> MotionEditor:
-    """The shipped editor for the body of a clip, which has two legs.
+    """The shipped editor for the body of a clip. Raises SkeletonError without two legs."""
+    from deepphase.edit.bound_editor import bound_editor
 
-    Raises SkeletonError where it has not.
-    """
-    from deepphase.edit.editor import MotionEditor
-    from deepphase.edit.repair import bound_editor
-
-    return bound_editor(MotionEditor.load(SHIPPED["editor"].path), clip)
+    return bound_editor(load_editor(SHIPPED["editor"].path), clip)
 
 
 def read_body(path: Path) -> Clip:
@@ -215,7 +210,7 @@ def read_clip(path: Path, editor: MotionEditor) -> Clip:
     except SkeletonError as error:
         raise SkeletonError(
             "the clip has another skeleton than the editor",
-            hint="bring it onto the editor's with deepphase retarget, or train an editor on "
+            hint="bring it onto the editor's with deepphase convert --to, or train an editor on "
             f"clips of its own; {error.hint}",
             path=path,
         ) from None

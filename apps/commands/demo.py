@@ -46,16 +46,8 @@ class _Size:
 _FULL = _Size(6.0, 10.0, 12.0, 102_400, 256, 64_000, 5, 12)
 # One minute in clips of 6 s makes ten clips, the smallest number that includes all gaits.
 _SMALLEST = _Size(1.0, 6.0, 5.0, 6_400, 64, 9_600, 2, 6)
-
-
-@dataclass(frozen=True)
-class _Step:
-    """A command as one types it in the folder, what it does, and the page that it writes."""
-
-    heading: str
-    words: str
-    line: str
-    report: str = ""
+# Heading, command as one types it in the folder, page that it writes, and what it does.
+_Step = tuple[str, str, str, str]
 
 
 def command(output: Path = Path("demo"), data: Path | None = None, smallest: bool = False) -> None:
@@ -89,16 +81,13 @@ def command(output: Path = Path("demo"), data: Path | None = None, smallest: boo
             )
         find_motion_files(data)
         data = data.resolve()
+    wrong = ""
     if output.exists() and not output.is_dir():
-        raise ParameterError(
-            "is a file, not a folder", hint="choose another folder: -o FOLDER", path=output
-        )
-    if output.is_dir() and any(output.iterdir()) and not (output / _MARKER).is_file():
-        raise ParameterError(
-            "this folder contains files that `deepphase demo` did not write",
-            hint="choose a new or an empty folder: -o FOLDER",
-            path=output,
-        )
+        wrong = "is a file, not a folder"
+    elif output.is_dir() and any(output.iterdir()) and not (output / _MARKER).is_file():
+        wrong = "this folder contains files that `deepphase demo` did not write"
+    if wrong:
+        raise ParameterError(wrong, hint="choose a new or an empty folder: -o FOLDER", path=output)
     check_writable(output / _MARKER)
     (output / _MARKER).touch()
     for name in _FILES:
@@ -118,12 +107,9 @@ def _run(data: Path | None, size: _Size, smallest: bool) -> None:
     """Run all commands in the current folder, and write the page."""
     if data is None:
         _write_motion(size)
-    clips, held_out = (
-        ("clips/training", "clips/held_out") if data is None else (data, "clips.store")
-    )
-    steps: list[_Step] = []
-    for step in _steps(str(clips), held_out, size, smallest, own=data is not None):
-        _call(shlex.split(step.line))
+    steps = []
+    for step in _steps(data, size, "" if smallest else " --png"):
+        _call(shlex.split(step[1]))
         steps.append(step)
     _write_page(steps, smallest)
 
@@ -139,105 +125,106 @@ def _call(words: list[str]) -> None:
     function(**read_command_line(name, function, words[count:]).arguments)
 
 
-def _steps(clips: str, held_out: str, size: _Size, smallest: bool, *, own: bool) -> Iterator[_Step]:
+def _steps(data: Path | None, size: _Size, png: str) -> Iterator[_Step]:
     """The commands, each with the options that the files before it ask for."""
     from deepphase.corpus.store import open_store, store_groups
     from deepphase.phase.config import PhaseConfig
 
-    yield _Step(
-        "Read the clips",
+    clips = "clips/training" if data is None else shlex.quote(str(data))
+    held_out = "clips/held_out" if data is None else "clips.store"
+    yield (
+        *("Read the clips", f"prepare {clips} -o clips.store", ""),
         "The files are checked, resampled to 60 frames per second and written into one store.",
-        shlex.join(["prepare", clips, "-o", "clips.store"]),
     )
     groups = store_groups(Path("clips.store"))
     group = max(groups, key=lambda group: group.minutes).name
-    skeleton = shlex.join(["--skeleton", group]) if len(groups) > 1 else ""
+    skeleton = f" --skeleton {shlex.quote(group)}" if len(groups) > 1 else ""
     store = open_store(Path("clips.store"), group)
     window = PhaseConfig.load("default").network.window(store.fps)
     windows = int((store.lengths - window + 1).clip(0).sum())
     batch = min(size.batch_size, max(windows // _MIN_STEPS, _MIN_BATCH))
-    yield _Step(
+    yield (
         "Learn phases",
+        f"train phase clips.store -o phases.model --set training.windows={size.windows} "
+        f"--set training.batch_size={batch}{skeleton}",
+        "phases.model.report/index.html",
         "From joint velocities alone, without labels, a periodic autoencoder learns to describe "
         "the movement around every frame by a few sinusoids, its phase channels. The report says "
         "whether the training worked.",
-        f"train phase clips.store -o phases.model --set training.windows={size.windows} "
-        f"--set training.batch_size={batch} {skeleton}".rstrip(),
-        "phases.model.report/index.html",
     )
-    yield _Step(
-        "Compute phases",
+    yield (
+        *("Compute phases", f"encode phases.model {held_out} -o phases", ""),
         "Phase, frequency, amplitude and offset of every frame and channel, one file per clip.",
-        f"encode phases.model {held_out} -o phases",
     )
-    yield _Step(
+    yield (
         "Measure the model",
-        "The wheels are the phase channels: the angle of a hand is the phase, its length the "
-        "amplitude. The report measures how well the phases describe clips outside the training.",
         f"evaluate phases.model {held_out} -o evaluation --queries 1000",
         "evaluation/index.html",
+        "The wheels are the phase channels: the angle of a hand is the phase, its length the "
+        "amplitude. The report measures how well the phases describe clips outside the training.",
     )
-    yield _Step(
+    yield (
         "Draw figures",
+        f"figures phases.model {held_out} -o figures{png}",
+        "figures/index.html",
         "The phase manifold in 2D and 3D, the parameters over time, and their distributions. "
         "Periodic movement forms rings, with one turn per cycle.",
-        f"figures phases.model {held_out} -o figures{'' if smallest else ' --png'}",
-        "figures/index.html",
     )
-    yield _Step(
+    yield (
         "Build a motion database",
-        "The features of every frame, and an index for the search.",
         "match build clips.store --model phases.model --config phase -o clips.db",
+        "",
+        "The features of every frame, and an index for the search.",
     )
-    yield _Step(
+    yield (
         "Find similar moments",
-        "A moment of one clip, and the moments of other clips that are nearest in phase. Equal "
-        "phases are equal places in the cycle; no label says what a step is.",
         f"match query clips.db {shlex.quote(store.names[0])} --frame {int(store.lengths[0]) // 2} "
         "-k 4 -o matches",
         "matches/index.html",
+        "A moment of one clip, and the moments of other clips that are nearest in phase. Equal "
+        "phases are equal places in the cycle; no label says what a step is.",
     )
     _write_inputs(size)
-    yield _Step(
+    yield (
         "Steer a controller",
-        "A network that reads its own phases moves this character frame by frame, along the path "
-        "on the ground. It comes with the program and learnt from synthetic gaits.",
         f"control gaits.controller --path circle --seconds {size.run_s} -o run",
         "run/index.html",
+        "A network that reads its own phases moves this character frame by frame, along the path "
+        "on the ground. It comes with the program and learnt from synthetic gaits.",
     )
     # Clips of a user may not be such that characters can be steered with them.
-    if not own:
-        yield _Step(
+    if data is None:
+        yield (
             "Build a database to steer",
-            "The same with the trajectory of every frame, for which goals can ask.",
             "match build clips.store --model phases.model -o steered.db",
+            "",
+            "The same with the trajectory of every frame, for which goals can ask.",
         )
-        yield _Step(
+        yield (
             "Compress it",
-            "Learned motion matching: a network makes the poses, in a fraction of the memory.",
             "train matching steered.db -o steered.matcher "
             f"--set training.windows={size.matcher_windows}",
+            "",
+            "Learned motion matching: a network makes the poses, in a fraction of the memory.",
         )
-        yield _Step(
+        yield (
             "Compare them",
-            "Three bodies on one path: motion matching by the database, by the compressed one, and "
-            "the controller. The report has their measures beside each other.",
             "match run steered.db --beside steered.matcher,gaits.controller --path circle "
             f"--seconds {size.run_s} -o compared",
             "compared/index.html",
+            "Three bodies on one path: motion matching by the database, by the compressed one, and "
+            "the controller. The report has their measures beside each other.",
         )
-    yield _Step(
+    yield (
         "Dance to a song",
-        "Motion matching with music: passages of recorded dances follow each other, chosen and "
-        "timed so that steps fall on the beats of a song that they do not belong to.",
         f"dance song.wav --database dances.db --seconds {size.run_s} -o dance",
         "dance/index.html",
+        "Motion matching with music: passages of recorded dances follow each other, chosen and "
+        "timed so that steps fall on the beats of a song that they do not belong to.",
     )
-    yield _Step(
-        "Steer it yourself",
+    yield (
+        *("Steer it yourself", "export gaits.controller --web -o live.html", "live.html"),
         "A page in which the character obeys keys, mouse, gamepad or touch.",
-        "export gaits.controller --web -o live.html",
-        "live.html",
     )
 
 
@@ -304,11 +291,10 @@ def _write_page(steps: list[_Step], smallest: bool) -> None:
         )
     if model.health is not None:
         page.add_list(list(model.health.words()), heading="Did the training work?")
-    for step in steps:
-        page.add_text(step.words, heading=step.heading)
-        page.add_commands([f"deepphase {step.line}"])
-        if step.report:
-            page.add_table(("Report",), [(Link(step.report),)])
+    for heading, line, report, words in steps:
+        page.add_text(words, heading=heading).add_commands([f"deepphase {line}"])
+        if report:
+            page.add_table(("Report",), [(Link(report),)])
     page.add_commands(
         [
             "deepphase demo --data captures -o my_demo           # this page for your motion",

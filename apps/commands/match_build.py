@@ -65,7 +65,6 @@ def command(
     from deepphase.corpus.store import open_store
     from deepphase.features.layout import FeatureLayout
     from deepphase.matching.database.database import MotionDatabase
-    from deepphase.matching.database.frame_reader import TrackReader
     from deepphase.matching.database.on_ground import (
         GROUND_HEIGHTS,
         ClipsOnGround,
@@ -89,42 +88,40 @@ def command(
     trained = None if loaded is None else loaded.bound(clips[0])
     grown = None if extend is None else MotionDatabase.load(extend)
     layout = config if grown is None else grown.layout
+    with_music = has_song_tracks(layout)
     if has_ground_heights(layout) != (terrain is not None):
         raise ParameterError(
             "features with heights of the ground need --terrain, and --terrain needs such features",
             hint="give --terrain with ground of `deepphase fit ground`, and --config "
             f"{_ON_GROUND} or a layout with the track {GROUND_HEIGHTS}",
         )
-    if terrain is not None and (grown is not None or len(clips) > 1):
+    if with_music and terrain is not None:
         raise ParameterError(
-            "a database of clips on ground is built of one store, without --extend",
+            "features have songs or ground, not both",
+            hint="leave out --terrain, or choose features without songs with --config",
+        )
+    if len(clips) > 1 and (with_music or terrain is not None):
+        raise ParameterError(
+            "features of songs and of ground need one store",
             hint="prepare all clips as one store",
         )
-    song_tracks = None
+    if grown is not None and terrain is not None:
+        raise ParameterError(
+            "a database of clips on ground is not extended", hint="build it of all clips"
+        )
     with progress() as shown:
-        if has_song_tracks(layout):
-            if len(clips) > 1:
-                raise ParameterError(
-                    "features of songs need one store",
-                    hint="prepare all clips as one store",
-                )
-            if terrain is not None:
-                raise ParameterError(
-                    "features have songs or ground, not both",
-                    hint="leave out --terrain, or choose features without songs with --config",
-                )
-            song_tracks = ClipSongTracks.read(
-                clips[0], songs or stores[0].absolute().parent, layout, shown
-            )
-            if song_tracks.clocks is not None:
-                for line in song_tracks.clocks.words():
-                    note(line)
-            clips = [song_tracks.store]
+        options: dict[str, Any] = {"spool": output.absolute().parent, "progress": shown}
+        song_tracks = None
+        if with_music:
+            folder = songs or stores[0].absolute().parent
+            song_tracks = options["tracks"] = ClipSongTracks.read(clips[0], folder, layout, shown)
+            for line in song_tracks.clocks.words() if song_tracks.clocks else ():
+                note(line)
             for clip, why in song_tracks.left_out:
                 warn(f"{clip}: left out: {why}")
-        tracks: TrackReader | None = song_tracks
+            clips = [song_tracks.store]
         if terrain is not None:
-            on_ground = ClipsOnGround(
+            on_ground = options["tracks"] = ClipsOnGround(
                 clips[0],
                 ClipGrounds.read(terrain),
                 future_offsets(layout),
@@ -133,24 +130,11 @@ def command(
             )
             beside = output.with_suffix(".ground.store")
             on_ground.store.save(beside)
-            clips, tracks = [open_store(beside)], on_ground
+            clips = [open_store(beside)]
         if grown is None:
-            database = MotionDatabase.build(
-                clips,
-                layout,
-                trained,
-                tracks=tracks,
-                spool=output.absolute().parent,
-                progress=shown,
-            )
+            database = MotionDatabase.build(clips, layout, trained, **options)
         else:
-            database = grown.extended(
-                clips,
-                trained,
-                tracks=song_tracks,
-                spool=output.absolute().parent,
-                progress=shown,
-            )
+            database = grown.extended(clips, trained, **options)
         if song_tracks is not None:
             database = with_songs(database, song_tracks, shown)
         if grown is None or index != "auto":

@@ -18,22 +18,10 @@ _MAX_TEXT = 100_000_000
 
 
 def read_driven(text: Any, feet: int) -> tuple[str, dict[str, Array]]:
-    """The BVH text and the arrays of a message.
+    """The BVH text and the arrays of a message, with contacts of some feet; FormatError otherwise.
 
-    Parameters
-    ----------
-    feet
-        Number of feet that contacts are of.
-
-    Returns
-    -------
-    Name -> array: ``positions`` (frames, 2) m, ``angles`` (frames,) rad, ``contacts`` (frames,
-    feet), ``velocities`` (frames, 2) m/s and ``facings`` (frames, 2), 0 without a facing.
-
-    Raises
-    ------
-    FormatError
-        If it is no such message.
+    Arrays are ``positions`` (frames, 2) m, ``angles`` (frames,) rad, ``contacts`` (frames, feet),
+    ``velocities`` (frames, 2) m/s and ``facings`` (frames, 2), 0 without a facing.
     """
     widths = {"positions": 2, "angles": 0, "contacts": feet, "velocities": 2, "facings": 2}
     try:
@@ -42,41 +30,27 @@ def read_driven(text: Any, feet: int) -> tuple[str, dict[str, Array]]:
         lists = {**{name: given[name] for name in widths if name != "facings"}, "facings": facings}
         arrays = {name: np.array(each, np.float64) for name, each in lists.items()}
     except (ValueError, TypeError, KeyError, RecursionError) as error:
-        raise FormatError(
-            "this is not a motion of the live page", hint="save it there once more"
-        ) from error
+        raise _foreign() from error
     frames = len(arrays["angles"])
     for name, each in arrays.items():
         shape = (frames, widths[name]) if widths[name] else (frames,)
         if each.shape != shape or not np.isfinite(each).all():
-            raise FormatError(
-                f"this is not a motion of the live page: its {name} have the shape {each.shape}",
-                hint="save it there once more",
-            )
+            raise _foreign(f": its {name} have the shape {each.shape}")
     if not isinstance(bvh, str):
-        raise FormatError(
-            "this is not a motion of the live page: it has no BVH text",
-            hint="save it there once more",
-        )
+        raise _foreign(": it has no BVH text")
     return bvh, arrays
 
 
+def _foreign(why: str = "") -> FormatError:
+    return FormatError(
+        f"this is not a motion of the live page{why}", hint="save it there once more"
+    )
+
+
 def driven_run(clip: Clip, arrays: dict[str, Array], spec: RunnerSpec) -> Run:
-    """The run of one character.
+    """The run of one character from the clip of the BVH text and the arrays of `read_driven`.
 
-    Parameters
-    ----------
-    clip
-        The motion of the BVH text.
-    arrays
-        As from `read_driven`.
-    spec
-        Of a runner of the same file.
-
-    Raises
-    ------
-    FormatError
-        If clip, arrays and runner do not belong together.
+    `spec` is of a runner of the same file. Raises FormatError if they do not belong together.
     """
     missing = {*spec.joints, *spec.feet} - set(clip.skeleton.names)
     if missing or len(clip) != len(arrays["angles"]):

@@ -49,11 +49,3 @@ def test_the_server_listens_locally_and_sends_no_telemetry(tmp_path, monkeypatch
 
     known = config.get_config_options()
     assert not [name for name in given if name not in known]
-
-
-def test_dark_and_light_are_the_figures_own():
-    from deepphase.apps.dashboard.parts.theme import THEME
-    from deepphase.figures.theme import DARK, LIGHT
-
-    assert THEME["theme.light.backgroundColor"] == LIGHT.layout.paper_bgcolor
-    assert THEME["theme.dark.backgroundColor"] == DARK.layout.paper_bgcolor

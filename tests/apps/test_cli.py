@@ -26,7 +26,6 @@ from deepphase.phase.model import PhaseModel
 from deepphase.synthetic.gait_motion import locomotion
 from deepphase.training.metrics_file import read_metrics
 from tests.corpus.made_clips import made_clip, write_bvh
-from tests.corpus.test_prepare import noisy_walk
 from tests.formula_motion import swinging
 
 TINY = (
@@ -153,13 +152,6 @@ def test_help_of_a_command(name):
     assert ran.status == 0
     assert ran.out.startswith(f"usage: deepphase {name}")
     assert "class '" not in ran.out
-
-
-@pytest.mark.parametrize("words", [["train", "--help"], ["train", "-h"]])
-def test_help_of_half_a_command(words):
-    ran = run(*words)
-    assert (ran.status, ran.err) == (0, "")
-    assert "train phase" in ran.out
 
 
 def test_version():
@@ -313,55 +305,7 @@ def test_inspect_as_json(swings, broken, tmp_path):
     assert stored["skeletons"][0]["clips"] == 6
 
 
-def test_inspect_lists_bad_files_and_goes_on(swings, broken):
-    (broken.parent / "no.bvh").write_text("hello\n")
-    ran = run("inspect", broken.parent, swings / "a_swing_wild_0.bvh")
-    assert ran.status == 0
-    assert "Hips-13" in ran.out
-    assert "broken.bvh:" in ran.err
-    assert "42 channels" in ran.err
-    assert "no.bvh:1: this is not a BVH file" in ran.err
-    assert "deepphase: error" not in ran.err
-
-
-def test_inspect_takes_stores_beside_files(swings, tmp_path):
-    store = tmp_path / "s.store"
-    assert run("prepare", swings, "-o", store, "--mirror").status == 0
-    ran = run("inspect", store, swings / "a_swing_wild_0.bvh")
-    assert (ran.status, ran.err) == (0, "")
-    assert "mirrored: none (6 clips), yes (6 clips)" in ran.out
-    assert "; 1 file, " in ran.out
-
-
 # prepare
-
-
-def test_prepare_leaves_bad_files_out(swings, broken, tmp_path):
-    store = tmp_path / "made" / "s.store"
-    ran = run("prepare", swings, broken, "-o", store)
-    assert ran.status == 0
-    assert "left out: " in ran.err
-    assert "broken.bvh:" in ran.err
-    assert "6 clips of 7 files at 60 fps" in ran.out
-    left_out = open_store(store).left_out
-    assert [Path(each["file"]).name for each in left_out] == ["broken.bvh"]
-
-
-def test_what_cleaning_changes_is_said(tmp_path):
-    noisy_walk(tmp_path / "captures")
-    store = tmp_path / "s.store"
-    ran = run("inspect", tmp_path / "captures")
-    assert "`prepare --clean`: 1 flip of joints repaired in 1 of 2 clips" in ran.out
-    ran = run("inspect", tmp_path / "captures", "--json")
-    by_file = {each["file"]: each["cleaning"] for each in json.loads(ran.out)["files"]}
-    assert by_file["quiet.bvh"] is None
-    assert by_file["noisy.bvh"]["cutoff_hz"] > 6
-    ran = run("prepare", tmp_path / "captures", "-o", store, "--clean")
-    assert ran.status == 0
-    assert "cleaned: 1 flip of joints repaired in 1 of 2 clips" in ran.out
-    assert "noisy: frames 90 to 92: LeftArm flipped by" in ran.out
-    assert "cleaned: noise low-passed at" in ran.out
-    assert "cleaned: noise low-passed at" in run("inspect", store).out
 
 
 def test_labels_are_found_in_file_names(swings, tmp_path):
@@ -473,17 +417,6 @@ def test_an_interrupted_training_goes_on_or_is_discarded(swings, model, tmp_path
     assert PhaseModel.load(output).sha256 == PhaseModel.load(model).sha256
 
     run(*words, "--resume").refused("no checkpoint", "leave out --resume")
-
-
-def test_an_unwritable_model_is_refused_before_reading(swings, tmp_path, monkeypatch):
-    def read(*_: object, **__: object) -> None:
-        raise AssertionError("the clips were read first")
-
-    monkeypatch.setattr("deepphase.corpus.prepare.corpus_of", read)
-    run("train", "phase", swings, "-o", tmp_path).refused("is a folder", "give the path of a file")
-    (tmp_path / "file").write_text("")
-    run("train", "phase", swings, "-o", tmp_path / "file" / "m").refused("cannot be written")
-    run("train", "phase", swings, "-o", tmp_path / ("n" * 250)).refused("cannot be written")
 
 
 @pytest.mark.parametrize(

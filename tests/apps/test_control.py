@@ -157,9 +157,3 @@ def test_mistakes_are_named(files, tmp_path, capsys, monkeypatch, words, fact):
         save(locomotion(1, 2.0, body="quadruped").clip, files / "other.bvh")
     assert main(["control", "moods.controller", "-o", str(tmp_path / "out"), *words]) == 2
     assert fact in capsys.readouterr().err
-
-
-def test_another_file_is_no_controller(files, tmp_path, capsys):
-    for name in ("walk.bvh", "strikes.model"):
-        assert main(["control", str(files / name), "-o", str(tmp_path / "out")]) == 2
-        assert name in capsys.readouterr().err

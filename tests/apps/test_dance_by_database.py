@@ -64,16 +64,6 @@ def test_a_build_reads_the_songs_and_stores_the_reference(folder, capsys):
     assert kept["dances"]["values"]["by_motion"] > kept["dances"]["values"]["by_motion_chance"]
 
 
-def test_songs_that_are_nowhere_are_asked_for(folder, tmp_path, capsys):
-    words = ["match", "build", folder / "dances.store", "--model", folder / "p"]
-    # The songs are in danced/, the store is not.
-    assert run(*words, "--config", "dance_music", "-o", tmp_path / "none") == 2
-    err = capsys.readouterr().err
-    assert "no clip has a song" in err
-    assert "--songs" in err
-    assert not list(tmp_path.iterdir())
-
-
 def test_a_dance_is_files_a_page_and_measures(folder, database, capsys):
     song = make_song(7, 8.0, tempo_bpm=102.0)
     # Another rate than the features', and two channels.
@@ -108,24 +98,6 @@ def test_a_dance_is_files_a_page_and_measures(folder, database, capsys):
     assert len((out_folder / "new_song.phases.csv").read_text().splitlines()) == 481
 
 
-def test_a_part_of_a_song_by_seed(folder, database):
-    song = folder / "danced" / "dance_1.ogg"
-    words = ["dance", song, "--database", database, "--start", 2, "--seconds", 3]
-    seeds = {"a": 0, "again": 0, "b": 1, "d": 2, "e": 3}
-    for name, seed in seeds.items():
-        assert run(*words, "-o", folder / name, "--seed", seed) == 0
-    texts = {name: (folder / name / "dance_1.bvh").read_bytes() for name in seeds}
-    # No bytes in the message: they are megabytes. Of few beginnings two seeds may draw the same.
-    assert (texts["a"] == texts["again"]) is True
-    assert len(set(texts.values())) > 1
-    assert len(load(folder / "a" / "dance_1.bvh")) == 180
-    page = html.unescape((folder / "a" / "index.html").read_text())
-    scene = json.loads(re.search(r'id="scene">(.*?)</script>', page, re.S)[1])
-    song = scene["takes"][0]["song"]
-    assert (song["mime"], song["start"]) == ("audio/ogg", 0.0)
-    assert song["duration"] == pytest.approx(3.0, abs=0.02)
-
-
 @pytest.mark.parametrize(("rate", "channels", "seconds"), [(8000, 1, 3.0), (96_000, 2, 0.5)])
 def test_silence_of_any_rate(folder, database, tmp_path, capsys, rate, channels, seconds):
     soundfile.write(tmp_path / "still.wav", np.zeros((round(seconds * rate), channels)), rate)
@@ -145,26 +117,6 @@ def test_a_database_without_music_features_says_so(folder, deaf, tmp_path, capsy
     assert "recorded dances" not in out
     assert "sliding" in out
     assert (tmp_path / "o" / "index.html").is_file()
-
-
-@pytest.mark.parametrize(
-    ("song", "more", "says"),
-    [
-        ("danced/missing.ogg", [], "missing.ogg"),
-        ("danced/dance_0.bvh", [], "BVH"),
-        ("danced/dance_0.ogg", ["--start", 40], "the dance starts at 40"),
-        ("danced/dance_0.ogg", ["--seconds", 0], "seconds must be positive, not 0"),
-        ("danced/dance_0.ogg", ["--seed", -1], "seed must be at least 0, not -1"),
-        ("danced/dance_0.ogg", ["--dancer", "x"], "cannot be used together"),
-    ],
-)
-def test_what_cannot_be_danced_says_why(folder, database, tmp_path, capsys, song, more, says):
-    words = ["dance", folder / song, "--database", database, "-o", tmp_path / "none"]
-    assert run(*words, *more) == 2
-    err = capsys.readouterr().err
-    assert err.count("deepphase: error:") == 1
-    assert says in err
-    assert not (tmp_path / "none").exists() or not list((tmp_path / "none").iterdir())
 
 
 def test_a_database_whose_store_is_gone_says_so(folder, database, tmp_path, capsys):

@@ -9,7 +9,6 @@ import pytest
 
 from deepphase.apps import cli
 from deepphase.formats.load import save
-from deepphase.matching.database.database import MotionDatabase
 from deepphase.phase.clip_phases import load_phases
 from deepphase.phase.extractor import BASELINES, load_extractor
 from deepphase.synthetic.gait_motion import locomotion
@@ -62,13 +61,6 @@ def test_encode_and_evaluate_take_it(files, clips, store, method, tmp_path):
     assert "none" in (tmp_path / "r" / "index.html").read_text()
 
 
-def test_figures_and_player_take_it(files, clips, store, tmp_path):
-    assert run("figures", files / "pca", store, "-o", tmp_path / "f") == 0
-    page = (tmp_path / "f" / "index.html").read_text(encoding="utf-8")
-    assert "One window and its reconstruction" not in page
-    assert run("play", clips, "--model", files / "contact", "-o", tmp_path / "p.html") == 0
-
-
 def test_unknown_methods_and_foreign_files(store, clips, tmp_path, capsys):
     assert run("fit", "phases", store, "--method", "magic", "-o", tmp_path / "m") == cli.MISTAKE
     assert "expected one of 'contact', 'pca', 'pfnn'" in capsys.readouterr().err
@@ -97,14 +89,6 @@ def test_an_embedding_is_trained_encoded_and_evaluated(store, clips, tmp_path, m
     assert run("figures", tmp_path / "m", store, "-o", tmp_path / "f") == 0
 
 
-@pytest.mark.parametrize("method", list(BASELINES))
-def test_a_motion_database_is_built_with_it(files, store, method, tmp_path):
-    made = ("--model", files / method, "-o", tmp_path / "d")
-    assert run("match", "build", store, *made) == 0
-    database = MotionDatabase.load(tmp_path / "d")
-    assert database.made_with["model_sha256"] == load_extractor(files / method).sha256
-
-
 def test_evaluate_measures_other_phases_on_the_same_frames(files, store, tmp_path):
     words = ("evaluate", files / "pca", store, "-o", tmp_path, "--queries", 100)
     assert run(*words, "--against", f"contact,{files / 'pca'}") == 0
@@ -115,10 +99,3 @@ def test_evaluate_measures_other_phases_on_the_same_frames(files, store, tmp_pat
     assert others[str(files / "pca")] == [own[each["name"]] for each in others["contact"]]
     assert others["contact"] != others[str(files / "pca")]
     assert "this model" in (tmp_path / "index.html").read_text()
-
-
-def test_evaluate_refuses_unknown_features(files, store, tmp_path, capsys):
-    words = ("evaluate", files / "pca", store, "-o", tmp_path, "--against", "contact,nonsense")
-    assert run(*words) == 2
-    assert "'nonsense'" in capsys.readouterr().err
-    assert not list(tmp_path.iterdir())

@@ -1,7 +1,6 @@
 """`deepphase match build` and `match query` from the command line."""
 
 import csv
-import json
 
 import pytest
 
@@ -122,19 +121,6 @@ def test_query_of_a_clip_and_of_a_file(database, folder, capsys):
         == 0
     )
     assert (again / "match_02.bvh").is_file()
-
-
-def test_query_as_json(database, folder, capsys):
-    name = MotionDatabase.load(database).clip_names[0]
-    words = (name, "--frame", 100, "-k", 2, "-o", folder / "found_as_json", "--json")
-    assert run("match", "query", database, *words) == 0
-    said = capsys.readouterr()
-    document = json.loads(said.out)
-    assert (document["clip"], document["frame"]) == (name, 100)
-    assert [each["rank"] for each in document["matches"]] == [1, 2]
-    rows = list(csv.DictReader((folder / "found_as_json" / "matches.csv").open()))
-    assert [each["clip"] for each in document["matches"]] == [row["clip"] for row in rows]
-    assert "next: deepphase match run" in said.err
 
 
 @pytest.mark.parametrize(

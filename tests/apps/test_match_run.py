@@ -71,32 +71,6 @@ def test_a_path_file_is_followed_by_several_side_by_side(database, tmp_path):
     assert np.median(hips[1][:, 0] - hips[0][:, 0]) > 0.8
 
 
-def test_a_stick_leads_and_poses_are_compared(database, tmp_path):
-    gamepad = tmp_path / "hand.csv"
-    # The database has no turn round, and the player may not add one.
-    gamepad.write_text("t,move_x,move_z\n0,0,1\n1,0,1\n1.02,0,-1\n3,0,-1\n")
-    words = ["match", "run", str(database), "-o", str(tmp_path / "out"), "--gamepad", str(gamepad)]
-    assert main([*words, "--compare"]) == 0
-    report = json.loads((tmp_path / "out" / "report.json").read_text())
-    features = {each["by"]["features"] for each in report["measures"]}
-    assert features == {"as built", "reduced pose", "full pose"}
-    assert (tmp_path / "out" / "hand-full-pose.bvh").exists()
-
-
-def test_weights_and_labels_to_keep_are_checked(database, tmp_path, capsys):
-    words = ["match", "run", str(database), "-o", str(tmp_path / "out"), "--seconds", "1"]
-    for option, value, fact in (
-        ("--weight", "trajectory_direction", "not of the form feature=factor"),
-        ("--weight", "speed=2", "no feature 'speed'"),
-        ("--weight", "trajectory_direction=-1", "it must be 0 or more"),
-        ("--keep", "mood", "no label 'mood' to keep"),
-    ):
-        assert main([*words, option, value]) == 2
-        assert fact in capsys.readouterr().err
-    weights = "trajectory_direction=0.5,trajectory_position=2"
-    assert main([*words, "--weight", weights, "--keep", "none"]) == 0
-
-
 def test_others_follow_the_path_beside_a_matcher(database, tmp_path, capsys):
     matcher = untrained(styled_database())[1].save(tmp_path / "walks.matcher")
     words = ["match", "run", str(matcher), "-o", str(tmp_path / "out"), "--seconds", "1"]

@@ -17,7 +17,7 @@ from deepphase.apps.options.command_line import (
     completion_script,
     read_command_line,
 )
-from deepphase.apps.options.groups import FileOptions, OptionGroup
+from deepphase.apps.options.groups import OptionGroup
 from deepphase.apps.terminal import Outcome
 from deepphase.controllers.config import ControllerConfig
 from deepphase.errors import ParameterError
@@ -161,14 +161,6 @@ def test_parameters_are_options_and_switches_keep_their_default():
     assert read["feet"] == MoreFeet(foot_ik=False, hands=3)
 
 
-def test_groups_stand_under_a_heading_with_choices(capsys):
-    with pytest.raises(SystemExit):
-        _read("--help")
-    own, _, grouped = capsys.readouterr().out.partition("Feet and hands:")
-    assert "--blend {soft,hard}" in own
-    assert {"--no-foot-ik", "--hands"} <= set(grouped.split())
-
-
 @pytest.mark.parametrize(
     ("words", "fact"),
     [
@@ -201,11 +193,6 @@ def test_a_printed_config_is_read_again(name, configs, option, tmp_path):
         configs.load(file).as_mapping()
         == configs.from_mapping(yaml.safe_load(call.config)).as_mapping()
     )
-
-
-def test_file_options_name_the_keywords_of_the_library():
-    assert FileOptions(unit="cm", file_fps=30.0).reader == {"unit": "cm", "fps": 30.0}
-    assert FileOptions().reader == {}
 
 
 def test_a_document_is_json_without_nan():

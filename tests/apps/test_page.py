@@ -59,14 +59,6 @@ def test_nothing_is_fetched():
     assert "default-src 'none'" in own
 
 
-def test_both_looks_are_in_the_page():
-    own = _own(Page("t").add_figure(figure("f"), "h", "e").html())
-    (content,) = re.findall(r'id="templates">(.*?)</script>', own)
-    looks = json.loads(content)
-    assert looks["light"]["layout"]["paper_bgcolor"] != looks["dark"]["layout"]["paper_bgcolor"]
-    assert "prefers-color-scheme: dark" in own
-
-
 def test_numbers_and_colours_of_a_table():
     table = Page("t").add_table(
         ["a", "b"], [[1234567, 0.5], ["x", True]], colours=["#111111", "#222222"]
@@ -77,10 +69,6 @@ def test_numbers_and_colours_of_a_table():
     )
     assert '<td class="number">0.500</td>' in content
     assert "<td>yes</td>" in content
-
-
-def test_a_page_without_figures_is_small():
-    assert len(Page("t").add_text("hello").html()) < 5_000
 
 
 def test_it_is_written_whole_or_not_at_all(tmp_path):

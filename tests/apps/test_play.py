@@ -79,16 +79,6 @@ def test_together_with_a_song(clips, tmp_path):
     assert take["song"]["spectrogram"]["shape"][0] == 27
 
 
-def test_damaged_clips_are_left_out(clips, tmp_path, capsys):
-    folder = tmp_path / "mixed"
-    folder.mkdir()
-    (folder / "good.bvh").write_bytes((clips / "walk.bvh").read_bytes())
-    (folder / "bad.bvh").write_text("HIERARCHY\nROOT")
-    parts = played(folder, tmp_path / "page.html")
-    assert [take["name"] for take in parts.scene["takes"]] == ["good"]
-    assert "bad.bvh" in capsys.readouterr().err
-
-
 @pytest.mark.parametrize(
     ("words", "said"),
     [

@@ -84,11 +84,3 @@ def test_mistakes(folder, tmp_path, capsys):
     np.savez(few, positions=np.random.default_rng(0).normal(size=(20, 5, 3)), fps=30.0)
     assert "two legs" in refused(few, "-o", target)
     assert not (tmp_path / "out.bvh").exists()
-
-
-def test_a_bad_file_does_not_stop_the_others(folder, tmp_path, capsys):
-    np.savez(tmp_path / "bad.npz", positions=np.full((20, 5, 3), np.nan), fps=30.0)
-    words = ["solve", str(folder / "walk_0.npz"), str(tmp_path / "bad.npz")]
-    assert main([*words, "-o", str(tmp_path / "out")]) == 0
-    assert "left out" in capsys.readouterr().err
-    assert [path.name for path in (tmp_path / "out").iterdir()] == ["walk_0.bvh"]

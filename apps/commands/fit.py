@@ -206,7 +206,7 @@ def ball_command(clips: list[Path], output: Path, skeleton: str | None = None) -
 
     from deepphase.apps.reports.page import Page
     from deepphase.atomic_write import check_writable
-    from deepphase.controllers.ball.ball_file import IMPLAUSIBLE, SUFFIX, as_row, save_ball
+    from deepphase.controllers.ball.ball_track import IMPLAUSIBLE, SUFFIX, as_row, save_ball
     from deepphase.corpus.clips import clips_in
     from deepphase.motion.ball import Ball
 

@@ -137,7 +137,7 @@ def controller_command(
     """
     from dataclasses import replace
 
-    from deepphase.controllers.ball.ball_file import ClipBalls
+    from deepphase.controllers.ball.ball_track import ClipBalls
     from deepphase.controllers.data.controller_data import ControllerData
     from deepphase.controllers.data.label_choice import chosen_label
     from deepphase.controllers.training.health import health_lines

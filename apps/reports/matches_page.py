@@ -98,7 +98,7 @@ def _take(
     database: MotionDatabase, query: QueryMoment, found: Sequence[Moment], terms: Array
 ) -> Take:
     """The query with its matches side by side."""
-    shown = {"before_s": _BEFORE_S, "seconds": _MATCH_S}
+    shown: dict[str, Any] = {"before_s": _BEFORE_S, "seconds": _MATCH_S}
     root, angle = query.root_position, query.root_angle
     middle = moment_actor(
         query.clip, query.frame, root, angle, place=np.zeros(3), name="query", **shown

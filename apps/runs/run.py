@@ -103,7 +103,7 @@ def _ball_measures(run: Run, ball: Ball, data: Mapping[str, Any]) -> list[Measur
     touches = data.get("ball", {}).get("touches_per_second")
     return measures_of(
         {f"ball_{name}": row for name, row in DRIBBLING_MEASURES.items()},
-        {f"ball_{name}": value for name, value in asdict(dribbling_measures(run, ball)).items()},
+        {f"ball_{name}": value for name, value in dribbling_measures(run, ball).items()},
         {} if touches is None else {"ball_touches": float(touches)},
     )
 

@@ -1,15 +1,25 @@
-"""Ball of a clip: its motion, its touches, and how plausible they are."""
+"""Ball of a clip: its motion and touches, their file, and the balls of the clips of a store."""
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import asdict, dataclass, field, replace
+from pathlib import Path
+from typing import Any
 
 import numpy as np
 
 from deepphase.arrays import Array
-from deepphase.errors import ParameterError
+from deepphase.errors import FormatError, ParameterError
+from deepphase.formats.array_file import read_arrays, write_arrays
+from deepphase.formats.header_values import checked_rate, checked_text, checked_texts
 from deepphase.motion.ball import Ball
+from deepphase.motion.clip import Clip
 
+FORMAT, VERSION, SUFFIX = "deepphase.ball", 1, ".ball"
+_TYPES = {"touch_frames": "I64", "*": "F64"}
+IMPLAUSIBLE = 0.1
+"""Frames whose ball is less plausible than this are not learnt from."""
 # Metres by which a ball may be pressed into the ground, or a capture may be wrong.
 _UNDER_M = 0.05
 
@@ -107,3 +117,150 @@ def check_over_floor(heights: Array, ball: Ball, name: str) -> None:
 def ball_as_mapping(ball: Ball) -> dict[str, object]:
     """Plain values of a ball, for files."""
     return asdict(ball) | {"slope": list(ball.slope)}
+
+
+def save_ball(track: BallTrack, path: str | Path) -> None:
+    """Write the ball of a clip; the file's name ends in .ball."""
+    path = Path(path)
+    if path.suffix != SUFFIX:
+        raise ParameterError(
+            f"balls are saved as {SUFFIX}, not {path.suffix!r}",
+            hint=f"give a file name that ends in {SUFFIX}",
+        )
+    arrays = {
+        "positions": track.positions.astype(np.float64),
+        "velocities": track.velocities.astype(np.float64),
+        "plausible": track.plausible.astype(np.float64),
+        "touch_frames": track.touches.frames.astype(np.int64),
+        "touch_impulses": track.touches.impulses.astype(np.float64),
+        "touch_restitutions": track.touches.restitutions.astype(np.float64),
+    }
+    header = {
+        "clip": track.clip,
+        "fps": track.fps,
+        "ball": ball_as_mapping(track.ball),
+        "touch_feet": list(track.touches.feet),
+        "captured": track.captured,
+    }
+    write_arrays(path, arrays, header, format=FORMAT, version=VERSION)
+
+
+def load_ball(path: str | Path) -> BallTrack:
+    """Read a ball of `save_ball`."""
+    arrays, header = read_arrays(path, format=FORMAT, version=VERSION, types=_TYPES)
+    try:
+        touches = BallTouches(
+            arrays["touch_frames"],
+            checked_texts(header["touch_feet"], "touch_feet"),
+            arrays["touch_impulses"],
+            arrays["touch_restitutions"],
+        )
+        return BallTrack(
+            checked_text(header["clip"], "clip"),
+            checked_rate(header["fps"]),
+            arrays["positions"],
+            arrays["velocities"],
+            arrays["plausible"],
+            touches,
+            Ball(**header["ball"]),
+            bool(header["captured"]),
+        )
+    except (KeyError, TypeError, ValueError, AttributeError, ParameterError) as error:
+        fact = error.fact if isinstance(error, ParameterError) else str(error)
+        raise FormatError(
+            f"this is not the ball of a clip: {' '.join(fact.split())[:200]}",
+            hint="make it with `deepphase fit ball`",
+            path=path,
+        ) from None
+
+
+class ClipBalls:
+    """Balls of the clips of a store, by the clips' names."""
+
+    def __init__(self, tracks: Iterable[BallTrack]) -> None:
+        self._of_clip: dict[str, BallTrack] = {}
+        for each in tracks:
+            if each.clip in self._of_clip:
+                raise ParameterError(
+                    f"there are two balls of the clip {each.clip!r}",
+                    hint="leave out one of their files",
+                )
+            self._of_clip[each.clip] = each
+        first = next(iter(self._of_clip.values()), None)
+        self.ball = Ball() if first is None else first.ball
+        for each in self._of_clip.values():
+            if each.ball != self.ball:
+                raise ParameterError(
+                    f"the balls of {first.clip if first else ''!r} and {each.clip!r} have "
+                    "different properties",
+                    hint="fit all of them with the same options",
+                )
+
+    def __len__(self) -> int:
+        return len(self._of_clip)
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Names of the clips that have a ball."""
+        return tuple(self._of_clip)
+
+    @property
+    def tracks(self) -> tuple[BallTrack, ...]:
+        """The balls."""
+        return tuple(self._of_clip.values())
+
+    @classmethod
+    def read(cls, paths: Iterable[str | Path]) -> ClipBalls:
+        """The balls in files and folders of `deepphase fit ball`."""
+        files: list[Path] = []
+        for path in map(Path, paths):
+            files += sorted(path.glob(f"*{SUFFIX}")) if path.is_dir() else [path]
+        if not files:
+            raise ParameterError(
+                f"there is no ball ({SUFFIX})",
+                hint="make it with `deepphase fit ball STORE -o FOLDER`",
+            )
+        return cls(map(load_ball, files))
+
+    def of_clip(self, clip: Clip, *, mirrored: bool = False) -> BallTrack | None:
+        """The ball of a clip, or of its mirror image; None if it has none.
+
+        Raises ParameterError if the ball has another length or rate than the clip.
+        """
+        track = self._of_clip.get(clip.name)
+        if track is None:
+            return None
+        if len(track) != len(clip) or abs(track.fps - clip.fps) > 1e-6 * clip.fps:
+            raise ParameterError(
+                f"{clip.name}: a ball of {len(track)} frames at {track.fps:g} a second, the clip "
+                f"has {len(clip)} at {clip.fps:g}",
+                hint="fit the balls to the store itself",
+            )
+        return track.mirrored() if mirrored else track
+
+
+def ball_measures(balls: ClipBalls) -> dict[str, Any]:
+    """Measures of balls for controllers: their properties, and how they are touched."""
+    frames = sum(map(len, balls.tracks))
+    seconds = sum(len(each) / each.fps for each in balls.tracks)
+    speeds = np.concatenate(
+        [np.sqrt(np.square(each.velocities).sum(axis=1)) for each in balls.tracks]
+    )
+    return {
+        "ball": ball_as_mapping(balls.ball),
+        "touches_per_second": sum(len(each.touches) for each in balls.tracks) / seconds,
+        "speed_95": float(np.percentile(speeds, 95)),
+        "frames": frames,
+    }
+
+
+def as_row(track: BallTrack) -> list[Any]:
+    """A ball in a table: clip, touches a second, metres from rest, and how plausible it is."""
+    speed = np.sqrt(np.square(track.velocities).sum(axis=1))
+    return [
+        track.clip,
+        f"{track.touches_per_second:.2f}",
+        f"{speed.mean():.2f}",
+        f"{track.plausible.mean():.2f}",
+        f"{(track.plausible < IMPLAUSIBLE).mean():.0%}",
+    ]

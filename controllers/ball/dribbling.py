@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 
 import numpy as np
 
@@ -22,53 +21,22 @@ _NEAR_M = 1.0
 _SAME_TOUCH_S = 0.1
 
 DRIBBLING_MEASURES: Mapping[str, tuple[str, str, str]] = {
-    "near": (
-        "",
-        "more",
-        "share of seconds in which the ball stays within 1 m of the nearest foot",
-    ),
+    "near": ("", "more", "share of seconds in which the ball is within 1 m of the nearest foot"),
     "distance": ("m", "", "mean distance of the ball from the nearest foot"),
     "touches": ("1/s", "like the data", "touches a second"),
     "left": ("", "", "share of the touches by the left foot"),
     "depth": ("m", "less", "deepest overlap of ball and leg"),
     "deep": ("", "less", "share of frames in which ball and leg overlap by more than 2 cm"),
-    "energy": (
-        "J",
-        "less",
-        "largest growth of its energy in a frame without a foot within 10 cm",
-    ),
-    "losses": (
-        "1/min",
-        "less",
-        "times that the ball is more than 1 m away from all feet",
-    ),
+    "energy": ("J", "less", "largest growth of its energy in a frame without a foot within 10 cm"),
+    "losses": ("1/min", "less", "times that the ball is more than 1 m away from all feet"),
     "fetching": ("s", "less", "mean time until a lost ball is within 0.6 m of a foot again"),
     "never_fetched": ("", "less", "lost balls that were not fetched before the end of the run"),
 }
-"""Name -> unit, better values and description of the fields of `DribblingMeasures`."""
+"""Name -> unit, better values and description of the measures of `dribbling_measures`."""
 
 
-@dataclass(frozen=True)
-class DribblingMeasures:
-    """Measures of the balls of all characters of a run; see `DRIBBLING_MEASURES`.
-
-    None where there is nothing to measure.
-    """
-
-    near: float | None
-    distance: float
-    touches: float
-    left: float | None
-    depth: float
-    deep: float
-    energy: float | None
-    losses: float
-    fetching: float | None
-    never_fetched: float
-
-
-def dribbling_measures(run: Run, ball: Ball) -> DribblingMeasures:
-    """Measure the balls of a run."""
+def dribbling_measures(run: Run, ball: Ball) -> dict[str, float | None]:
+    """Measures of the balls of a run; None where there is nothing to measure."""
     if "ball" not in run.tracks:
         raise ParameterError("the run has no ball", hint="run a controller with a ball")
     gap = run.tracks["ball_gap"].astype(np.float64)
@@ -85,18 +53,18 @@ def dribbling_measures(run: Run, ball: Ball) -> DribblingMeasures:
     spans = [(begin, end, len(each)) for each in lost for begin, end in true_runs(each)]
     fetched = [(end - begin) / run.fps for begin, end, length in spans if end < length]
     total_s = away.size / run.fps
-    return DribblingMeasures(
-        near=float(near.mean()) if near.size else None,
-        distance=float(away.mean()),
-        touches=len(feet) / total_s,
-        left=float(np.mean([foot == 0 for foot in feet])) if feet else None,
-        depth=float(max(-gap.min(), 0.0)),
-        deep=float((gap < -_DENT_M).mean()),
-        energy=float(growth[free].max()) if free.any() else None,
-        losses=60.0 * len(spans) / total_s,
-        fetching=float(np.mean(fetched)) if fetched else None,
-        never_fetched=float(len(spans) - len(fetched)),
-    )
+    return {
+        "near": float(near.mean()) if near.size else None,
+        "distance": float(away.mean()),
+        "touches": len(feet) / total_s,
+        "left": float(np.mean([foot == 0 for foot in feet])) if feet else None,
+        "depth": float(max(-gap.min(), 0.0)),
+        "deep": float((gap < -_DENT_M).mean()),
+        "energy": float(growth[free].max()) if free.any() else None,
+        "losses": 60.0 * len(spans) / total_s,
+        "fetching": float(np.mean(fetched)) if fetched else None,
+        "never_fetched": float(len(spans) - len(fetched)),
+    }
 
 
 def _touches(touch: Array, fps: float) -> list[int]:

@@ -53,10 +53,7 @@ def given_velocities(velocities: Array, wanted: Array, feet: Array) -> Array:
 
     The change of velocity lies within 60 degrees of the way in which the foot meets the ball, and
     is at most 1.6 times as fast as the foot meets it along the change: the limits within which
-    balls are fitted.
-
-    `velocities`, `wanted`, `feet` (balls, 2) m/s each: the ball before, as it shall be, and the
-    foot.
+    balls are fitted. All are (balls, 2) m/s: the ball before, as it shall be, and the foot.
     """
     now, foot = (each[:, 0] + 1j * each[:, 1] for each in (velocities, feet))
     change, meeting = wanted[:, 0] + 1j * wanted[:, 1] - now, foot - now
@@ -69,13 +66,7 @@ def given_velocities(velocities: Array, wanted: Array, feet: Array) -> Array:
 
 
 class ReachingFeet:
-    """Offsets of the feet of characters that reach for their ball.
-
-    Attributes
-    ----------
-    offsets
-        (characters, 2, 2) metres, x and z, of the left and the right foot from the motion.
-    """
+    """Offsets (characters, 2, 2) from the motion of the feet that reach for a ball, metres x, z."""
 
     def __init__(self, characters: int) -> None:
         self.offsets = np.zeros((characters, 2, 2))
@@ -87,11 +78,9 @@ class ReachingFeet:
     ) -> None:  # fmt: skip
         """Advance the offsets by one frame.
 
-        The nearest foot that swings reaches behind a ball that would miss its aim.
-
-        `tips` (characters, 2, 2) metres: ends of both feet, with their offsets. `swinging`
-        (characters, 2) bool. `places`, `velocities` (characters, 2) m and m/s: the balls. `wanted`
-        (characters, 2) m/s: velocities of `velocities_to`; NaN where no foot reaches.
+        The nearest foot that swings reaches behind a ball that would miss its aim. `tips`
+        (characters, 2, 2) are the ends of both feet with their offsets, and `wanted` velocities of
+        `velocities_to`, NaN where no foot reaches.
         """
         change = np.where(np.isfinite(wanted), wanted - velocities, 0.0)
         size = np.sqrt(np.vecdot(change, change))
@@ -124,9 +113,8 @@ def fetching_speed(data: Mapping[str, Any]) -> float:
 class FetchingGoals(ForwardedGoals):
     """Goals of a source, blended with the way to the ball of characters that are losing it.
 
-    `balls`: function that returns the balls' places (characters, 2) in metres, their velocities
-    (characters, 2) in m/s, and the share of the way to each ball in the goals (characters,).
-    `speed`: m/s at which balls are fetched.
+    `balls` returns their places and velocities (characters, 2), and the share of the way to each
+    ball in the goals; they are fetched at `speed`, m/s.
     """
 
     def __init__(

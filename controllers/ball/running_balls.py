@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from deepphase.arrays import Array
-from deepphase.controllers.ball.ball_events import BallEvent, BallSchedule
+from deepphase.controllers.ball.ball_events import BallEvent
 from deepphase.controllers.ball.fitting import FOOT_RADIUS_M, leg_points
 from deepphase.controllers.ball.reaching import (
     GIVES,
@@ -57,14 +57,10 @@ _FREE_S, _HARDEST = 0.8, 14.0
 
 @dataclass(frozen=True)
 class BallSettings:
-    """Settings of balls at run time.
+    """Settings of balls at run time."""
 
-    `ball`: properties of the ball and its ground; None for those of the training data. `near_m`:
-    distance of the nearest foot in metres from which on physics alone moves the ball.
-    """
-
-    ball: Ball | None = None
-    near_m: float = 0.5
+    ball: Ball | None = None  # None: that of the training data
+    near_m: float = 0.5  # Physics alone moves the ball from this distance to the nearest foot on.
     fetch: bool = True
     events: tuple[BallEvent, ...] = ()
 
@@ -76,22 +72,10 @@ class BallSettings:
 class RunningBalls(CharacterPart):
     """The balls of characters, one each.
 
-    Parameters
-    ----------
-    inputs
-        (characters, dims) raw inputs of the initial states.
-    places, angles
-        (characters,) complex metres and radians: the roots.
-
-    Attributes
-    ----------
-    state
-        Positions and velocities over the floor, (characters, 3).
-    lost
-        (characters,) bool.
-    fetching
-        (characters,) share of the way to the ball in the goals: more than 0 where the ball gets
-        away, and 1 where it is lost.
+    Of the initial states are raw `inputs` (characters, dims), and roots at `places` (characters,)
+    in complex metres with `angles`. `state` has positions and velocities (characters, 3) over the
+    floor; `fetching` (characters,) is the share of the way to the ball in the goals, more than 0
+    where the ball gets away, and 1 where it is `lost`.
     """
 
     def __init__(
@@ -146,19 +130,12 @@ class RunningBalls(CharacterPart):
         # Weights of the trajectory's samples at the time of the next touch.
         weights = [np.interp(NEXT_TOUCH_S, ahead, each) for each in np.eye(len(ahead))]
         self._at_touch = np.array(weights)
-        self._schedule, self._frame = BallSchedule(settings.events), 0
+        self._events, self._frame = list(settings.events), 0
 
     def kick(self, character: int, velocity: Array) -> None:
-        """Kick a character's ball with its next touch.
-
-        `velocity` (3,) m/s of the ball after it.
-        """
+        """Kick a character's ball with its next touch, to (3,) m/s."""
         velocity = np.asarray(velocity, np.float64)
-        if not 0 <= character < len(self._kicks):
-            raise ParameterError(
-                f"there is no character {character}",
-                hint=f"give a number from 0 to {len(self._kicks) - 1}",
-            )
+        self._check_character(character)
         speed = float(np.linalg.norm(velocity)) if velocity.shape == (3,) else np.inf
         if not speed <= _HARDEST:
             raise ParameterError(
@@ -168,15 +145,8 @@ class RunningBalls(CharacterPart):
         self._kicks[character] = velocity
 
     def pass_to(self, character: int, place: Array) -> None:
-        """Kick a character's ball with its next touch so that it comes to rest at a place (2,).
-
-        Places that are too far away are approached as far as the hardest kick goes.
-        """
-        if not 0 <= character < len(self._kicks):
-            raise ParameterError(
-                f"there is no character {character}",
-                hint=f"give a number from 0 to {len(self._kicks) - 1}",
-            )
+        """Kick it with its next touch to a place (2,), or as far as the hardest kick goes."""
+        self._check_character(character)
         self._kicks[character] = _checked_place(place)
 
     def place(self, character: int, position: Array) -> None:
@@ -186,6 +156,27 @@ class RunningBalls(CharacterPart):
         places[character], speeds[character] = self.ball.resting(position), 0.0
         self.state = BallState(places, speeds)
         self._free[character] = 0.0
+
+    def _check_character(self, character: int) -> None:
+        if not 0 <= character < len(self._kicks):
+            raise ParameterError(
+                f"there is no character {character}",
+                hint=f"give a number from 0 to {len(self._kicks) - 1}",
+            )
+
+    def _apply_events(self, angles: Array) -> None:
+        """Apply the events that are due; kicks go ahead of the bodies, by their facings."""
+        while self._events and self._events[0].time_s <= self._frame * self._seconds:
+            event = self._events.pop(0)
+            values = np.array(event.values)
+            for character, angle in enumerate(angles):
+                if event.kind == "kick":
+                    self.kick(character, values[0] * np.array([np.sin(angle), 0.0, np.cos(angle)]))
+                elif event.kind == "pass":
+                    self.pass_to(character, values)
+                else:
+                    self.place(character, values)
+        self._frame += 1
 
     @property
     def spec(self) -> dict[str, Any]:
@@ -227,14 +218,12 @@ class RunningBalls(CharacterPart):
     def step(self, made: StepResult) -> dict[str, Array]:
         """As `CharacterPart.step`: moves the balls by one frame.
 
-        Returns ``ball`` (characters, 3) metres, ``ball_velocity``, ``ball_touch`` (characters,)
-        index of the foot that touches, or -1, ``ball_lost``, and ``ball_gap`` (characters,) metres
-        between the ball and the nearest foot.
+        ``ball`` (characters, 3) is in metres, ``ball_touch`` (characters,) the index of the foot
+        that touches, or -1, and ``ball_gap`` (characters,) metres to the nearest foot.
         """
         outputs, places, angles = made.outputs, made.place, made.angle
         count, ball = len(outputs), self.ball
-        self._schedule.apply(self._frame * self._seconds, self, angles)
-        self._frame += 1
+        self._apply_events(angles)
         pose = Clip(
             self._skeleton,
             made.rotations,

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from deepphase.arrays import Array
-from deepphase.controllers.ball.ball_file import ClipBalls, ball_measures
+from deepphase.controllers.ball.ball_track import ClipBalls, ball_measures
 from deepphase.controllers.config import ControllerConfig, ControllerTraining
 from deepphase.controllers.data.captured_rows import RestRows
 from deepphase.controllers.data.initial_states import InitialStates

@@ -9,7 +9,7 @@ from typing import Any, Literal, get_args
 import numpy as np
 
 from deepphase.arrays import Array
-from deepphase.controllers.ball.ball_file import IMPLAUSIBLE, ClipBalls
+from deepphase.controllers.ball.ball_track import IMPLAUSIBLE, ClipBalls
 from deepphase.controllers.networks.normalised import normalisation_of
 from deepphase.controllers.schema.config import AUTO, Gate, SchemaConfig
 from deepphase.controllers.schema.frame_blocks import FrameBlocks, PhaseSource

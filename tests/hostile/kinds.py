@@ -17,7 +17,7 @@ from PIL import Image
 
 from deepphase.apps.live.driven_run import driven_run, read_driven
 from deepphase.apps.training.folder import Epoch, TrainingRequest, TrainingStatus
-from deepphase.controllers.ball.ball_file import load_ball, save_ball
+from deepphase.controllers.ball.ball_track import load_ball, save_ball
 from deepphase.controllers.ball.fitting import fit_ball
 from deepphase.controllers.config import ControllerConfig
 from deepphase.controllers.dance.config import DanceConfig

@@ -238,14 +238,14 @@ def test_measures_of_a_run_with_known_touches(walk, schema, blocks):
     tracks = {"ball": np.tile([0, 0.11, 0], (1, frames, 1)), "ball_velocity": speed}
     tracks |= {"ball_gap": gap, "ball_touch": touch, "ball_lost": lost}
     found = dribbling_measures(replace(run, tracks=tracks), Ball())
-    assert found.touches == pytest.approx(3 / 2.0)
-    assert found.left == pytest.approx(2 / 3)
-    assert found.near == pytest.approx(0.5)
-    assert found.depth == pytest.approx(0.05)
-    assert found.deep == pytest.approx(1 / frames)
-    assert found.energy == pytest.approx(0.5 * 0.43)
-    assert found.losses == pytest.approx(30.0)
-    assert found.fetching == pytest.approx(0.5)
-    assert found.never_fetched == 0
+    assert found["touches"] == pytest.approx(3 / 2.0)
+    assert found["left"] == pytest.approx(2 / 3)
+    assert found["near"] == pytest.approx(0.5)
+    assert found["depth"] == pytest.approx(0.05)
+    assert found["deep"] == pytest.approx(1 / frames)
+    assert found["energy"] == pytest.approx(0.5 * 0.43)
+    assert found["losses"] == pytest.approx(30.0)
+    assert found["fetching"] == pytest.approx(0.5)
+    assert found["never_fetched"] == 0
     with pytest.raises(ParameterError, match="no ball"):
         dribbling_measures(replace(run, tracks={}), Ball())

@@ -6,8 +6,7 @@ import numpy as np
 import pytest
 
 from deepphase.apps.cli import main
-from deepphase.controllers.ball.ball_file import ClipBalls, load_ball, save_ball
-from deepphase.controllers.ball.ball_track import BallTrack
+from deepphase.controllers.ball.ball_track import BallTrack, ClipBalls, load_ball, save_ball
 from deepphase.controllers.ball.captured import captured_ball
 from deepphase.controllers.ball.fitting import FOOT_RADIUS_M, LegPoints, fit_ball
 from deepphase.errors import CheckpointError, FormatError, ParameterError

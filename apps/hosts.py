@@ -7,7 +7,9 @@ of the same origin for the browser; only the Host header differs from that of th
 from __future__ import annotations
 
 import re
+import socket
 from collections.abc import Awaitable, Callable, Collection, Iterable, MutableMapping, Sequence
+from contextlib import suppress
 from typing import Any
 
 from deepphase.errors import ParameterError
@@ -15,6 +17,8 @@ from deepphase.errors import ParameterError
 Message = MutableMapping[str, Any]
 Send = Callable[[Message], Awaitable[None]]
 
+HOST = "127.0.0.1"
+_PORTS_TRIED = 50
 # Environment variable with further names, separated by commas.
 HOST_NAMES_VARIABLE = "DEEPPHASE_APP_HOST_NAMES"
 _LOOPBACK = ("127.0.0.1", "localhost", "[::1]")
@@ -91,3 +95,20 @@ def is_own_request(
     # A browser leaves out the standard port.
     own |= set(_LOOPBACK) if port == 80 else set()
     return host in own or re.sub(r":[0-9]{1,5}$", "", host) in names
+
+
+def free_port(requested: int | None, first: int) -> int:
+    """The requested port if it is free, by default the first free one from a number on."""
+    if requested is not None and not 1 <= requested <= 65_535:
+        raise ParameterError(f"--port must lie in 1 to 65535, not {requested}")
+    for port in [requested] if requested is not None else range(first, first + _PORTS_TRIED):
+        with socket.socket(socket.AF_INET, socket.SOCK_STREAM) as probe:
+            # Set as by the servers: a port that was just released counts as free.
+            probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            with suppress(OSError, OverflowError):
+                probe.bind((HOST, port))
+                return port
+    raise ParameterError(
+        f"port {requested} is in use" if requested is not None else f"no free port from {first}",
+        hint="choose another: --port N",
+    )

@@ -4,20 +4,18 @@ from __future__ import annotations
 
 import os
 import signal
-import socket
 from contextlib import suppress
 from pathlib import Path
 
 from deepphase.apps.dashboard.parts.folder import FOLDER_VARIABLE
-from deepphase.apps.hosts import HOST_NAMES_VARIABLE
-from deepphase.apps.hosts import host_names as read_host_names
+from deepphase.apps.hosts import HOST, HOST_NAMES_VARIABLE, free_port, host_names
 from deepphase.apps.terminal import next_step, note
-from deepphase.errors import FormatError, ParameterError
+from deepphase.errors import FormatError
 
-_HOST, _PORT, _PORTS_TRIED = "127.0.0.1", 8501, 50
+_PORT = 8501
 # Settings of Streamlit: no telemetry, and no connections from other machines.
 _SETTINGS = {
-    "server.address": _HOST,
+    "server.address": HOST,
     "server.headless": True,
     "server.fileWatcherType": "none",
     "server.runOnSave": False,
@@ -55,30 +53,11 @@ def command(folder: Path | None = None, port: int | None = None) -> None:
             hint="give a folder with stores, models or motion files, or leave it out for the demo",
             path=folder,
         )
-    names = read_host_names(os.environ.get(HOST_NAMES_VARIABLE, ""))
-    port = _free_port(port)
+    names = host_names(os.environ.get(HOST_NAMES_VARIABLE, ""))
+    port = free_port(port, _PORT)
     os.environ[HOST_NAMES_VARIABLE] = ",".join(names)
     os.environ[FOLDER_VARIABLE] = "" if folder is None else str(folder.absolute())
     _serve({**_SETTINGS, **THEME, "server.port": port}, port)
-
-
-def _free_port(requested: int | None) -> int:
-    if requested is not None and not 1 <= requested <= 65_535:
-        raise ParameterError(f"--port must lie in 1 to 65535, not {requested}")
-    tried = [requested] if requested is not None else range(_PORT, _PORT + _PORTS_TRIED)
-    for port in tried:
-        with socket.socket(socket.AF_INET, socket.SOCK_STREAM) as probe:
-            # Set as by the server: a port that was just released counts as free.
-            probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-            try:
-                probe.bind((_HOST, port))
-            except (OSError, OverflowError):
-                continue
-            return port
-    raise ParameterError(
-        f"port {requested} is in use" if requested is not None else f"no free port from {_PORT}",
-        hint="choose another: --port N",
-    )
 
 
 def _serve(settings: dict[str, object], port: int) -> None:
@@ -93,7 +72,7 @@ def _serve(settings: dict[str, object], port: int) -> None:
     bootstrap.load_config_options(flag_options=options)
     # Imports and the first phases take seconds, so they are done before the address is printed.
     warm_up()
-    note(f"open http://{_HOST}:{port}  (Ctrl-C ends it)")
+    note(f"open http://{HOST}:{port}  (Ctrl-C ends it)")
     # Ctrl-C is the ordinary end of the server. SIGTERM ends it the same way, so that the files of
     # its sessions are removed.
     signal.signal(signal.SIGTERM, signal.default_int_handler)

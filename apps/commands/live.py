@@ -6,17 +6,11 @@ import signal
 import webbrowser
 from contextlib import suppress
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from deepphase.apps.terminal import next_step, note, warn
-from deepphase.errors import ParameterError
 from deepphase.shipped import SHIPPED
 
-if TYPE_CHECKING:
-    from deepphase.apps.live.server import LiveServer
-    from deepphase.terrain.heightmap import Heightmap
-
-_PORT, _PORTS_TRIED = 8601, 50
+_PORT = 8601
 
 
 def command(
@@ -48,7 +42,8 @@ def command(
         Ground that the page begins on: its kind, or a file with heights (.npz, .npy or a greyscale
         image) around the origin. The page offers the kinds of ground in any case.
     """
-    from deepphase.apps.live.server import HOST
+    from deepphase.apps.hosts import HOST, free_port
+    from deepphase.apps.live.server import LiveServer
     from deepphase.apps.live.sources import live_sources
     from deepphase.apps.runs.goals import chosen_ground, ground_notes
 
@@ -59,7 +54,7 @@ def command(
     folder = Path()
     if source is not None:
         folder = source if source.is_dir() else source.parent
-    server = _server(port, sources, body, chosen, folder)
+    server = LiveServer(free_port(port, _PORT), sources, body, chosen, folder)
     address = f"http://{HOST}:{server.server_address[1]}"
     # Ctrl-C is the ordinary end of the server, and SIGTERM ends it the same way.
     # In the background of a script, SIGINT is ignored unless it is asked for.
@@ -76,23 +71,3 @@ def command(
         server.serve_forever(poll_interval=0.2)
     note("the page has ended")
     next_step("export", first, "--web", "-o", f"{first.stem}.html")
-
-
-def _server(
-    port: int | None,
-    sources: dict[str, Path],
-    body: Path | None,
-    ground: str | Heightmap | None,
-    folder: Path,
-) -> LiveServer:
-    from deepphase.apps.live.server import LiveServer
-
-    if port is not None and not 1 <= port <= 65_535:
-        raise ParameterError(f"--port must lie in 1 to 65535, not {port}")
-    for tried in [port] if port is not None else range(_PORT, _PORT + _PORTS_TRIED):
-        with suppress(OSError):
-            return LiveServer(tried, sources, body, ground, folder)
-    raise ParameterError(
-        f"port {port} is in use" if port is not None else f"no free port from {_PORT}",
-        hint="choose another: --port N",
-    )

@@ -48,10 +48,7 @@ def controller_asset(controller: Controller, *, weights: Weights = "float32") ->
     roles = find_roles(controller.skeleton, description=dict(controller.schema.body))
     header["skeleton"]["tail"] = list(roles.tail)
     arrays = _network_arrays(controller, weights)
-    arrays["starts.inputs"], arrays["starts.gate"] = (
-        controller.starts.inputs,
-        controller.starts.gate,
-    )
+    arrays |= {"starts.inputs": controller.starts.inputs, "starts.gate": controller.starts.gate}
     arrays["starts.frames"] = controller.starts.frames.astype(np.int32)
     if controller.rest is not None:
         moments = controller.rest.moments(controller.schema)
@@ -75,14 +72,10 @@ def _network_arrays(controller: Controller, weights: Weights) -> dict[str, Array
         f"network.{name}": tensor.detach().cpu().numpy().astype(weights)
         for name, tensor in controller.network.network.state_dict().items()
     }
-    for part in ("inputs_mean", "inputs_scale", "gate_mean", "gate_scale"):
+    names = ("inputs_mean", "inputs_scale", "gate_mean", "gate_scale", "outputs_mean")
+    for part in (*names, "outputs_unit"):
         arrays[part] = controller.network.get_buffer(part).cpu().numpy()
-    for part in ("outputs_mean", "outputs_unit"):
-        arrays[part] = controller.network.get_buffer(part).cpu().numpy()
-    carried = controller.schema.carried
-    if carried is not None:
-        arrays["carried_columns"], arrays["carried_shares"] = (
-            carried[0].astype(np.int32),
-            carried[1],
-        )
+    if controller.schema.carried is not None:
+        columns, arrays["carried_shares"] = controller.schema.carried
+        arrays["carried_columns"] = columns.astype(np.int32)
     return arrays

@@ -22,6 +22,7 @@ from typing import Any
 import numpy as np
 
 from deepphase.arrays import Array
+from deepphase.phase.manifold import ManifoldProjection
 
 MAGIC = b"DPLIVE1\n"
 _ALIGNMENT = 16
@@ -54,26 +55,17 @@ def _listed(value: Any) -> Any:
 
 
 def manifold_arrays(vectors: Array) -> dict[str, Array]:
-    """Projection of a phase manifold to three dimensions by its principal components.
+    """Projection of vectors (points, 2 * channels) of a phase manifold to three dimensions.
 
-    Parameters
-    ----------
-    vectors : (points, 2 * channels)
-        (A sin, A cos) of each channel, interleaved.
-
-    Returns
-    -------
-    ``manifold.mean`` (2 * channels,) and ``manifold.basis`` (3, 2 * channels), so that a vector is
-    projected to basis @ (vector - mean); ``manifold.points`` (points, 3), the projected vectors;
-    ``manifold.phase`` (points,) cycles, of the channel with the largest amplitude.
+    A vector is projected to ``manifold.basis`` @ (vector - ``manifold.mean``). ``manifold.points``
+    (points, 3) are projected, ``manifold.phase`` (points,) cycles of the strongest channel.
     """
-    vectors = vectors.astype(np.float64)
-    mean = vectors.mean(axis=0)
-    _, _, axes = np.linalg.svd(vectors - mean, full_matrices=False)
-    basis = np.zeros((3, vectors.shape[1]))
-    basis[: len(axes[:3])] = axes[:3]
-    pairs = vectors.reshape(len(vectors), -1, 2)
+    projection = ManifoldProjection.fit(vectors)
+    pairs = vectors.astype(np.float64).reshape(len(vectors), -1, 2)
     strongest = np.square(pairs).sum(axis=(0, 2)).argmax()
     phase = np.arctan2(pairs[:, strongest, 0], pairs[:, strongest, 1]) / (2.0 * np.pi)
-    arrays = {"mean": mean, "basis": basis, "points": (vectors - mean) @ basis.T, "phase": phase}
-    return {f"manifold.{name}": each.astype(np.float32) for name, each in arrays.items()}
+    arrays = {"mean": projection.mean, "basis": projection.axes, "points": projection(vectors)}
+    return {
+        f"manifold.{name}": each.astype(np.float32)
+        for name, each in (arrays | {"phase": phase}).items()
+    }

@@ -9,7 +9,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from urllib.parse import quote, unquote, urlsplit
 
-from deepphase.apps.hosts import is_own_request
+from deepphase.apps.hosts import HOST, is_own_request
 from deepphase.apps.live.page import live_page
 from deepphase.apps.live.recordings import MAX_BYTES, save_recording
 from deepphase.apps.live.sources import asset_of
@@ -17,7 +17,6 @@ from deepphase.apps.terminal import printable
 from deepphase.errors import DeepPhaseError, FormatError
 from deepphase.terrain.heightmap import Heightmap
 
-HOST = "127.0.0.1"
 _OPEN, _KEEP = "/open/", "/keep/"
 # Pages that are kept in memory, of up to 20 MB each.
 _MAX_PAGES = 4

@@ -8,6 +8,7 @@ import pytest
 
 from deepphase.apps.cli import main
 from deepphase.apps.commands import app
+from deepphase.apps.hosts import free_port
 from deepphase.errors import DeepPhaseError
 
 pytestmark = pytest.mark.slow
@@ -23,17 +24,16 @@ def test_a_folder_that_is_none_is_refused(tmp_path, capsys):
         assert said in capsys.readouterr().err
 
 
-def test_a_port_that_is_taken_is_refused_or_passed_over(monkeypatch):
+def test_a_port_that_is_taken_is_refused_or_passed_over():
     with socket.socket() as taken:
         taken.bind(("127.0.0.1", 0))
         taken.listen()
         port = taken.getsockname()[1]
         with pytest.raises(DeepPhaseError, match="is in use"):
-            app._free_port(port)
-        monkeypatch.setattr(app, "_PORT", port)
-        assert app._free_port(None) > port
+            free_port(port, 8501)
+        assert free_port(None, port) > port
     with pytest.raises(DeepPhaseError, match="--port must lie"):
-        app._free_port(0)
+        free_port(0, 8501)
 
 
 def test_the_server_listens_locally_and_sends_no_telemetry(tmp_path, monkeypatch):

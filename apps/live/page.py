@@ -36,36 +36,14 @@ def live_page(
     large_panels: bool = False,
     ground: str | Heightmap | None = None,
 ) -> str:
-    """The HTML of a page in which a character is steered.
+    """The HTML of a page in which a character is steered, from the content of a live asset.
 
-    Parameters
-    ----------
-    asset
-        Content of a live asset (`deepphase.apps.live.sources.asset_of`).
-    name
-        Title of the page and beginning of the names of files that it saves.
-    look
-        "light", "dark", or "auto" for the browser's colour scheme. A button on the page switches
-        it.
-    choices, chosen
-        Name -> address of the pages of several characters, which a list on the page leads to, and
-        the name of this one.
-    keeps
-        Add a button that records: "page" sends what was driven to the page around, as a message
-        with a JSON text under "driven", of which `deepphase.apps.live.driven_run` makes a run; an
-        address on the page's own server gets it as BVH, and answers with a sentence.
-    body
-        glb file with a skinned mesh to show in place of the mannequin; the page reads it.
-    large_panels
-        Let the phase manifold and the weights take half of the page.
-    ground
-        Ground to begin on: a kind of generated ground, or heights, of which the page has 600
-        points of each side around the origin.
-
-    Raises
-    ------
-    FormatError
-        If the body is not a glb file.
+    `name` is the title, and begins the names of saved files. `choices` are names and addresses of
+    the pages of other characters, and `chosen` the name of this one. `keeps` adds a button that
+    records: "page" sends what was driven to the page around, as a message of which
+    `deepphase.apps.live.driven_run` makes a run; an address on the page's own server gets it as
+    BVH, and answers with a sentence. `body` is a glb file with a skinned mesh. `ground` is a kind
+    of generated ground, or heights, of which the page has 600 points of each side.
     """
     about_ground, heights = _ground_parts(ground)
     content = {

@@ -24,36 +24,16 @@ _MAX_POINTS = 5_000
 
 @dataclass(frozen=True, eq=False)
 class PhaseCloud:
-    """Frames of clips with their phase parameters and their positions on the manifold.
+    """Frames of clips with their phase parameters and their positions on the manifold."""
 
-    Parameters
-    ----------
-    parameters
-        (points, channels) each.
-    points
-        (points, 3) the projected manifold.
-    projection
-        Projection of the manifold to these points.
-    clips
-        (points,) name of the clip.
-    time
-        (points,) seconds in the clip.
-    frames
-        One array per clip: the indices of its frames.
-    padded
-        True if no clip is as long as a window, so that no frame is interior.
-    note
-        Note for figures on the frames that were left out; empty if none were.
-    """
-
-    parameters: PhaseParameters
-    points: Array
+    parameters: PhaseParameters  # (points, channels) each
+    points: Array  # (points, 3) the projected manifold
     projection: ManifoldProjection
-    clips: Array
-    time: Array
-    frames: tuple[Array, ...]
-    padded: bool
-    note: str = ""
+    clips: Array  # (points,) name of the clip
+    time: Array  # (points,) seconds in the clip
+    frames: tuple[Array, ...]  # of each clip, their indices
+    padded: bool  # No clip is as long as a window, so that no frame is interior.
+    note: str = ""  # for figures: which frames were left out
 
     @classmethod
     def of(

@@ -12,8 +12,9 @@ import sys
 import threading
 import time
 from contextlib import suppress
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -29,6 +30,9 @@ from deepphase.apps.training.folder import (
 )
 from deepphase.errors import DeepPhaseError
 
+if TYPE_CHECKING:
+    from deepphase.phase.training.train import TrainingView
+
 MODEL_FILE, LOG_FILE = "phases.model", "log.txt"
 # The model of the last epoch, while the training runs.
 LATEST_FILE = "latest.model"
@@ -40,95 +44,58 @@ _UPDATE_EVERY_S = 0.4
 _NICENESS = 3
 
 
-@dataclass
 class Reporter:
-    """Writer of the status of a training while it runs."""
+    """Writer of the status of a training, and of the model and a view after each epoch."""
 
-    folder: Path
-    status: TrainingStatus = field(default_factory=TrainingStatus)
-    started: float = field(default_factory=time.monotonic)
-    _updated: float = -math.inf
+    def __init__(self, folder: Path) -> None:
+        self.folder, self.status = folder, TrainingStatus()
+        self._started, self._updated = time.monotonic(), -math.inf
 
     def update(self, **changes: object) -> None:
         """Change fields of the status and write it."""
-        seconds = time.monotonic() - self.started
+        seconds = time.monotonic() - self._started
         self.status = replace(self.status, seconds=seconds, **changes)  # type: ignore[arg-type]
         self.status.save(self.folder)
 
     def progress(self, what: str, done: int, of: int, words: str) -> None:
         """Update the status; passed to functions as their `progress`."""
-        if what == self.status.what and time.monotonic() < self._updated + _UPDATE_EVERY_S:
-            return
-        self._updated = time.monotonic()
-        self.update(state=RUNNING, what=what, done=done, of=of, words=words)
+        if what != self.status.what or time.monotonic() >= self._updated + _UPDATE_EVERY_S:
+            self._updated = time.monotonic()
+            self.update(state=RUNNING, what=what, done=done, of=of, words=words)
 
+    def fail(self, fact: str, hint: str) -> None:
+        """Write why the training has failed."""
+        with suppress(DeepPhaseError):
+            self.status = TrainingStatus.load(self.folder)
+            self.update(state=FAILED, fact=fact, hint=hint)
 
-def train(folder: Path) -> None:
-    """Train as FOLDER/request.json states; status, views and the model are written beside it."""
-    reporter = Reporter(folder)
-    reporter.update(state=RUNNING, what="preparing")
-    from deepphase.corpus.store import open_store
-    from deepphase.phase.training.train import train_phase
-
-    request = TrainingRequest.load(folder)
-    store = open_store(request.store, request.group, verify=False)
-    if request.clips:
-        store = store.selected(request.clips)
-    model = train_phase(
-        store,
-        request.config(),
-        folder=folder / "work",
-        progress=reporter.progress,
-        watch=_EpochRecorder(folder, reporter),
-        accelerator="auto",
-        devices=1,
-    )
-    if model is not None:
-        model.save(folder / MODEL_FILE)
-        (folder / LATEST_FILE).unlink(missing_ok=True)
-        from deepphase.training.checkpoint import finish
-
-        finish(folder / "work", folder / MODEL_FILE)
-        reporter.update(state=FINISHED, what="finished", words="")
-
-
-@dataclass
-class _EpochRecorder:
-    """Callback after each epoch that measures and saves the model and a view of its manifold."""
-
-    folder: Path
-    reporter: Reporter
-
-    def __call__(self, view: object) -> None:
+    def epoch(self, view: TrainingView) -> None:
+        """Measure and save the model of an epoch and a view of its manifold."""
         from deepphase.phase.encode import encode_windows
         from deepphase.phase.health import measured_health
         from deepphase.phase.manifold import ManifoldProjection
-        from deepphase.phase.training.train import TrainingView
 
-        assert isinstance(view, TrainingView)
-        values, split, status = view.corpus.values, view.split, self.reporter.status
-        centres = split.train_windows
-        chosen = centres[
-            np.unique(np.linspace(0, len(centres) - 1, _VIEW_POINTS).round().astype(int))
-        ]
-        if not status.epochs:
+        values, split, epochs = view.corpus.values, view.split, self.status.epochs
+        spread = np.linspace(0, len(split.train_windows) - 1, _VIEW_POINTS)
+        chosen = split.train_windows[np.unique(spread.round().astype(int))]
+        if not epochs:
             clips = np.searchsorted(view.corpus.stops, chosen, side="right")
             seconds = (chosen - view.corpus.starts[clips]) / view.model.fps
             save_curve_points(self.folder, clips, seconds)
         half = view.model.window // 2
         manifold = encode_windows(view.model.network, values, chosen - half).manifold()
         projection = ManifoldProjection.fit(manifold)
-        save_view(self.folder, len(status.epochs), projection(manifold))
+        save_view(self.folder, len(epochs), projection(manifold))
         ranges = _short_ranges(split.held_out_ranges, view.model.window)
         health = measured_health(view.model, values, ranges)
         explained = view.explained if math.isfinite(view.explained) else 0.0
         epoch = Epoch(view.epoch, view.windows, view.loss, explained, health)
         replace(view.model, health=health, projection=projection).save(self.folder / LATEST_FILE)
-        self.reporter.update(
+        self.update(
             what="training",
             done=view.windows,
             of=view.of,
-            epochs=(*status.epochs, epoch),
+            epochs=(*epochs, epoch),
             training_windows=len(split.train_windows),
         )
 
@@ -141,6 +108,30 @@ def _short_ranges(ranges: np.ndarray, window: int) -> np.ndarray:
     return cut[: max(_MEASURED_FRAMES // 60, 1)]
 
 
+def train(folder: Path, reporter: Reporter) -> None:
+    """Train as FOLDER/request.json states; status, views and the model are written beside it."""
+    from deepphase.corpus.store import open_store
+    from deepphase.phase.training.train import train_phase
+    from deepphase.training.checkpoint import finish
+
+    request = TrainingRequest.load(folder)
+    store = open_store(request.store, request.group, verify=False)
+    model = train_phase(
+        store.selected(request.clips) if request.clips else store,
+        request.config(),
+        folder=folder / "work",
+        progress=reporter.progress,
+        watch=reporter.epoch,
+        accelerator="auto",
+        devices=1,
+    )
+    assert model is not None, "one process trains"
+    model.save(folder / MODEL_FILE)
+    (folder / LATEST_FILE).unlink(missing_ok=True)
+    finish(folder / "work", folder / MODEL_FILE)
+    reporter.update(state=FINISHED, what="finished", words="")
+
+
 def main(folder: Path) -> int:
     """Train, and write the reason of a failure to the status; returns the exit status."""
     threading.Thread(target=_end_with_input, daemon=True).start()
@@ -148,31 +139,23 @@ def main(folder: Path) -> int:
         os.nice(_NICENESS)
     reporter = Reporter(folder)
     try:
+        reporter.update(state=RUNNING, what="preparing")
         import torch
 
         # At least one core is left for the dashboard.
         torch.set_num_threads(max(1, min(torch.get_num_threads(), (os.cpu_count() or 2) - 1)))
-        train(folder)
+        train(folder, reporter)
     except DeepPhaseError as error:
-        _report_failure(reporter, error.fact, error.hint)
+        reporter.fail(error.fact, error.hint)
         return 2
     except Exception as error:
         import traceback
 
         traceback.print_exc()
-        _report_failure(
-            reporter,
-            f"the training failed: {type(error).__name__}",
-            "train again; if it happens twice, it is a bug in deepphase",
-        )
+        hint = "train again; if it happens twice, it is a bug in deepphase"
+        reporter.fail(f"the training failed: {type(error).__name__}", hint)
         return 1
     return 0
-
-
-def _report_failure(reporter: Reporter, fact: str, hint: str) -> None:
-    reporter.status = TrainingStatus.load(reporter.folder)
-    with suppress(DeepPhaseError):
-        reporter.update(state=FAILED, fact=fact, hint=hint)
 
 
 def _end_with_input() -> None:

@@ -65,12 +65,10 @@ def command(
 def _write_page(model: Path, output: Path, body: Path | None, terrain: str | None) -> None:
     from deepphase.apps.live.page import save_live_page
     from deepphase.apps.live.sources import asset_of
-    from deepphase.apps.runs.goals import chosen_ground, ground_notes
+    from deepphase.apps.runs.goals import chosen_ground
 
     chosen = chosen_ground(terrain)
     asset = asset_of(model)
-    for text in ground_notes(chosen):
-        note(text)
     size = save_live_page(output, asset, name=model.stem, body=body, ground=chosen)
     note(f"page: {output} ({size / 1e6:.1f} MB)")
 

@@ -45,12 +45,10 @@ def command(
     from deepphase.apps.hosts import HOST, free_port
     from deepphase.apps.live.server import LiveServer
     from deepphase.apps.live.sources import live_sources
-    from deepphase.apps.runs.goals import chosen_ground, ground_notes
+    from deepphase.apps.runs.goals import chosen_ground
 
     sources, chosen = live_sources(source), chosen_ground(terrain)
     first = next(iter(sources.values()))
-    for text in ground_notes(chosen):
-        note(text)
     folder = Path()
     if source is not None:
         folder = source if source.is_dir() else source.parent

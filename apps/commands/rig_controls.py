@@ -14,9 +14,7 @@ from deepphase.errors import ParameterError
 
 if TYPE_CHECKING:
     from deepphase.motion.clip import Clip
-    from deepphase.rigs.body_rig import BodyRig
     from deepphase.rigs.inverse import RigInverse, RigSolution
-    from deepphase.rigs.keys import RigKeys
     from deepphase.terrain.heightmap import Heightmap
 
 _KEYS = ".json"
@@ -58,9 +56,10 @@ def command(
     terrain
         Ground that the body walks on: its kind, or a file with heights around the origin.
     """
+    from deepphase.apps.runs.goals import chosen_ground, heights_of
     from deepphase.formats.load import load, save
     from deepphase.rigs.inverse import RigInverse, inverse_of_effectors, named_effectors
-    from deepphase.rigs.keying import motion_on_rig
+    from deepphase.rigs.keying import clip_of_controls, motion_on_rig
     from deepphase.rigs.keys import RigKeys, thinned_keys
 
     suffix = output.suffix.lower()
@@ -76,7 +75,7 @@ def command(
             hint="leave them out, or give the motion file",
             path=clip,
         )
-    ground = _ground(terrain)
+    ground = heights_of(chosen_ground(terrain))
     if effectors is not None:
         names = [name.strip() for name in effectors.split(",") if name.strip()]
         trained = inverse_of_effectors(trained, named_effectors(body, names))
@@ -100,23 +99,16 @@ def command(
             report_progress("leaving out keys", 0, 1, clip.name)
             keys = thinned_keys(keys, body, keys_error / 100.0)
             report_progress("leaving out keys", 1, 1, clip.name)
-    made: Clip | None = None
+    made = clip_of_controls(keys.values_of(body), body, keys.placement, keys.fps)
     if suffix == _KEYS:
         keys.save(output)
     else:
-        made = _clip_of(keys, body)
         save(made, output)
     if player is not None:
-        _write_player(given, _clip_of(keys, body) if made is None else made, player, ground)
+        _write_player(given, made, player, ground)
     few = "" if keys.rows is None else f" with {keys.key_count:,} keys"
     moving = int((np.ptp(keys.values, axis=0) > 1e-6).sum())
     note(f"{len(keys.values)} frames of {moving} moving controls{few}: {output}")
-
-
-def _clip_of(keys: RigKeys, body: BodyRig) -> Clip:
-    from deepphase.rigs.keying import clip_of_controls
-
-    return clip_of_controls(keys.values_of(body), body, keys.placement, keys.fps)
 
 
 def _report(trained: RigInverse, solved: RigSolution) -> None:
@@ -141,16 +133,6 @@ def _report(trained: RigInverse, solved: RigSolution) -> None:
             f"{len(missed)} of {len(solved.reached)} poses are out of the rig's reach: frames "
             f"{listed}{more}"
         )
-
-
-def _ground(terrain: str | None) -> Heightmap | None:
-    """The ground of that kind or file; None for a flat floor."""
-    from deepphase.apps.runs.goals import chosen_ground, ground_notes, heights_of
-
-    chosen = chosen_ground(terrain)
-    for words in ground_notes(chosen):
-        note(words)
-    return heights_of(chosen)
 
 
 def _write_player(given: Clip | None, made: Clip, path: Path, ground: Heightmap | None) -> None:

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from deepphase.apps.options.groups import SteeringOptions
+from deepphase.apps.terminal import note
 from deepphase.errors import ParameterError
 from deepphase.steering.gamepad import Gamepad, read_gamepad
 from deepphase.steering.path import MADE_PATHS, GroundPath, made_path, read_path
@@ -82,14 +83,17 @@ def complete_goals(
 
 
 def chosen_ground(name: str | None) -> str | Heightmap | None:
-    """The kind of generated ground in the options, that of their file, or None for a flat floor."""
+    """The kind of generated ground, the ground of a file, whose notes are printed, or None."""
     if name is None or name in MADE_GROUNDS:
         return name
     if not (Path(name).suffix or Path(name).exists()):
         raise ParameterError(
             f"there is no ground {name!r}", hint=f"give a file, or {', '.join(MADE_GROUNDS)}"
         )
-    return read_ground(name)
+    ground = read_ground(name)
+    for text in ground.notes:
+        note(f"{ground.name}: {text}")
+    return ground
 
 
 def heights_of(
@@ -105,10 +109,3 @@ def run_ground(options: SteeringOptions) -> Heightmap | None:
     """The ground of a run; None for a flat floor. Raises as `chosen_ground`."""
     chosen = chosen_ground(options.terrain)
     return heights_of(chosen, seed=options.seed, spacing_m=_RUN_SPACING_M)
-
-
-def ground_notes(ground: str | Heightmap | None) -> list[str]:
-    """What was assumed or corrected when a ground was read, one sentence each."""
-    if not isinstance(ground, Heightmap):
-        return []
-    return [f"{ground.name}: {text}" for text in ground.notes]

@@ -53,10 +53,6 @@ def command(
         How much the dance varies, from 0 to 2. A trained dancer continues from another training
         pose every 8 / variety seconds, 5.3 s if not given, and never at 0. A database chooses among
         pieces that cost up to so much more, 0.1 if not given.
-    root_motion
-        Joint of the written files that carries the travel: root (a joint above the hips, on the
-        ground, which is added where there is none), hips, or in_place for none. auto is the topmost
-        joint of the skeleton.
     """
     from deepphase.apps.dances.report import dance_report
     from deepphase.apps.dances.sources import DanceSource, find_dance_source

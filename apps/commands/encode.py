@@ -30,9 +30,6 @@ def command(
         Also write CLIP.phases.csv.
     workers
         Number of processes; chosen by cores and amount of data if not given.
-    skeleton
-        Name of the skeleton group to use, if the clips have several skeletons; that of the model
-        if it is not given.
     """
     from deepphase.atomic_write import check_writable
     from deepphase.corpus.clips import clips_in, song_entries

@@ -31,9 +31,6 @@ def command(
     against
         Phases to measure on the same frames, separated by commas: the baselines contact, pca and
         pfnn, which are fitted to these clips, or files of other models.
-    skeleton
-        Name of the skeleton group to use, if the clips have several skeletons; that of the model
-        if it is not given.
     """
     from deepphase.apps.corpus_notes import note_chosen_skeleton
     from deepphase.apps.reports.evaluation_report import evaluation_report

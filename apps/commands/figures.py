@@ -26,9 +26,6 @@ def command(
         Folder for index.html and the PNG files.
     png
         Also write every figure as PNG, which needs Chromium.
-    skeleton
-        Name of the skeleton group to use, if the clips have several skeletons; that of the model
-        if it is not given.
     """
     from deepphase.apps.corpus_notes import note_chosen_skeleton
     from deepphase.apps.reports.phase_pages import FigureData, figures_page

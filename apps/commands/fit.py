@@ -49,8 +49,6 @@ def phases_command(
     method
         Rule. contact fits one phase per foot, from its ground contacts; pca one per hand and foot,
         from its velocity along the principal axis; pfnn a single phase, from the foot strikes.
-    skeleton
-        Name of the skeleton group to use, if the clips have several skeletons.
     """
     from deepphase.atomic_write import check_writable
     from deepphase.corpus.prepare import corpus_of
@@ -94,8 +92,6 @@ def ground_command(
     patches
         Number of patches of made ground to compare with every gait cycle. 0 fits a plane that is
         deformed to touch the footsteps, the paper's baseline.
-    skeleton
-        Name of the skeleton group to use, if the clips have several skeletons.
     """
     from deepphase.apps.reports.page import Page
     from deepphase.atomic_write import check_writable
@@ -199,8 +195,6 @@ def ball_command(clips: list[Path], output: Path, skeleton: str | None = None) -
     output
         Folder for the ball of each clip (.ball), which --ball of other commands reads, and
         index.html, which plays them.
-    skeleton
-        Name of the skeleton group to use, if the clips have several skeletons.
     """
     import numpy as np
 

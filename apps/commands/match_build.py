@@ -44,9 +44,6 @@ def command(
         such as IVF1024,Flat or HNSW16, whose recall is printed. auto is exact.
     labels
         Use only clips with these labels, as in style=old+happy,action=walk.
-    skeleton
-        Name of the skeleton group to use, if the stores hold several; that of the model if it is
-        not given.
     extend
         Existing database to extend with the clips of the stores.
     songs

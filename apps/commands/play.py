@@ -39,9 +39,6 @@ def command(
         with the song of the same name in its folder.
     together
         Show all clips at once in one scene, without phases.
-    skeleton
-        Name of the skeleton group to use, if the clips have several skeletons; that of the model
-        if it is not given.
     """
     import numpy as np
 

@@ -60,8 +60,6 @@ def phase_command(
     memory
         Memory for the signals of each process, such as 2GB or 500MB. Larger signals are kept in a
         temporary file, from which windows are drawn. No limit if not given.
-    skeleton
-        Name of the skeleton group to use, if the clips have several skeletons.
     """
     from deepphase.apps.training.phase import model_lines, model_pages, read_corpora, start_model
     from deepphase.phase.config import PhaseConfig
@@ -132,8 +130,6 @@ def controller_command(
         Config of the network, its inputs and its training: a YAML file, or one of pfnn, experts,
         mann, lmp, no_phase, vinn, nn, nn_phase, erd, erd_phase, gp, pfgp, experts_paper,
         pfnn_paper, vinn_paper, ball and ball_no_phase.
-    skeleton
-        Name of the skeleton group to use, if the clips have several skeletons.
     """
     from dataclasses import replace
 
@@ -247,8 +243,6 @@ def dance_command(
         file.
     songs
         Folder that holds the songs, if the store lies elsewhere.
-    skeleton
-        Name of the skeleton group to use, if the clips have several skeletons.
     """
     from deepphase.controllers.dance.dance_set import DanceSet
     from deepphase.controllers.dance.health import dance_words
@@ -324,8 +318,6 @@ def editor_command(
     config
         Config of the network and its training: a YAML file, masked, or inbetween for gaps before a
         target pose (configs/editor).
-    skeleton
-        Name of the skeleton group to use, if the clips have several skeletons.
     """
     from deepphase.edit.report import report_lines
     from deepphase.edit.training import train_editor
@@ -370,8 +362,6 @@ def path_command(
         Train networks from the paths of hands and feet instead.
     windows
         Number of windows of 3.2 s to train on.
-    skeleton
-        Name of the skeleton group to use, if the clips have several skeletons.
     """
     from deepphase.edit.control_training import train_path
     from deepphase.edit.effector_motion import effector_networks
@@ -422,8 +412,6 @@ def rig_command(
         motion file of the rig by default. Other bodies are retargeted.
     config
         Config of the inverse: a YAML file, or default (configs/rig).
-    skeleton
-        Name of the skeleton group to use, if the poses have several skeletons.
     """
     from deepphase.formats.load import load
     from deepphase.rigs.body_rig import BodyRig

@@ -33,6 +33,14 @@ _FORMATS = {
     "editor": "deepphase.editor",
     "source": None,
 }
+# Parameter -> its help in every command that has it.
+_TEXTS = {
+    "skeleton": "Name of the skeleton group to use, if the clips have several skeletons; that of "
+    "the model if it is not given.",
+    "root_motion": "Joint of the written files that carries the travel: root (a joint above the "
+    "hips, on the ground, which is added where there is none), hips, or in_place for none. auto is "
+    "the topmost joint of the skeleton.",
+}
 _REQUIRED = inspect.Parameter.empty
 # Options that a command does not have -> where it is stated instead.
 _ELSEWHERE = {
@@ -100,7 +108,7 @@ def read_command_line(
 def command_parser(program: str, command: Callable[..., Any], *, required: bool) -> CommandParser:
     """The parser of a command; without `required`, every argument may be left out."""
     document, hints = inspect.getdoc(command) or "", typing.get_type_hints(command)
-    texts, groups = parameter_texts(document), dict(_groups(command))
+    texts, groups = _TEXTS | parameter_texts(document), dict(_groups(command))
     parser = CommandParser(
         prog=program,
         description=document.partition("\nParameters\n")[0].strip(),
@@ -117,7 +125,7 @@ def command_parser(program: str, command: Callable[..., Any], *, required: bool)
         default = inspect.signature(command).parameters[name].default
         heading = (inspect.getdoc(group_type) or "").partition("\n")[0].rstrip(".")
         group, hints = parser.add_argument_group(heading), typing.get_type_hints(group_type)
-        texts = {}
+        texts = dict(_TEXTS)
         for base in reversed(group_type.__mro__):
             texts |= parameter_texts(inspect.cleandoc(base.__doc__ or ""))
         for option in _option_names(group_type):

@@ -228,10 +228,6 @@ class SteeringOptions(OptionGroup):
         around the origin; of .npz alone the spacing is stated, and others have points every 5 cm.
         Controllers that were trained with heights walk on it. The motion of
         others is made on a flat floor and laid on the ground.
-    root_motion
-        Joint of the written files that carries the travel: root (a joint above the hips, on the
-        ground, which is added where there is none), hips, or in_place for none. auto is the topmost
-        joint of the skeleton.
     """
 
     path: str | None = None

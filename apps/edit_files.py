@@ -176,7 +176,7 @@ def load_editor(path: Path | None) -> MotionEditor:
 
 def shipped_editor(clip: Clip) -> MotionEditor:
     """The shipped editor for the body of a clip. Raises SkeletonError without two legs."""
-    from deepphase.edit.bound_editor import bound_editor
+    from deepphase.edit.repair import bound_editor
 
     return bound_editor(load_editor(SHIPPED["editor"].path), clip)
 

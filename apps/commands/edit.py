@@ -23,7 +23,9 @@ from deepphase.errors import ParameterError
 from deepphase.shipped import SHIPPED
 
 if TYPE_CHECKING:
+    from deepphase.edit.editor import MotionEditor
     from deepphase.edit.timing import PhaseTiming
+    from deepphase.motion.clip import Clip
 
 _EDIT = EditOptions()
 # Metres between the characters of a crowd.
@@ -314,57 +316,66 @@ def path_command(
     player
         Page to write (.html) that plays the result; with a motion file, beside it.
     """
-    file = Path(path)
-    if file.is_file() and (file.suffix.lower() != ".csv" or _has_joints(file)):
-        if seconds is not None or speed is not None or characters != 1:
-            raise ParameterError(
-                "--seconds, --speed and --characters are of paths on the ground",
-                hint="leave them out: hands and feet have times of their own",
-            )
-        _follow_effectors(editor, file, output, joints, root, player)
-    elif joints is not None or root is not None:
-        raise ParameterError(
-            "--joints and --root are of paths of hands and feet", hint="leave them out"
-        )
-    else:
-        _follow_path(editor, path, output, seconds, speed, characters, player)
-
-
-def _has_joints(table: Path) -> bool:
-    """Whether a CSV file has a column `joint`."""
-    with table.open(encoding="utf-8", errors="replace") as file:
-        return "joint" in [name.strip() for name in file.readline().split(",")]
-
-
-def _follow_path(
-    editor: Path,
-    path: str,
-    output: Path,
-    seconds: float | None,
-    speed: float | None,
-    characters: int,
-    player: Path | None,
-) -> None:
-    import numpy as np
-
-    from deepphase.apps.runs.goals import complete_goals, read_goals
     from deepphase.atomic_write import check_writable
-    from deepphase.edit.path_motion import crowd_paths, motion_on_path, path_networks
-    from deepphase.steering.path import GroundPath
 
     if characters < 1:
         raise ParameterError(f"characters must be at least 1, not {characters}", hint="give 1")
-    if characters == 1:
-        check_output(None, output, player)
-    else:
+    file = Path(path)
+    of_effectors = bool(file.suffix) and file.is_file() and _has_joints(file)
+    if of_effectors and (seconds is not None or speed is not None or characters != 1):
+        raise ParameterError(
+            "--seconds, --speed and --characters are of paths on the ground",
+            hint="leave them out: hands and feet have times of their own",
+        )
+    is_table = file.suffix.lower() == ".csv"
+    if joints is not None and (is_table or not of_effectors):
+        raise ParameterError(
+            "--joints needs a motion file", hint="leave rows out of the CSV file instead"
+        )
+    if root is not None and not (is_table and of_effectors):
+        raise ParameterError(
+            "--root is for a CSV file of hands and feet; a motion file has a root of its own",
+            hint="leave --root out",
+        )
+    if characters > 1:
         check_writable(output / "path_001.bvh")
         if player is not None:
             check_writable(player)
+    else:
+        check_output(file if of_effectors else None, output, player)
+    trained = load_editor(editor)
+    if of_effectors:
+        names = [name.strip() for name in (joints or "").split(",") if name.strip()]
+        made, before = _on_effectors(trained, file, names, root)
+        title = "From hands and feet" if before is None else "Before and after"
+        write_edited([made], output, player, before=before, title=title)
+    else:
+        clips, name = _on_path(trained, path, seconds, speed, characters)
+        write_edited(clips, output, player, title=f"Along {name}")
+
+
+def _has_joints(path: Path) -> bool:
+    """Whether a file has paths of joints: a motion file, or CSV with a column `joint`."""
+    if path.suffix.lower() != ".csv":
+        return True
+    with path.open(encoding="utf-8", errors="replace") as file:
+        return "joint" in [name.strip() for name in file.readline().split(",")]
+
+
+def _on_path(
+    editor: MotionEditor, path: str, seconds: float | None, speed: float | None, characters: int
+) -> tuple[list[Clip], str]:
+    """Clips of characters along a path, and its name."""
+    import numpy as np
+
+    from deepphase.apps.runs.goals import complete_goals, read_goals
+    from deepphase.edit.path_motion import crowd_paths, motion_on_path, path_networks
+    from deepphase.steering.path import GroundPath
+
     read = read_goals(path)
     if len(read) > 1:
         raise ParameterError(f"{path!r} names several paths", hint="give one of them")
-    trained = load_editor(editor)
-    usual = path_networks(trained).limits.usual
+    usual = path_networks(editor).limits.usual
     (goal,) = complete_goals(read, usual, seconds=seconds, speed=speed).values()
     assert isinstance(goal, GroundPath)
     starts = np.random.default_rng(0).uniform(-np.pi, np.pi, characters)
@@ -372,22 +383,18 @@ def _follow_path(
     with working("making", goal.name):
         ways = crowd_paths(goal, characters, _SPACING_M)
         made = [
-            motion_on_path(way, trained, start=float(start))
+            motion_on_path(way, editor, start=float(start))
             for way, start in zip(ways, starts, strict=True)
         ]
     for finding in made[0].findings:
         warn(finding)
-    write_edited([each.clip for each in made], output, player, title=f"Along {goal.name}")
+    return [each.clip for each in made], goal.name
 
 
-def _follow_effectors(
-    editor: Path,
-    paths: Path,
-    output: Path,
-    joints: str | None,
-    root: Path | None,
-    player: Path | None,
-) -> None:
+def _on_effectors(
+    editor: MotionEditor, file: Path, joints: list[str], root: Path | None
+) -> tuple[Clip, Clip | None]:
+    """The clip of paths of hands and feet, and the clip that has them; None for a table."""
     from deepphase.edit.effector_motion import (
         EffectorPaths,
         effector_networks,
@@ -396,28 +403,16 @@ def _follow_effectors(
     )
     from deepphase.steering.path import read_path
 
-    check_output(paths, output, player)
-    is_table = paths.suffix.lower() == ".csv"
-    if is_table and joints is not None:
-        raise ParameterError(
-            "--joints needs a motion file", hint="leave rows out of the CSV file instead"
-        )
-    if not is_table and root is not None:
-        raise ParameterError(
-            "--root is for a CSV file; a motion file has a root of its own",
-            hint="leave --root out",
-        )
-    trained = load_editor(editor)
-    effector_networks(trained)
-    clip = None if is_table else trained.space.on_hips(read_clip(paths, trained))
-    with working("making", paths.name):
-        if clip is None:
-            way = None if root is None else read_path(root)
-            given = read_effector_paths(paths, trained, way)
+    effector_networks(editor)
+    before = None
+    if file.suffix.lower() != ".csv":
+        before = editor.space.on_hips(read_clip(file, editor))
+    with working("making", file.name):
+        if before is None:
+            given = read_effector_paths(file, editor, None if root is None else read_path(root))
         else:
-            names = [name.strip() for name in (joints or "").split(",") if name.strip()]
-            given = EffectorPaths.of_clip(clip, trained, names)
-        made = motion_of_effectors(given, trained)
+            given = EffectorPaths.of_clip(before, editor, joints)
+        made = motion_of_effectors(given, editor)
     for finding in made.findings:
         warn(finding)
     for name, distance in zip(given.joints, made.distances, strict=True):
@@ -426,8 +421,7 @@ def _follow_effectors(
             f"{name} is on its path",
             f"{name} is up to {100 * distance:.1f} cm from its path",
         )
-    title = "From hands and feet" if clip is None else "Before and after"
-    write_edited([made.clip], output, player, before=clip, title=title)
+    return made.clip, before
 
 
 def style_command(

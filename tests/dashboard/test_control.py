@@ -34,6 +34,7 @@ from deepphase.apps.dashboard.parts.steerables import (
 )
 from deepphase.apps.dashboard.parts.widgets import file_bytes
 from deepphase.apps.demo import CONTROLLER
+from deepphase.apps.demo.controller import turning_clips
 from deepphase.apps.runs.run import run_goal
 from deepphase.controllers.runtime.controller import Controller
 from deepphase.controllers.runtime.frame import CharacterSettings
@@ -53,7 +54,6 @@ from deepphase.steering.run import rollout, start_on_path
 from deepphase.synthetic.gait_motion import locomotion
 from tests.dashboard.app_pages import components, opened, players, words
 from tests.matching.made_matchers import styled_database, untrained
-from tests.studies.shipped.turning_clips import turning_clips
 
 _SHORT_S = 3
 

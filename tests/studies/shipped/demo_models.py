@@ -13,6 +13,7 @@ from pathlib import Path
 import numpy as np
 
 from deepphase.apps.demo import CONTROLLER, EMBEDDING, PHASES, SAMPLE
+from deepphase.apps.demo.controller import turning_clips
 from deepphase.apps.terminal import note, progress
 from deepphase.apps.training.folder import TrainingRequest
 from deepphase.apps.training.run import TrainingRun
@@ -34,7 +35,6 @@ from deepphase.progress import Progress
 from deepphase.synthetic.training_set import corpus
 from deepphase.temporary_files import temporary_folder
 from tests.studies.shipped.standing import standing_clips
-from tests.studies.shipped.turning_clips import turning_clips
 
 PRESETS: dict[Path, str] = {PHASES: "sine_fit", EMBEDDING: "conv_embedding"}
 

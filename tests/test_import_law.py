@@ -27,7 +27,6 @@ LAYERS = [
         "deepphase.config",
         "deepphase.atomic_write",
         "deepphase.extras",
-        "deepphase.memory",
         "deepphase.compiled",
     },
     {"deepphase.motion"},

@@ -20,10 +20,9 @@ from deepphase.corpus.motion_files import (
     is_motion_file,
 )
 from deepphase.corpus.store import is_store, open_store, store_groups
-from deepphase.errors import DeepPhaseError, FormatError, ParameterError
+from deepphase.errors import DeepPhaseError, FormatError, ParameterError, within_memory
 from deepphase.formats.load import holds_points, list_animations, load, load_all
 from deepphase.formats.reading import checked_options
-from deepphase.memory import within_memory
 from deepphase.motion.clip import Clip
 from deepphase.motion.point_track import PointTrack, without_balls
 from deepphase.music.cache import song_features

@@ -16,9 +16,8 @@ from deepphase.corpus.motion_files import (
     song_beside,
 )
 from deepphase.corpus.parallel import map_in_order
-from deepphase.errors import DeepPhaseError
+from deepphase.errors import DeepPhaseError, within_memory
 from deepphase.formats.reading import checked_options
-from deepphase.memory import within_memory
 from deepphase.motion.cleaning import Cleaning, Glitch, clean, find_glitches
 from deepphase.motion.clip import Clip
 from deepphase.motion.contacts import foot_contacts

@@ -13,9 +13,8 @@ import numpy as np
 from deepphase.corpus.clips import ANIMATION_LABEL, PointSets, load_clips
 from deepphase.corpus.labels import LabelledPiece
 from deepphase.corpus.motion_files import MotionFile, song_beside
-from deepphase.errors import DeepPhaseError, FormatError, OutOfMemoryError
+from deepphase.errors import DeepPhaseError, FormatError, OutOfMemoryError, within_memory
 from deepphase.formats.frame_rates import corrections
-from deepphase.memory import within_memory
 from deepphase.motion.cleaning import Glitch, clean, find_glitches
 from deepphase.motion.clip import Clip
 from deepphase.motion.kinematics import joint_positions

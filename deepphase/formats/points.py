@@ -27,7 +27,7 @@ from typing import Any
 import numpy as np
 
 from deepphase.arrays import Array
-from deepphase.errors import DeepPhaseError, FormatError
+from deepphase.errors import DeepPhaseError, FormatError, within_memory
 from deepphase.formats.amass import LAYOUTS, is_amass
 from deepphase.formats.frame_rates import resolve_rate
 from deepphase.formats.markers.c3d import read_c3d
@@ -46,7 +46,6 @@ from deepphase.formats.reading import (
     read_content,
 )
 from deepphase.formats.smpl_skeleton import smpl_skeleton
-from deepphase.memory import within_memory
 from deepphase.motion import quaternions
 from deepphase.motion.clip import Clip, Source
 from deepphase.motion.orientation import turn_to_y

@@ -13,9 +13,8 @@ import torch
 from deepphase.corpus.clips import ClipEntry
 from deepphase.corpus.motion_files import unique_stems
 from deepphase.corpus.parallel import check_workers, map_in_order, workers_for
-from deepphase.errors import DeepPhaseError
+from deepphase.errors import DeepPhaseError, within_memory
 from deepphase.formats.frame_rates import corrections
-from deepphase.memory import within_memory
 from deepphase.motion.clip import Clip
 from deepphase.phase.clip_phases import ClipPhases, save_csv, save_phases
 from deepphase.phase.extractor import PhaseExtractor, load_model, reads_songs

@@ -21,11 +21,10 @@ from deepphase.corpus.clip_store import ClipStore
 from deepphase.corpus.clips import agreed_point_sets
 from deepphase.corpus.motion_files import MotionFile
 from deepphase.corpus.prepare_file import FileTask, PreparedFile, prepare_file
-from deepphase.errors import DeepPhaseError, FormatError, ParameterError
+from deepphase.errors import DeepPhaseError, FormatError, ParameterError, within_memory
 from deepphase.formats.load import MOTION_FORMATS
 from deepphase.formats.markers.c3d import is_c3d
 from deepphase.formats.reading import FRONT_BYTES, foreign_content
-from deepphase.memory import within_memory
 from deepphase.motion.clip import Clip
 from deepphase.motion.resample import ResampleLimit
 

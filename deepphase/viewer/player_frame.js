@@ -44,7 +44,7 @@ class PlayerFrame {
     const began = performance.now();
     const look = () => {
       if (this.desired !== id || !frame.isConnected) return;
-      const drawn = playerOf(frame)?.stats().drawn.length > 0;
+      const drawn = playerOf(frame)?.pictures() > 0;
       if (drawn || performance.now() > began + LATEST_MS) this.put(frame);
       else setTimeout(look, LOOK_MS);
     };

@@ -99,7 +99,7 @@ def player(page):
         frames = [each for each in page.frames if each != page.main_frame]
         for frame in reversed(frames):
             try:
-                if not frame.evaluate("window.deepphasePlayer?.stats().drawn.length > 0"):
+                if not frame.evaluate("window.deepphasePlayer?.pictures() > 0"):
                     continue
                 if page.evaluate(_IS_SHOWN, frame.frame_element()):
                     return frame

@@ -113,7 +113,7 @@ def opened(
 
 def player_at(page: Any, seconds: float, keys: str = "") -> None:
     """Show a moment of a player, after keys that turn the camera (wasd) and zoom (qe)."""
-    until(lambda: page.evaluate("window.deepphasePlayer?.stats().drawn.length > 0"))
+    until(lambda: page.evaluate("window.deepphasePlayer?.pictures() > 0"))
     page.evaluate(f"deepphasePlayer.pause(), deepphasePlayer.seek({seconds})")
     if keys:
         page.focus("#stage")

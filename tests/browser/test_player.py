@@ -94,7 +94,7 @@ def drawn_state(page):
 
 
 def wait_until_drawn(page):
-    until(page, "window.deepphasePlayer?.stats().drawn.length > 0")
+    until(page, "window.deepphasePlayer?.pictures() > 0")
     settle(page)
 
 
@@ -557,5 +557,5 @@ def test_pages_fit_their_look_width_and_length(open_page):
     page = opened(open_page, [made_take(30_000, 8, actors=[actor])])
     page.keyboard.press("0")
     page.keyboard.press("Space")
-    until(page, "deepphasePlayer.stats().between.length > 30")
+    until(page, "deepphasePlayer.pictures() > 40")
     assert state(page)["playing"]

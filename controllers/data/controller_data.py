@@ -100,7 +100,6 @@ class ControllerData:
         grounds: ClipGrounds | None = None,
         balls: ClipBalls | None = None,
         description: Mapping[str, Any] | None = None,
-        memory: int | None = None,
         progress: Progress | None = None,
     ) -> ControllerData:
         """Read the clips of a store by a config.
@@ -115,8 +114,6 @@ class ControllerData:
             Balls of the clips, for a config with `schema.ball`.
         description
             Skeleton description, if the roles of joints do not follow from names and structure.
-        memory
-            As in `ControllerSamples.read`.
 
         Raises
         ------
@@ -158,7 +155,6 @@ class ControllerData:
             tracks=tracks,
             grounds=grounds,
             balls=balls,
-            memory=memory,
             progress=progress,
         )
         split = SampleSplit.of_samples(
@@ -174,11 +170,10 @@ class ControllerData:
                 mirror=options.mirror,
                 ends=ends,
                 sudden=sudden,
-                memory=memory,
                 progress=progress,
             )
             rows = np.arange(len(samples), len(samples) + len(read))
-            samples = samples.joined(read, memory)
+            samples = samples.joined(read)
             split = replace(split, train=np.concatenate([split.train, rows]))
         return cls(store, phases, schema, samples, split, tracks, balls)
 

@@ -28,7 +28,7 @@ from deepphase.terrain.grounded_clip import ClipGrounds, GroundedClip
 
 ClipTracks = Callable[[Clip], Mapping[str, Array]]
 Ends = Literal["left_out", "continued"]
-# By default, larger samples, in bytes, are memory-mapped in an unnamed temporary file.
+# Larger samples, in bytes, are memory-mapped in an unnamed temporary file.
 _MAX_IN_MEMORY = 1 << 30
 # Number of rows that are normalised at a time.
 _ROWS_AT_ONCE = 1 << 14
@@ -71,7 +71,6 @@ class ControllerSamples:
         grounds: ClipGrounds | None = None,
         balls: ClipBalls | None = None,
         sudden: Mapping[str, tuple[SuddenGoal, ...]] | None = None,
-        memory: int | None = None,
         progress: Progress | None = None,
     ) -> ControllerSamples:
         """Read the samples of all clips.
@@ -79,8 +78,7 @@ class ControllerSamples:
         `ends`: frames whose trajectory or phase window reaches past an end of their clip are
         "left_out", or their trajectory is "continued" in a straight line, for short clips. `balls`:
         balls of the clips, if the schema has one: clips without a ball and frames whose ball is
-        implausible are left out. By default a ball is fitted to every clip. `memory`: bytes from
-        which on samples are mapped from an unnamed temporary file; 1 GiB if None.
+        implausible are left out. By default a ball is fitted to every clip.
         """
         if ends not in get_args(Ends):
             raise ParameterError(
@@ -89,7 +87,7 @@ class ControllerSamples:
         grounds = grounds if schema.config.heights else None
         each = 1 if grounds is None else 1 + grounds.most
         rows = store.frames * each * (2 if mirror else 1)
-        arrays = _Columns(schema, rows, memory)
+        arrays = _Columns(schema, rows)
         runs: list[tuple[int, int, int, str, str, bool]] = []
         count = 0
         # Contacts and phases of a clip are found once for each ground: it is read before training.
@@ -155,13 +153,13 @@ class ControllerSamples:
             np.array(flags, bool),
         )
 
-    def joined(self, other: ControllerSamples, memory: int | None = None) -> ControllerSamples:
-        """These samples, then others of the same schema; `memory` as in `read`."""
+    def joined(self, other: ControllerSamples) -> ControllerSamples:
+        """These samples, then others of the same schema."""
         count, arrays = len(self), []
         for name in ("inputs", "gate", "outputs"):
             mine, theirs = getattr(self, name), getattr(other, name)
-            shape = (count + len(other), mine.shape[1])
-            both = _allocated(shape, mine.nbytes + theirs.nbytes > _limit(memory))
+            size = mine.nbytes + theirs.nbytes
+            both = _allocated((count + len(other), mine.shape[1]), size)
             both[:count], both[count:] = mine, theirs
             arrays.append(both)
         inputs, gate, outputs = arrays
@@ -268,11 +266,11 @@ def schema_of_store(
 class _Columns:
     """Arrays for the samples of a store, filled clip by clip."""
 
-    def __init__(self, schema: ControllerSchema, rows: int, memory: int | None) -> None:
+    def __init__(self, schema: ControllerSchema, rows: int) -> None:
         widths = (schema.dims.inputs, schema.dims.gate, schema.dims.outputs)
-        mapped = 4 * rows * sum(widths) > _limit(memory)
+        size = 4 * rows * sum(widths)
         self._schema = schema
-        self._arrays = [_allocated((rows, width), mapped) for width in widths]
+        self._arrays = [_allocated((rows, width), size) for width in widths]
 
     def fill(self, start: int, blocks: FrameBlocks, pairs: Array) -> None:
         """Write the pairs with these first frames to the rows from `start` on."""
@@ -286,12 +284,8 @@ class _Columns:
         return [array[:count] for array in self._arrays]
 
 
-def _limit(memory: int | None) -> int:
-    return _MAX_IN_MEMORY if memory is None else memory
-
-
-def _allocated(shape: tuple[int, int], mapped: bool) -> Array:
-    if not mapped or not shape[1]:
+def _allocated(shape: tuple[int, int], size: int) -> Array:
+    if size <= _MAX_IN_MEMORY or not shape[1]:
         return np.empty(shape, np.float32)
     return mapped_array(shape, np.float32)
 

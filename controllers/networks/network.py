@@ -63,7 +63,6 @@ class ControllerNetwork(nn.Module):
     has loss terms of its own                      `training_outputs`
     is fitted, not trained by gradient descent     `is_fitted`, `fit`
     blends weights                                 `blend_weights`
-    has precomputed forms, or none in ONNX         `precomputed`, `check_exportable`
     runs in a live page                            `page_form`
     =============================================  ===============================================
 
@@ -128,38 +127,11 @@ class ControllerNetwork(nn.Module):
         """
         return None
 
-    def precomputed(self, form: str, count: int | None = None) -> ControllerNetwork:
-        """The trained network with weights computed in advance.
-
-        Parameters
-        ----------
-        form
-            Name of the form.
-        count
-            Entries of its table; a default of the form if None.
-
-        Raises
-        ------
-        ParameterError
-            If the network has no such form.
-        """
-        raise ParameterError(
-            f"{type(self).__name__} has no form {form!r}", hint="only PFNNs have precomputed forms"
-        )
-
-    def check_exportable(self) -> None:
-        """Raise ParameterError if the network cannot be exported as ONNX."""
-
     def weight_magnitude(self) -> Tensor:
         """Mean absolute value of all parameters, for the L1 penalty of the papers."""
         parameters = list(self.parameters())
         count = sum(parameter.numel() for parameter in parameters)
         return torch.stack([parameter.abs().sum() for parameter in parameters]).sum() / count
-
-    @property
-    def parameter_count(self) -> int:
-        """Number of parameters."""
-        return sum(parameter.numel() for parameter in self.parameters())
 
     def check_dims(self, inputs: Tensor, gate: Tensor) -> None:
         """Raise ParameterError unless the last axes have the network's dimensions."""

@@ -14,8 +14,6 @@ from deepphase.controllers.schema.config import CYCLES_UNIT
 from deepphase.errors import ParameterError
 from deepphase.features.layout import FeatureLayout, Moments, Normalisation
 
-_MOMENTS = ("mean", "scale")
-
 
 def normalisation_of(layout: FeatureLayout | None, batches: Iterable[Array]) -> Normalisation:
     """The normalisation of batches of raw rows (rows, dims); blocks in cycles keep their values.
@@ -101,21 +99,6 @@ class NormalisedController(nn.Module):
     def blend_weights(self, gate: Tensor) -> Tensor | None:
         """`ControllerNetwork.blend_weights` of a raw gate (batch, gate)."""
         return self.network.blend_weights((gate - self.gate_mean) * self.gate_scale)
-
-    def precomputed(self, form: str) -> NormalisedController:
-        """This network in a precomputed form; see `ControllerNetwork.precomputed`."""
-        return self.with_network(self.network.precomputed(form))
-
-    def with_network(self, network: ControllerNetwork) -> NormalisedController:
-        """The same normalisation around another network with the same dimensions."""
-        inputs, gate, outputs = (
-            Normalisation(*(self.get_buffer(f"{name}_{part}").numpy() for part in _MOMENTS))
-            for name in ("inputs", "gate", "outputs")
-        )
-        carried = None
-        if self._carries:
-            carried = (self.carried_columns.cpu().numpy(), self.carried_shares.cpu().numpy())
-        return NormalisedController(network, inputs, gate, outputs, carried)
 
     def target(self, outputs: Tensor, inputs: Tensor) -> Tensor:
         """Raw outputs (..., outputs) after raw inputs -> normalised targets of the loss."""

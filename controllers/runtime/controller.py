@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -166,16 +166,6 @@ class Controller:
                 f"trained with {wanted[:12]}",
                 hint="give the phase model that the controller was trained with",
             )
-
-    def precomputed(self, form: str) -> Controller:
-        """This controller with the weights of its network computed in advance.
-
-        Raises
-        ------
-        ParameterError
-            If the network has no such form; see `ControllerNetwork.precomputed`.
-        """
-        return replace(self, network=self.network.precomputed(form))
 
     def save(self, path: str | Path) -> None:
         """Write the controller's file, atomically."""

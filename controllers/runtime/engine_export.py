@@ -239,12 +239,11 @@ def export_controller(
     Raises
     ------
     ParameterError
-        If the network is in a precomputed form, or packages are missing.
+        If packages are missing.
     CheckpointError
         As for `export_onnx`.
     """
     network = controller.network
-    network.check_exportable()
     rows = max(PARITY_BATCHES)
     tensors = _random_rows(controller, rows)
     names = ["inputs", *(["gate"] if schema.gate is not None else []), *network.state_names]

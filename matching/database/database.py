@@ -16,7 +16,6 @@ from deepphase.corpus.clip_store import ClipStore
 from deepphase.errors import CheckpointError, DeepPhaseError, ParameterError
 from deepphase.features.layout import FeatureLayout, Normalisation, checked_block
 from deepphase.features.moment_kinds import IDLE, KINDS, clip_kinds, kind_numbers
-from deepphase.features.trajectory import facing_directions
 from deepphase.matching.database.build import (
     END_MARGIN_S,
     ClipSequence,
@@ -222,11 +221,6 @@ class MotionDatabase:
         """Values in a row."""
         return self.features.shape[1]
 
-    @property
-    def root_directions(self) -> Array:
-        """(rows, 3) float32 unit vectors on the ground: the facing."""
-        return facing_directions(self.root_angles)
-
     @cached_property
     def offered_rows(self) -> Array:
         """(offered,) rows that a search may return, rising."""
@@ -383,12 +377,7 @@ class MotionDatabase:
             )
         return self.normalisation(raw)
 
-    def query(
-        self,
-        rows: Array,
-        replace: Mapping[str, Array] | None = None,
-        advance_s: float | Array = 0.0,
-    ) -> Array:
+    def query(self, rows: Array, replace: Mapping[str, Array] | None = None) -> Array:
         """(q, dims) float32 queries for a body in the state of some rows.
 
         Parameters
@@ -398,10 +387,6 @@ class MotionDatabase:
         replace
             Feature name -> (q, feature dims) raw values that replace the rows' own, such as a
             desired trajectory.
-        advance_s
-            Seconds, or (q,), by which phases are advanced, each channel at its frequency; other
-            features stay.
-
         Raises
         ------
         ParameterError
@@ -410,28 +395,10 @@ class MotionDatabase:
         rows = np.asarray(rows)
         query = np.array(self.features[rows], np.float32)
         slices = self.layout.slices
-        if np.any(advance_s):
-            for feature in self.layout.of_kind("phase_manifold"):
-                block = slices[feature.name]
-                raw = self._advanced_manifold(rows, feature.offsets_s, np.asarray(advance_s))
-                query[:, block] = self.normalisation.of_block(raw, block)
         for name, values in (replace or {}).items():
             raw, block = checked_block(self.layout[name], values), slices[name]
             query[:, block] = self.normalisation.of_block(raw, block)
         return query
-
-    def _advanced_manifold(self, rows: Array, offsets_s: Sequence[float], seconds: Array) -> Array:
-        if self.phases is None:
-            raise ParameterError(
-                "this database has no phases to advance", hint="build it with a phase model"
-            )
-        steps = np.round(np.asarray(offsets_s) * self.fps).astype(np.int64)
-        clips = self.clip_of(rows)[:, None]
-        frames = np.clip(
-            rows[:, None] + steps, self.range_starts[clips], self.range_stops[clips] - 1
-        )
-        later = self.phases[frames].advanced(seconds.reshape(-1, 1, 1))
-        return later.manifold().reshape(len(rows), -1)
 
     @classmethod
     def build(

@@ -16,7 +16,7 @@ import torch
 
 from deepphase.controllers.networks.experts import Experts
 from deepphase.controllers.networks.network import NetworkDims
-from deepphase.controllers.networks.pfnn import TABLE_SIZES, Pfnn
+from deepphase.controllers.networks.pfnn import Pfnn
 from deepphase.controllers.networks.registry import make_network
 from deepphase.export.onnx_file import export_onnx
 from tests.benchmarks.rounds import medians
@@ -77,8 +77,6 @@ def bench_frames(rounds: int) -> None:
             "torch": network,
             "onnx": onnx_runner(name, network),
         }
-        if isinstance(network, Pfnn):
-            runs |= {form: network.precomputed(form) for form in TABLE_SIZES}
         for batch, calls, goal in ((1, CALLS_OF_ONE, 0.25), (CROWD, 1, 25.0)):
             frames = [frames_of(name, batch)[:2] for _ in range(calls)]
             with torch.inference_mode():
@@ -87,13 +85,10 @@ def bench_frames(rounds: int) -> None:
                     rounds=rounds,
                 )
             times = [1e3 * seconds / calls for seconds in spent.values()]
-            more = "".join(
-                f"   {form} {time:.3f}" for form, time in zip(TABLE_SIZES, times[3:], strict=False)
-            )
             print(
                 f"{name:8s} x {batch:4d}  "
                 + "".join(f"{time:10.3f}" for time in times[:3])
-                + f"{goal:10.2f}{more}",
+                + f"{goal:10.2f}",
                 flush=True,
             )
 

@@ -1,8 +1,7 @@
 """Training and runs of controllers and dancers on an accelerator.
 
 Training steps and networks are PyTorch. The state of characters around the network is NumPy: every
-step hands arrays over to the device of the network and back. The precomputed forms of a PFNN sort
-characters by their phases' values, which fake tensors do not have; they are not tested here.
+step hands arrays over to the device of the network and back.
 """
 
 from __future__ import annotations

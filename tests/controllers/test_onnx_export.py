@@ -6,10 +6,8 @@ import numpy as np
 import pytest
 import torch
 
-from deepphase.controllers.networks.normalised import NormalisedController
 from deepphase.controllers.runtime.engine_export import export_controller
 from deepphase.controllers.schema.schema import ControllerSchema
-from deepphase.errors import ParameterError
 from deepphase.export.onnx_file import PARITY_BATCHES
 from tests.controllers.made_controllers import samples_for, small_controller, walking_store
 
@@ -66,12 +64,3 @@ def test_raw_frames_in_raw_frames_out(tmp_path, store, name, inputs, outputs):
     given = {each.key: each.value for each in graph.metadata_props}
     assert ControllerSchema.from_mapping(json.loads(given["schema"])) == samples.schema
     assert json.loads(given["outputs_columns"]) == samples.schema.outputs.value_names
-
-
-def test_precomputed_forms_stay_here(tmp_path, store):
-    samples = samples_for("pfnn", store)
-    made = small_controller("pfnn", samples, hidden=8)
-    table = NormalisedController(made.network.precomputed("linear"), *samples.normalisations())
-    with pytest.raises(ParameterError, match="precomputed forms are not exported"):
-        export_controller(table, samples.schema, tmp_path / "step.onnx")
-    assert not (tmp_path / "step.onnx").exists()

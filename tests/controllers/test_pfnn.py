@@ -103,19 +103,3 @@ def test_gradients_are_those_of_a_weight_matrix_a_sample():
     for mine, theirs in zip(our_gradients, naive_gradients, strict=True):
         assert torch.isfinite(mine).all()
         torch.testing.assert_close(mine, theirs, atol=1e-5, rtol=1e-4)
-
-
-@pytest.mark.parametrize("spline", ["catmull_rom", "natural"])
-@pytest.mark.parametrize("cyclic", [True, False])
-@pytest.mark.parametrize(("form", "order"), [("constant", 1), ("linear", 2)])
-def test_precomputed_forms_converge_to_the_cubic(form, order, cyclic, spline):
-    made = network(cyclic=cyclic, spline=spline)
-    inputs, gate = torch.randn(200, 11), torch.rand(200, 1) - 0.5
-    exact = made(inputs, gate)
-    errors = []
-    for count in (25, 100, 400):
-        found = made.precomputed(form, count)(inputs, gate)
-        errors.append((found - exact).square().mean().sqrt().item())
-    # Four times as many phases: a quarter of the error of the nearest, a sixteenth on a line.
-    assert errors[1] < 1.7 * errors[0] / 4**order
-    assert errors[2] < 1.7 * errors[1] / 4**order

@@ -71,17 +71,14 @@ def test_offered_rows_look_ahead_within_their_clip(database):
     np.testing.assert_array_equal(database.offered, left >= 60)
 
 
-def test_query_takes_rows_wishes_and_later_phases(database):
+def test_query_takes_rows_and_desired_trajectories(database):
     rows = np.array([30, 300])
     np.testing.assert_array_equal(database.query(rows), database.features[rows])
     slices = database.layout.slices
     desired = np.ones((2, 12), np.float32)
-    query = database.query(rows, {"trajectory_position": desired}, advance_s=np.array([0.0, 0.1]))
+    query = database.query(rows, {"trajectory_position": desired})
     raw = database.normalisation.inverse(query)
     np.testing.assert_allclose(raw[:, slices["trajectory_position"]], 1.0, atol=1e-5)
-    for row, seconds, found in zip(rows, (0.0, 0.1), raw, strict=True):
-        expected = database.phases[row].advanced(seconds).manifold()
-        np.testing.assert_allclose(found[slices["phase_manifold"]], expected, atol=1e-5)
     directions = slices["trajectory_direction"]
     np.testing.assert_array_equal(query[:, directions], database.features[rows][:, directions])
     with pytest.raises(ParameterError, match="no feature 'way'"):

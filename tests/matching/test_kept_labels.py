@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from deepphase.corpus.clip_store import ClipStore
+from deepphase.features.trajectory import facing_directions
 from deepphase.matching.player.settings import PlayerSettings
 from deepphase.matching.player.source import PlayerSource
 from deepphase.matching.player.trajectory_search import JumpRequest, TrajectorySearch
@@ -63,13 +64,14 @@ class _Goals:
         steps = np.round(search.offsets_s * self._database.fps).astype(int)
         later = self._row + steps
         positions = self._database.root_positions[later][None].repeat(len(rows), 0)
-        directions = self._database.root_directions[later][None].repeat(len(rows), 0)
+        directions = facing_directions(self._database.root_angles[later])[None]
+        directions = directions.repeat(len(rows), 0)
         now = np.full(len(rows), self._row)
         return (
             positions,
             directions,
             self._database.root_positions[now],
-            self._database.root_directions[now],
+            facing_directions(self._database.root_angles[now]),
         )
 
 

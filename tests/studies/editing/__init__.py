@@ -1,1 +1,0 @@
-"""The editor on clips of other styles: repair, paths, constraints, styles."""

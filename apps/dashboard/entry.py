@@ -141,7 +141,7 @@ def dashboard() -> None:
     """Run the script once: style, navigation, choosers and the current page."""
     freeze_modules()
     page_runs()
-    st.set_page_config("deepphase", theme.icon(), "wide")
+    st.set_page_config("deepphase", theme.ICON, "wide")
     theme.apply_theme()
     entries, errors = _pages()
     pages = [

@@ -9,7 +9,6 @@ import pytest
 from scipy.spatial.transform import Rotation
 
 from deepphase.apps.dashboard.pages.channels import (
-    FollowedJoints,
     clip_window,
     followed,
     phases_table,
@@ -23,7 +22,7 @@ from deepphase.corpus.store_writer import write_store
 from deepphase.formats.bvh.writer import save_bvh
 from deepphase.motion.clip import Clip
 from deepphase.synthetic.gait_motion import locomotion
-from tests.dashboard.app_pages import opened, players, words
+from tests.dashboard.app_pages import opened, players
 from tests.synthetic.poses import constant_pose
 
 
@@ -79,15 +78,6 @@ def test_two_clips_are_compared(monkeypatch):
     one, other = players(app)
     assert '"name":"walk"' in one
     assert '"name":"run"' in other
-
-
-def test_what_channels_follow_is_said_in_words(monkeypatch):
-    app = opened("channels", monkeypatch)
-    app.session_state["section"] = "What each channel follows"
-    app.run()
-    said = words(app)
-    assert "Channel 0, " in said
-    assert "left leg" in said or "right arm" in said
 
 
 def test_shares_of_the_demo(read):
@@ -160,18 +150,3 @@ def test_the_body_is_one_of_the_clip_where_the_rest_pose_is_none(read):
     assert height == pytest.approx(np.ptp(upright.positions[:, 1]), abs=0.1)
     assert height > 1.2
     assert sum(result.energy.values()) == pytest.approx(1.0)
-
-
-def test_parts_that_hardly_move_are_not_named():
-    """A hand that waves: legs that sway by a hundredth of the movement are followed by nothing."""
-    followed = FollowedJoints(
-        np.zeros((1, 2)),
-        ("Hand", "Toes"),
-        {"right arm": np.array([0.6]), "left leg": np.array([0.9])},
-        {"right arm": 0.985, "left leg": 0.015},
-        np.zeros((2, 3)),
-        np.zeros((0, 2), int),
-    )
-    said = followed.sentences(np.array([2.0]))
-    assert said[0].startswith("Of the movement, 98 % is of the right arm")
-    assert said[-1] == "Channel 0, 2.00 Hz: right arm (60 %)"

@@ -37,7 +37,6 @@ from deepphase.apps.demo import CONTROLLER
 from deepphase.apps.demo.controller import turning_clips
 from deepphase.apps.runs.run import run_goal
 from deepphase.controllers.runtime.controller import Controller
-from deepphase.controllers.runtime.frame import CharacterSettings
 from deepphase.corpus.clip_store import ClipStore
 from deepphase.corpus.store import open_store
 from deepphase.corpus.store_writer import write_store
@@ -122,43 +121,6 @@ def test_it_opens_on_a_run_with_phases_and_gating(monkeypatch):
     }  # fmt: skip
 
 
-def test_a_gait_is_another_run_at_its_own_speed(page):
-    speeds = {}
-    for gait in ("run", "walk"):
-        chosen(page, "Gait", gait)
-        speeds[gait] = measures(page)["Speed"]
-        desired = widget(page, "Speed (m/s)").value
-        assert speeds[gait] == pytest.approx(desired, rel=0.3)
-    assert speeds["run"] > 1.7 * speeds["walk"]
-
-
-@pytest.mark.parametrize("kind", ["Square", "Circle"])
-def test_made_paths_are_followed(page, kind):
-    chosen(page, "Path", kind)
-    assert measures(page)["Path error"] < 0.6
-    assert take(page)["actors"][0]["desiredPath"]
-
-
-def test_a_higher_bias_follows_the_path_closer(demo):
-    path, off = made_path("wave", 2.3, 6.0), {}
-    for position, direction in ((0.5, 2.0), (5.0, 10.0)):
-        request = RunRequest(
-            path, 6.0, labels={"gait": "jog"},
-            settings=CharacterSettings(position_bias=position, direction_bias=direction),
-        )  # fmt: skip
-        off[position] = values_by_name(shown_run(demo, request).result.measures)["path_error"]
-    assert off[5.0] < off[0.5]
-
-
-def test_several_characters_come_as_an_archive(page):
-    chosen(page, "Characters", 3)
-    assert [each["name"] for each in take(page)["actors"]] == [
-        f"character {number}" for number in (1, 2, 3)
-    ]
-    assert widget(page, "Character").options == ["1", "2", "3"]
-    assert "All (ZIP)" in {each.label for each in page.get("download_button")}
-
-
 def test_files_of_a_run(page, monkeypatch):
     files = {}
     monkeypatch.setattr(widgets, "offer", lambda words, data, name, **_: files.update({name: data}))
@@ -179,13 +141,6 @@ def test_a_drawn_path_is_followed(page):
     chosen(page, "Speed (m/s)", 1.2)
     assert "4.8 m, 4.0 s at this speed" in words(page)
     assert take(page)["duration"] == pytest.approx(4.0, abs=0.1)
-
-
-def test_an_empty_map_says_what_to_do(page):
-    page.session_state["path map points"] = []
-    chosen(page, "Path", "Draw")
-    assert "Draw a path on the map" in words(page)
-    assert not players(page)
 
 
 @pytest.mark.parametrize("given", [[[0, 0, 0, 1, 5]], [["a", "b"]], [[0, 1e9]], [[0, None]]])
@@ -391,14 +346,6 @@ def test_equal_requests_have_equal_keys():
 def live_pages(app) -> list[dict]:
     """What the components that are steered by hand were given."""
     return [each for each in components(app) if str(each.get("title", "")).startswith("Steer ")]
-
-
-def test_a_character_is_steered_by_hand_in_place_of_a_path(page):
-    chosen(page, "Steer by hand", True)
-    assert players(page) == []
-    assert "steer with W, A, S and D" in words(page)
-    assert not [each for each in page.get("slider") if each.label == "Seconds"]
-    assert len(players(chosen(page, "Steer by hand", False))) == 1
 
 
 def test_what_was_driven_is_kept_and_measured(demo, tmp_path, monkeypatch):

@@ -127,29 +127,12 @@ def test_it_opens_on_a_dance_with_sound_beats_and_phases(monkeypatch):
     }  # fmt: skip
 
 
-def test_another_tempo_is_another_dance(page):
-    chosen(page, "Tempo (beats/min)", 126)
-    assert "126 beats a minute" in words(page)
-    assert len(take(page)["song"]["beats"]) == pytest.approx(5.5 * 126 / 60, abs=2)
-
-
-def test_three_beats_in_a_bar(page):
-    chosen(page, "Length of the song (s)", 16)
-    chosen(page, "Beats in a bar", 3)
-    assert "in bars of 3" in words(page)
-
-
 def test_the_longest_song_can_be_made():
     """In a thread, whose stack is small, as the pages' are."""
     with ThreadPoolExecutor(1) as pool:
         song = pool.submit(made_song, 1, 120.0, 160.0, 4, 0.5).result()
     with soundfile.SoundFile(io.BytesIO(song.content)) as file:
         assert file.frames / file.samplerate == pytest.approx(120, abs=0.1)
-
-
-def test_a_part_of_the_song(page):
-    chosen(page, "Passage (s)", (1.5, 6.0))
-    assert take(page)["duration"] == pytest.approx(_SHORT_S - 1.5, abs=0.1)
 
 
 def test_a_passage_is_danced_again_and_the_best_of_several_is_shown(page):
@@ -167,20 +150,6 @@ def test_a_passage_is_danced_again_and_the_best_of_several_is_shown(page):
     choice.set_value(choice.options[1]).run()
     assert not page.exception, page.exception
     assert take(page)["actors"] != best
-
-
-def test_seed_and_lock_change_the_dance(demo, song):
-    dances = [
-        demo.dance(song, request, quiet).file(".bvh")
-        for request in (
-            DanceRequest(),
-            DanceRequest(),
-            DanceRequest(seed=3),
-            DanceRequest(lock=0.0),
-        )
-    ]
-    assert dances[0] == dances[1]
-    assert len(set(dances)) == 3
 
 
 def test_files_of_a_dance(demo, song, tmp_path, reader):
@@ -296,12 +265,6 @@ def test_a_hostile_song_is_a_sentence(page):
     assert not players(page)
 
 
-def test_without_a_song_it_says_what_to_do(page):
-    chosen(page, "Song", "Your own")
-    assert "Drop a song here" in words(page)
-    assert not players(page)
-
-
 def test_silence_is_danced_to_and_said(page):
     file = io.BytesIO()
     soundfile.write(file, np.zeros(30720 * 5, np.float32), 30720, format="WAV")
@@ -342,13 +305,6 @@ def test_the_folder_offers_dancers_and_databases_with_music(folder, monkeypatch)
     shown = take(app)
     assert shown["gating"]["weights"]["shape"][1] == 2
     assert shown["duration"] == pytest.approx(_SHORT_S, abs=0.1)
-
-
-def test_a_dancer_says_how_it_followed_songs(folder, monkeypatch):
-    app = opened("dance", monkeypatch, folder)
-    chosen(app, "Dancer", f"file:{folder / 'made.dancer'}")
-    chosen(app, "Length of the song (s)", _SHORT_S)
-    assert re.search(r"dances to \d+ (held-out songs|songs of the training)", words(app).lower())
 
 
 def test_a_folder_opens_on_its_first_song(folder, tmp_path, monkeypatch):

@@ -8,13 +8,11 @@ import json
 import re
 import shutil
 import zipfile
-from dataclasses import replace
 
 import numpy as np
 import pytest
 
 from deepphase.apps.dashboard.parts.folder import look_into
-from deepphase.apps.dashboard.parts.messages import error_sentence
 from deepphase.apps.dashboard.parts.session import Session, read_upload, safe_name, suffix_of
 from deepphase.corpus.clip_store import ClipStore
 from deepphase.corpus.folder_settings import FolderSettings, read_settings
@@ -72,15 +70,6 @@ def test_the_filter_finds_by_name_and_by_label(monkeypatch):
     assert not app.exception
     assert "No clip matches the filters" in words(app)
     assert not players(app)
-
-
-def test_a_store_with_odd_names_is_shown_literally(tmp_path, monkeypatch, clip):
-    odd = replace(clip, name="<b onclick=x>**bold**</b>", labels={"a*b": "<i>1</i>"})
-    write_store(tmp_path / "odd.store", ClipStore.from_clips([odd, clip]))
-    app = opened("data", monkeypatch, tmp_path)
-    assert next(iter(table(app)["Clip"])) == "<b onclick=x>**bold**</b>"
-    assert app.selectbox[0].options == ["odd.store"]
-    assert "<b onclick" not in players(app)[0]
 
 
 def test_an_empty_folder_says_what_to_do(tmp_path, monkeypatch):
@@ -200,12 +189,6 @@ def test_files_of_marker_systems_are_found_from_their_content(clip, kind):
     assert set(names) <= {each.rpartition(":")[2] for each in taken.clips[0].skeleton.names}
 
 
-def test_pictures_are_no_markers():
-    for front in (b"\x89PNG\r\n\x1a\n", b"%PDF-1.7"):
-        with pytest.raises(FormatError, match="not a known motion format"):
-            suffix_of(front + bytes(4096))
-
-
 def bomb() -> bytes:
     """An archive that would unpack to many times its size."""
     content = io.BytesIO()
@@ -282,16 +265,3 @@ def test_one_session_keeps_no_more_than_it_may(monkeypatch, clip):
     assert own.add_clip(clip, {}).name == f"{clip.name} (2)"
     with pytest.raises(DeepPhaseError, match="in one session"):
         own.add_clip(clip, {})
-
-
-def test_hints_name_no_option_that_the_page_lacks():
-    for hint, said in (
-        ("--allow-truncated (allow_truncated=True) takes those", ""),
-        ("prepare it with `deepphase prepare --fps 60`", "deepphase prepare"),
-        ("upload it again", "Upload it again"),
-        ("put it back, say --allow it, or build it again", "Put it back, or build it again"),
-    ):
-        words = error_sentence(FormatError("57 numbers", hint=hint, path="clip.bvh"))
-        assert "57 numbers" in words
-        assert said in words.replace("\\", "")
-        assert "allow" not in words

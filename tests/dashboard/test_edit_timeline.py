@@ -80,8 +80,3 @@ def test_what_is_no_keys_is_none(given):
 @pytest.mark.parametrize("given", [None, [[0, 5, 4]], [[2, 0, 1]], [[0, 0, 100]], [[0, 0]], [3]])
 def test_what_is_no_stretch_is_none(given):
     assert sent_spans(given, 2, 100) is None
-
-
-def test_whole_numbers_are_marks():
-    assert sent_keys([[0, 0.0], [5, 7]], 100) == [[0, 0], [5, 7]]
-    assert sent_spans([], 2, 100) == []

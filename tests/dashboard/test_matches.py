@@ -165,31 +165,11 @@ def test_the_page_plays_query_and_matches(monkeypatch):
     assert "distance of all joints in centimetres" in words(app)
 
 
-def test_posture_joins_the_search_by_phase(monkeypatch):
-    app = opened("matches", monkeypatch)
-    with_posture = app.dataframe[0].value
-    (posture,) = [each for each in app.toggle if each.label == "With posture"]
-    posture.set_value(False).run()
-    assert not app.exception
-    assert "Ranked by the distance in phase, in %" in words(app)
-    table = app.dataframe[0].value
-    # The first four matches are those by phase, the last four those by pose, which stay.
-    assert with_posture["Pose (cm)"][:4].mean() <= table["Pose (cm)"][:4].mean()
-    assert (table["Phase (%)"] != with_posture["Phase (%)"]).all()
-    np.testing.assert_array_equal(table["Pose (cm)"][4:], with_posture["Pose (cm)"][4:])
-
-
 def test_another_rate_says_what_to_do(tmp_path, monkeypatch):
     write_store(tmp_path / "slow.store", [locomotion(3, 6.0, gait="walk", fps=30.0).clip])
     app = opened("matches", monkeypatch, tmp_path)
     assert "prepare the clips with" in words(app).lower()
     assert not players(app)
-
-
-def test_one_short_clip_has_nothing_to_match(tmp_path, monkeypatch):
-    write_store(tmp_path / "short.store", [locomotion(3, 1.2, gait="walk").clip])
-    app = opened("matches", monkeypatch, tmp_path)
-    assert "open a collection with more clips" in words(app)
 
 
 def test_the_moment_of_a_large_collection_plays_while_its_clips_are_read(monkeypatch, tmp_path):

@@ -88,7 +88,3 @@ def test_a_place_comes_back_in_the_world(clip, roles, monkeypatch):
 )
 def test_what_is_no_place_is_none(given):
     assert read_place(given) is None
-
-
-def test_a_place_of_whole_numbers_is_a_place():
-    np.testing.assert_array_equal(read_place([1, 0.5, -2]), [1.0, 0.5, -2.0])

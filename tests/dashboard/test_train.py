@@ -4,16 +4,13 @@ from __future__ import annotations
 
 import gc
 import time
-from dataclasses import replace
 
 import numpy as np
 import pytest
 
-import deepphase.apps.dashboard.pages.train as page
 import deepphase.apps.training.run as runs
 from deepphase.apps.dashboard.parts.collection import MODELS
 from deepphase.apps.dashboard.parts.session import Session
-from deepphase.apps.demo import PHASES
 from deepphase.apps.training.folder import (
     FAILED,
     FINISHED,
@@ -77,17 +74,6 @@ def test_a_training_leaves_a_model_and_what_led_to_it(finished):
     assert 0.4 < seconds.min() < seconds.max() < 3.6
     assert not np.allclose(views[0], views[-1])
     assert not (finished.folder / "work").exists()
-
-
-def test_the_model_is_that_of_the_library(finished, store, tmp_path):
-    from deepphase.corpus.store import open_store
-    from deepphase.phase.training.train import train_phase
-
-    same = train_phase(
-        open_store(store), request(store).config(), folder=tmp_path, accelerator="cpu"
-    )
-    assert PhaseModel.load(finished.model_file).config == same.config
-    assert PhaseModel.load(finished.model_file).signals.joints == same.signals.joints
 
 
 def test_cancelling_leaves_nothing(store, tmp_path):
@@ -252,16 +238,3 @@ def test_no_model_is_refused(finished):
     kept = MODELS.read_upload(own, "../mine.model", finished.model_file.read_bytes())
     assert kept.name == "mine"
     assert list(own.folder.iterdir()) == [kept.path]
-
-
-def test_a_part_of_one_pass_is_not_praised(monkeypatch):
-    said = []
-    for kind in ("warning", "success"):
-        monkeypatch.setattr(page.st, kind, lambda text, kind=kind, **_: said.append((kind, text)))
-    good = PhaseModel.load(PHASES).health
-    assert good is not None
-    good = replace(good, findings=())
-    page._findings(good, 0.33)
-    page._findings(good, 2.0)
-    assert [kind for kind, _ in said] == ["warning", "success"]
-    assert "33 % of the data were seen" in said[0][1]

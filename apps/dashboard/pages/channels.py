@@ -11,7 +11,6 @@ import streamlit as st
 from deepphase.apps.dashboard.parts import address, widgets
 from deepphase.apps.dashboard.parts.address import Span
 from deepphase.apps.dashboard.parts.clouds import joint_links
-from deepphase.apps.dashboard.parts.collection import first_words
 from deepphase.apps.dashboard.parts.encodings import (
     BY_CLIPS_AND_MODEL,
     Encodings,
@@ -19,7 +18,6 @@ from deepphase.apps.dashboard.parts.encodings import (
     signals,
 )
 from deepphase.apps.dashboard.parts.messages import show_error
-from deepphase.apps.dashboard.parts.theme import heading, wide_columns
 from deepphase.apps.reports.example_window import example_window
 from deepphase.arrays import Array
 from deepphase.errors import DeepPhaseError, ParameterError
@@ -201,18 +199,18 @@ def page() -> None:
     """Draw the page."""
     read = open_encodings()
     store = read.store
-    heading(
+    widgets.heading(
         "Channels",
         "Each channel describes the movement around a frame by one sinusoid with a phase, a "
-        f"frequency and an amplitude. {first_words(read.clips)}Click on a channel to hide it, with "
+        "frequency and an amplitude. Click on a channel to hide it, with "
         "Shift to see it alone with the joints that it follows.",
     )
-    choosers = wide_columns("clip", [3, 3, 4])
+    choosers = widgets.wide_columns("clip", [3, 3, 4])
     index = address.clip_chooser(store.names, choosers[0])
     beside = address.other_clip_chooser(store.names, index, choosers[1])
     span = address.choose_span(store, index, read.clips.id, choosers[2])
     take = take_with_joints(read, index, span)
-    columns = wide_columns("players", 1 if beside is None else 2)
+    columns = widgets.wide_columns("players", 1 if beside is None else 2)
     with columns[0]:
         widgets.show_player(take, height=_PLAYER_HEIGHT, **span.player)
     if beside is not None:

@@ -22,7 +22,6 @@ from deepphase.apps.dashboard.parts.steerables import (
     shown_run,
     steerables,
 )
-from deepphase.apps.dashboard.parts.theme import heading, wide_columns
 from deepphase.apps.runs.files import frame_columns, write_motions
 from deepphase.apps.runs.take import compared_take
 from deepphase.controllers.runtime.frame import BLENDS, CharacterSettings
@@ -78,13 +77,13 @@ _PLAYER_SETTINGS: dict[str, tuple[str, float, float, float, str | None]] = {
 
 def page() -> None:
     """Draw the page."""
-    heading(
+    widgets.heading(
         "Control",
         "Choose a path, and a character follows it: a controller generates the motion frame by "
         "frame, or motion matching plays captured motion. Every change starts a new run. "
         "Each can be steered by hand, too.",
     )
-    left, right = wide_columns("control", [3, 7])
+    left, right = widgets.wide_columns("control", [3, 7])
     with left:
         source = chooser("Controller or motion", STEERABLE_KEY, steerables())
         request = opened = None
@@ -124,7 +123,7 @@ def page() -> None:
 def _choose_run(opened: Steerable, id: str) -> RunRequest | None:
     """Draw the choosers of label, path and settings; None while there is no path."""
     is_controller = opened.controller is not None
-    labels = _choose_label(opened, id) if is_controller else _choose_labels(opened, id)
+    labels = _choose_labels(opened, id)
     desired = choose_path(opened.speed(labels), f"{id} {labels}")
     biases = _choose_blend() if is_controller else (0.0, 0.0)
     with st.expander("More", icon=":material/tune:"):
@@ -156,28 +155,23 @@ def _choose_run(opened: Steerable, id: str) -> RunRequest | None:
     return RunRequest(path, seconds, characters, int(seed), labels, settings)
 
 
-def _choose_label(opened: Steerable, id: str) -> dict[str, str]:
-    """The value of the label that the controller was trained with."""
-    chosen = {}
-    for name, values in opened.labels.items():
-        words, key = plain(widgets.sentence(name)), f"label {id}"
+def _choose_labels(opened: Steerable, id: str) -> dict[str, Any]:
+    """The value of a controller's label, or the labels of the clips that may be played."""
+    chosen: dict[str, Any] = {}
+    for name, values in list(opened.labels.items())[:_MAX_LABELS]:
+        words, key = plain(name), f"label {id} {name}"
         usual = "walk" if "walk" in values else values[0]
-        if len(values) <= _MAX_BUTTONS:
-            chosen[name] = widgets.choose_one(words, values, default=usual, key=key)
+        if opened.controller is None:
+            some = st.multiselect(f"Only {words}", values, placeholder="any", key=key)
+            chosen |= {name: tuple(some)} if some else {}
+        elif len(values) <= _MAX_BUTTONS:
+            chosen[name] = widgets.choose_one(
+                widgets.sentence(words), values, default=usual, key=key
+            )
         else:
-            chosen[name] = st.selectbox(words, values, index=values.index(usual), key=key)
+            index = values.index(usual)
+            chosen[name] = st.selectbox(widgets.sentence(words), values, index=index, key=key)
     return chosen
-
-
-def _choose_labels(opened: Steerable, id: str) -> dict[str, tuple[str, ...]]:
-    """Labels of the clips that may be played."""
-    chosen = {
-        name: st.multiselect(
-            f"Only {plain(name)}", values, placeholder="any", key=f"only {id} {name}"
-        )
-        for name, values in list(opened.labels.items())[:_MAX_LABELS]
-    }
-    return {name: tuple(values) for name, values in chosen.items() if values}
 
 
 def _choose_blend() -> tuple[float, float]:

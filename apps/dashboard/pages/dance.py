@@ -10,7 +10,6 @@ from deepphase.apps.dashboard.parts.files import chooser
 from deepphase.apps.dashboard.parts.messages import plain, show_error
 from deepphase.apps.dashboard.parts.result_cache import cancellable_result, shared_cache
 from deepphase.apps.dashboard.parts.songs import OpenSong, choose_part, choose_song
-from deepphase.apps.dashboard.parts.theme import heading, wide_columns
 from deepphase.errors import DeepPhaseError
 from deepphase.steering.dance import DanceRequest
 
@@ -28,12 +27,12 @@ _HEADLINES = {
 
 def page() -> None:
     """Draw the page."""
-    heading(
+    widgets.heading(
         "Dance",
         "Choose or drop a song, and get a dance to it: from a trained network, or put together "
         "from captured dances. The player keeps the dance in time with the song.",
     )
-    left, right = wide_columns("dance", [3, 7])
+    left, right = widgets.wide_columns("dance", [3, 7])
     opened = song = None
     requests: list[DanceRequest] = []
     with left:

@@ -14,7 +14,6 @@ from deepphase.apps.dashboard.parts.collection import (
     BY_KEY,
     OpenClips,
     choose_own_clip,
-    first_words,
     open_clips,
 )
 from deepphase.apps.dashboard.parts.folder import FoundFolder, look_again, open_folder
@@ -27,7 +26,6 @@ from deepphase.apps.dashboard.parts.session import (
     read_upload,
     session,
 )
-from deepphase.apps.dashboard.parts.theme import heading, wide_columns
 from deepphase.apps.reports.player_takes import takes_of_clips
 from deepphase.corpus.clip_store import ClipStore
 from deepphase.corpus.folder_settings import FILE, FolderSettings, save_settings
@@ -77,12 +75,12 @@ def page() -> None:
         clips = open_clips()
     except DeepPhaseError as error:
         problem = error
-    heading(
+    widgets.heading(
         "Data",
-        f"The clips of the open collection. {first_words(clips) if clips else ''}Choose a row and "
+        "The clips of the open collection. Choose a row and "
         "it plays; add your own motion files below, and every page shows them.",
     )
-    left, right = wide_columns("data", [5, 6])
+    left, right = widgets.wide_columns("data", [5, 6])
     if problem is not None:
         show_error(problem)
     with left:

@@ -27,7 +27,6 @@ from deepphase.apps.dashboard.parts.files import chooser
 from deepphase.apps.dashboard.parts.messages import plain, show_error, working
 from deepphase.apps.dashboard.parts.path_choice import choose_path
 from deepphase.apps.dashboard.parts.pose_pad import pose_pad
-from deepphase.apps.dashboard.parts.theme import heading, wide_columns
 from deepphase.arrays import Array, true_runs
 from deepphase.edit.constrain import constrained
 from deepphase.edit.damage import Damage, find_damage
@@ -73,13 +72,13 @@ class Sheet:
 
 def page() -> None:
     """Draw the page."""
-    heading(
+    widgets.heading(
         "Edit",
         "An editor knows which movements a body makes. Repair a clip, fill in between its key "
         "poses, put a hand or a foot at a place, make motion along a path, or take the style of "
         "another clip. Each edit starts from the result of the one before.",
     )
-    left, right = wide_columns("edit", [3, 7])
+    left, right = widgets.wide_columns("edit", [3, 7])
     with right:
         timeline = st.container()
     edits: Edits | None = None

@@ -29,15 +29,15 @@ from deepphase.apps.dashboard.parts.clouds import (
     open_cloud,
     other_spaces,
 )
-from deepphase.apps.dashboard.parts.collection import first_words
 from deepphase.apps.dashboard.parts.encodings import (
     MAX_POINTS,
     Encodings,
     open_encodings,
+    show_reading,
     signals,
 )
 from deepphase.apps.dashboard.parts.live_view import steer_on_the_manifold
-from deepphase.apps.dashboard.parts.messages import error_sentence, plain
+from deepphase.apps.dashboard.parts.messages import plain
 from deepphase.apps.dashboard.parts.passages import (
     MAX_BESIDE,
     Passage,
@@ -49,7 +49,6 @@ from deepphase.apps.dashboard.parts.passages import (
     points_in,
     read_passages,
 )
-from deepphase.apps.dashboard.parts.theme import heading, wide_columns
 from deepphase.arrays import Array
 from deepphase.viewer.take import ManifoldCloud, Take, point_colours
 
@@ -61,8 +60,8 @@ _PASSAGES = "passages"
 _OFTEN_S, _SELDOM_S = 1.0, 4.0
 # Key of the number of points, and part of the address.
 _POINTS = "points"
-# Session state: whether the cloud was clicked, and the clips whose reading was stopped.
-_ANSWERED, _STOPPED = "cloud answered", "reading stopped"
+# Session state: whether the cloud was clicked.
+_ANSWERED = "cloud answered"
 
 
 @dataclass(frozen=True, eq=False)
@@ -90,19 +89,18 @@ class _Played:
 def page() -> None:
     """Draw the page."""
     read = open_encodings()
-    heading(
+    widgets.heading(
         "Manifold",
-        f"Each point is a frame; a steady cycle is a ring. {first_words(read.clips)}Point at a "
-        "frame for its pose, click to play from there, draw a lasso to play what lies within.",
+        "Each point is a frame; a steady cycle is a ring. Point at a frame for its pose, click to "
+        "play from there, draw a lasso to play what lies within.",
     )
-    left, right = wide_columns("manifold", [6, 5])
+    left, right = widgets.wide_columns("manifold", [6, 5])
     # The number that the chooser below the player shows, or the address names.
     asked = str(st.session_state.get(_POINTS) or st.query_params.get(_POINTS))
     max_points = next((count for count in POINTS if str(count) == asked), POINTS[0])
     with right:
         played = _player(read, max_points)
-    if st.session_state.get(_STOPPED) != read.key:
-        read.read_on(played.passages[0].clip)
+    read.read_on(played.passages[0].clip)
     with left, st.container(key="stays"):
         every = None
         if read.reading:
@@ -128,9 +126,9 @@ def _picture(read: Encodings, max_points: int, played: _Played, every: float | N
         st.rerun()
     known = read.known
     whole = len(known) == len(read.store)
-    with st.container(key="reading", horizontal=True, vertical_alignment="center"):
+    with st.container(key="reading"):
         if not whole:
-            _state_reading(read, len(known))
+            show_reading(read)
     cloud = open_cloud(read, max_points) if whole else make_cloud(read, max_points, known)
     if cloud.cloud.padded:
         st.warning(
@@ -156,25 +154,6 @@ def _picture(read: Encodings, max_points: int, played: _Played, every: float | N
         selected=points_in(cloud, played.passages) if played.selected else None,
         on_answer=partial(_answered, read, cloud),
     )
-
-
-def _state_reading(read: Encodings, known: int) -> None:
-    """Say how many clips are there, with a button to stop or go on; run the page at the end."""
-    count = len(read.store)
-    if read.failed is not None:
-        st.error(error_sentence(read.failed), icon=":material/error:")
-        return
-    if read.reading:
-        st.progress(known / count, f"Reading phases: {known:,} of {count:,} clips are shown")
-    else:
-        st.caption(f"{known:,} of {count:,} clips are shown.")
-    if st.button("Stop" if read.reading else "Read all", key="stop reading"):
-        if read.reading:
-            read.stop()
-            st.session_state[_STOPPED] = read.key
-        else:
-            st.session_state.pop(_STOPPED, None)
-        st.rerun()
 
 
 def _answered(read: Encodings, cloud: OpenCloud, answer: CloudAnswer) -> None:
@@ -319,7 +298,7 @@ def _other_spaces(read: Encodings, max_points: int, played: _Played) -> None:
     def path_in(places: Places, values: Callable[[Passage], Array]) -> dict[str, Callable]:
         return {PCA: lambda passage: places.place(values(passage))}
 
-    columns = wide_columns("beside", 3)
+    columns = widgets.wide_columns("beside", 3)
     spaces = other_spaces(read, few).items()
     for column, (name, places), values in zip(columns, spaces, (posed, moved), strict=False):
         parts = played.parts(read, path_in(places, values), phases=False)

@@ -24,7 +24,6 @@ from deepphase.apps.dashboard.parts.databases import (
 )
 from deepphase.apps.dashboard.parts.encodings import Encodings, open_encodings, reads_all
 from deepphase.apps.dashboard.parts.messages import plain
-from deepphase.apps.dashboard.parts.theme import heading, wide_columns
 from deepphase.errors import ParameterError
 from deepphase.figures.similarity import match_distances
 from deepphase.matching.search.moments import following
@@ -54,7 +53,7 @@ class _Controls(NamedTuple):
 
 def page() -> None:
     """Draw the page."""
-    heading(
+    widgets.heading(
         "Matches",
         "Choose a moment of a clip: the moments nearest to it stand over it, and play on from "
         "there. A match by phase has the same timing; a match by pose has the same posture, and "
@@ -96,7 +95,7 @@ def page() -> None:
 
 def _controls(read: Encodings) -> _Controls:
     store = read.store
-    columns = wide_columns("moment", [3, 4])
+    columns = widgets.wide_columns("moment", [3, 4])
     index = address.clip_chooser(store.names, columns[0])
     last = int(store.lengths[index]) - 1
     at_s = 0.0
@@ -131,7 +130,7 @@ def _show(by_phase: Searched, answer: Answer, chosen: _Controls) -> None:
     st.caption(_ranking(chosen))
     take = matched_take(by_phase.database, answer, _SHOWN[chosen.shown], chosen.seconds)
     widgets.show_player(take, height=_PLAYER_HEIGHT, at_s=BEFORE_S)
-    left, right = wide_columns("matches", [5, 4])
+    left, right = widgets.wide_columns("matches", [5, 4])
     axes = (f"Distance in {chosen.phase_words} (%)", "Distance in pose (cm)")
     with left:
         chart = match_distances(answer.distances(), answer.others, axes)

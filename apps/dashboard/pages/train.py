@@ -17,7 +17,6 @@ from deepphase.apps.dashboard.parts.collection import (
 from deepphase.apps.dashboard.parts.files import choose
 from deepphase.apps.dashboard.parts.messages import plain, show_error
 from deepphase.apps.dashboard.parts.session import plain_file_name
-from deepphase.apps.dashboard.parts.theme import heading
 from deepphase.apps.dashboard.parts.trainings import FinishedTraining, OwnTraining
 from deepphase.apps.training.folder import (
     CHANNELS,
@@ -49,7 +48,7 @@ _SHOWN = "shown training"
 
 def page() -> None:
     """Draw the page."""
-    heading(
+    widgets.heading(
         "Train",
         "Train a phase model on the open clips in a process of its own, and watch the loss and the "
         "manifold. All pages can open a finished model.",
@@ -208,17 +207,10 @@ def _measures(epochs: tuple[Epoch, ...]) -> None:
         return
     last, before = epochs[-1], epochs[-2] if len(epochs) > 1 else None
     columns = st.columns(4)
-    columns[0].metric(
-        "Loss ((m/s)²)",
-        f"{last.loss:.4f}",
-        None if before is None else f"{last.loss - before.loss:+.4f}",
-        delta_color="inverse",
-    )
-    columns[1].metric(
-        "Explained variance",
-        f"{100 * last.explained:.1f} %",
-        None if before is None else f"{100 * (last.explained - before.explained):+.1f} %",
-    )
+    loss = None if before is None else f"{last.loss - before.loss:+.4f}"
+    columns[0].metric("Loss ((m/s)²)", f"{last.loss:.4f}", loss, delta_color="inverse")
+    change = None if before is None else f"{100 * (last.explained - before.explained):+.1f} %"
+    columns[1].metric("Explained variance", f"{100 * last.explained:.1f} %", change)
     if last.health is not None:
         health = last.health
         columns[2].metric("Phase goes forward", f"{100 * health.forward_strongest:.1f} %")

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Hashable, Iterable
 from dataclasses import dataclass, replace
 from functools import partial
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -26,7 +27,6 @@ from deepphase.apps.dashboard.parts.folder import (
     open_folder,
     prepared_store,
 )
-from deepphase.apps.dashboard.parts.messages import plain
 from deepphase.apps.dashboard.parts.session import session
 from deepphase.apps.demo import EMBEDDING, PHASES
 from deepphase.corpus.clip_store import ClipStore
@@ -165,8 +165,8 @@ def _models_for(
 ) -> list[ListedSource[OpenModel]]:
     """The models of files, and the shipped ones."""
     shipped = [
-        ("any skeleton", "Model for any skeleton", _shipped("any skeleton")),
-        ("demo", "Small demo model", _shipped("demo embedding" if embeddings else "demo")),
+        ("any skeleton", "Model for any skeleton", SHIPPED["any_skeleton"].path),
+        ("demo", "Small demo model", EMBEDDING if embeddings else PHASES),
     ]
     if clips.id == "demo":
         # Joints of users may have the names of those of the demo.
@@ -174,7 +174,10 @@ def _models_for(
     joints = set(clips.store.skeleton.names)
     return [
         ListedSource(id, name, partial(_opened_model, id, name, file, clips))
-        for id, name, file in [*((file.id, file.title, file) for file in files), *shipped]
+        for id, name, file in [
+            *((file.id, file.title, file) for file in files),
+            *((id, name, _shipped(path, id)) for id, name, path in shipped),
+        ]
         if (file.preset == EMBEDDING_PRESET) is embeddings and joints.issuperset(file.joints)
     ]
 
@@ -185,13 +188,8 @@ def _is_model(file: FoundFile) -> bool:
 
 
 @st.cache_resource(show_spinner=False)
-def _shipped(id: str) -> FoundFile:
-    path = {
-        "any skeleton": SHIPPED["any_skeleton"].path,
-        "demo": PHASES,
-        "demo embedding": EMBEDDING,
-    }[id]
-    return FoundFile.described(path, id)
+def _shipped(path: Path, name: str) -> FoundFile:
+    return FoundFile.described(path, name)
 
 
 def _opened_model(id: str, name: str, file: FoundFile, clips: OpenClips) -> OpenModel:
@@ -244,17 +242,6 @@ def suggest_clip(clips: OpenClips) -> None:
 def first_sight(clips: OpenClips) -> PeriodicMoment:
     """The clip and the moment on which these clips open."""
     return periodic_moment(clips.store)
-
-
-def first_words(clips: OpenClips) -> str:
-    """A sentence on the clip that these clips open on, where it is shown; empty for others."""
-    found = first_sight(clips)
-    if clips.id == "demo" or shown_clip() != clips.store.names[found.clip] or not found.period_s:
-        return ""
-    return (
-        f"{plain(shown_clip())} plays: its pose recurs every {found.period_s:.1f} s, most steadily "
-        "of all. "
-    )
 
 
 def open_model(clips: OpenClips) -> OpenModel:

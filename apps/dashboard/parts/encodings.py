@@ -21,7 +21,7 @@ from deepphase.apps.dashboard.parts.collection import (
     open_model,
 )
 from deepphase.apps.dashboard.parts.folder import FoundFolder
-from deepphase.apps.dashboard.parts.messages import working
+from deepphase.apps.dashboard.parts.messages import show_error, working
 from deepphase.apps.reports.manifold_cloud import ground_speed
 from deepphase.apps.reports.player_takes import takes_of_clips
 from deepphase.arrays import Array
@@ -119,7 +119,7 @@ class Encodings:
         return len(self._phases) == len(self.store)
 
     def read_on(self, first: int, quiet_s: float = _PAGE_S) -> None:
-        """Read all clips in a thread, `first` before all others, until `stop` or an error.
+        """Read all clips in a thread, `first` before all others, until an error.
 
         It waits until no page has run for `quiet_s` seconds.
         """
@@ -129,10 +129,6 @@ class Encodings:
                 return
             self.reading = True
         threading.Thread(target=self._read_all, args=(first,), daemon=True).start()
-
-    def stop(self) -> None:
-        """End `read_on` after the clip that it reads."""
-        self.reading = False
 
     def _read_all(self, first: int) -> None:
         try:
@@ -145,8 +141,6 @@ class Encodings:
                 ):
                     time.sleep(0.05)
                     waited += 0.05
-                if not self.reading:
-                    return
                 began = time.monotonic()
                 self.phases(index)
                 spent += time.monotonic() - began
@@ -241,15 +235,23 @@ def reads_all(read: Encodings, first: int) -> bool:
     read.read_on(first)
     if read.failed is not None:
         raise read.failed
-    st.fragment(_state_reading, run_every=_LOOK_S)(read)
+    st.fragment(_await_reading, run_every=_LOOK_S)(read)
     return False
 
 
-def _state_reading(read: Encodings) -> None:
+def _await_reading(read: Encodings) -> None:
     if read.is_whole or read.failed is not None:
         st.rerun()
+    show_reading(read)
+
+
+def show_reading(read: Encodings) -> None:
+    """Say how many clips have been read, or why not all of them."""
     known, count = len(read.known), len(read.store)
-    st.progress(known / count, f"Reading phases: {known:,} of {count:,} clips")
+    if read.failed is not None:
+        show_error(read.failed)
+    else:
+        st.progress(known / count, f"Reading phases: {known:,} of {count:,} clips")
 
 
 class _KnownPhases:

@@ -23,11 +23,10 @@ _SPEED, _LONG_S = 0.5, 8.0
 
 
 class PeriodicMoment(NamedTuple):
-    """A passage that repeats: index of its clip, its first second there, and the period."""
+    """A passage that repeats: index of its clip, and its first second there."""
 
     clip: int
     start_s: float
-    period_s: float
 
 
 def periodic_moment(store: ClipStore) -> PeriodicMoment:
@@ -40,18 +39,18 @@ def periodic_moment(store: ClipStore) -> PeriodicMoment:
     chosen = [int(each * len(store) / count) for each in range(count)]
     passages = [(index, *each) for index in chosen for each in _passages(store, index)]
     if not passages:
-        return PeriodicMoment(int(np.argmax(store.lengths)), 0.0, 0.0)
-    clip, start, period, likeness, movement, speed = np.array(passages).T
+        return PeriodicMoment(int(np.argmax(store.lengths)), 0.0)
+    clip, start, likeness, movement, speed = np.array(passages).T
     share = movement / (movement + max(float(np.median(movement)), 1e-9))
     seconds = store.lengths[clip.astype(int)] / store.fps
     score = likeness * share * (0.5 + speed / (speed + _SPEED))
     score *= np.sqrt(np.minimum(seconds / _LONG_S, 1.0))
     best = int(np.argmax(score))
-    return PeriodicMoment(int(clip[best]), float(start[best]), float(period[best]))
+    return PeriodicMoment(int(clip[best]), float(start[best]))
 
 
 def _passages(store: ClipStore, index: int) -> list[tuple[float, ...]]:
-    """Start, period, likeness of the pose after it, movement and m/s of passages of a clip."""
+    """Start, likeness of the pose one period later, movement and m/s of passages of a clip."""
     step = max(1, round(store.fps / _RATE))
     rate = store.fps / step
     begin = int(store.range_starts[index])
@@ -75,17 +74,17 @@ def _passages(store: ClipStore, index: int) -> list[tuple[float, ...]]:
     found: list[tuple[float, ...]] = []
     for start in range(first, len(poses) - size + 1, max(1, round(_STEP_S * rate))):
         part = poses[start : start + size]
-        lag, likeness = _recurrence(part - part.mean(0), lags)
+        likeness = _recurrence(part - part.mean(0), lags)
         movement = float(np.square(np.diff(part, axis=0)).sum(-1).mean())
         moved = np.linalg.norm(np.ptp(places[start : start + size], axis=0), axis=-1).max(
             initial=0.0
         )
-        found.append((start / rate, lag / rate, likeness, movement, float(moved) * rate / size))
+        found.append((start / rate, likeness, movement, float(moved) * rate / size))
     return found
 
 
-def _recurrence(poses: Array, lags: Array) -> tuple[float, float]:
-    """The lag after which (frames, values) are most like themselves, and their correlation."""
+def _recurrence(poses: Array, lags: Array) -> float:
+    """Correlation of (frames, values) with themselves after the lag that makes them most alike."""
     size = len(poses)
     spectrum = scipy.fft.rfft(poses, 2 * size, axis=0)
     products = scipy.fft.irfft(np.square(np.abs(spectrum)).sum(-1), 2 * size)[lags]
@@ -93,6 +92,4 @@ def _recurrence(poses: Array, lags: Array) -> tuple[float, float]:
     before, after = power[size - 1 - lags], power[-1] - power[lags - 1]
     likeness = products / np.sqrt(np.maximum(before * after, 1e-12))
     # Neighbours are alike: a recurrence comes after something else.
-    apart = int(np.argmin(likeness))
-    at = apart + int(np.argmax(likeness[apart:]))
-    return float(lags[at]), max(float(likeness[at]), 0.0)
+    return max(float(likeness[int(np.argmin(likeness)) :].max()), 0.0)

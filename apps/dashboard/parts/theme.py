@@ -2,14 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import streamlit as st
-from PIL import Image
-from streamlit.delta_generator import DeltaGenerator
 
 from deepphase.figures.theme import DARK, FONT, LIGHT, channel_colour
 
@@ -80,28 +76,20 @@ if (!window.deepphasePrints) {{
 
 
 # Logo: a ring, as periodic motion draws it on the manifold, and the name.
-_MARK = (
-    '<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 148 32" width="148" height="32">'
+_RING = (
     '<circle cx="15" cy="16" r="10" fill="none" stroke="{ring}" stroke-width="4.5" '
     'stroke-linecap="round" stroke-dasharray="52 12" transform="rotate(-60 15 16)"/>'
-    '<circle cx="20" cy="7.3" r="3.4" fill="{ring}"/>'
-    '<text x="34" y="22" font-family="{font}" font-size="18.5" font-weight="650" '
-    'fill="{ink}">deepphase</text></svg>'
+    '<circle cx="20" cy="7.3" r="3.4" fill="{ring}"/></svg>'
 )
-
-
-@st.cache_resource(show_spinner=False)
-def icon() -> Image.Image:
-    """The page's icon: one cycle of phase as a ring. Streamlit's own icons need the network."""
-    side = 64
-    across, down = np.meshgrid(*[np.linspace(-1, 1, side)] * 2)
-    radius, turns = np.hypot(across, down), np.arctan2(across, -down) / (2 * np.pi) % 1.0
-    colours = [channel_colour(0), channel_colour(4)]
-    ends = np.array([[int(each[at : at + 2], 16) for at in (1, 3, 5)] for each in colours])
-    drawn = np.zeros((side, side, 4), np.uint8)
-    drawn[..., :3] = ends[0] + (ends[1] - ends[0]) * turns[..., None]
-    drawn[..., 3] = 255 * np.clip((0.22 - np.abs(radius - 0.7)) * side / 2, 0, 1)
-    return Image.fromarray(drawn)
+_SVG = (
+    '<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width} 32" width="{width}" height="32">'
+)
+_NAME = (
+    '<text x="34" y="22" font-family="{font}" font-size="18.5" font-weight="650" fill="{ink}">'
+    "deepphase</text>"
+)
+# The page's icon. Streamlit's own icons need the network.
+ICON = (_SVG + _RING).format(width=32, ring=channel_colour(0))
 
 
 def apply_theme() -> None:
@@ -109,22 +97,11 @@ def apply_theme() -> None:
     st.html(f"<style>{_STYLE}</style>" + (_DARK_PRINT if is_dark() else ""))
     st.html(_PRINT_SIZE + _TABLE_NAMES, unsafe_allow_javascript=True)
     ink = (DARK if is_dark() else LIGHT).layout.font.color
-    st.logo(
-        _MARK.format(ink=ink, ring=channel_colour(4 if is_dark() else 0), font=FONT), size="large"
-    )
-
-
-def wide_columns(key: str, spec: int | Sequence[float]) -> list[DeltaGenerator]:
-    """Columns for figures, stacked in narrow windows; `key` is unique on the page."""
-    return st.container(key=f"wide-{key}").columns(spec, gap="medium")
+    ring = channel_colour(4 if is_dark() else 0)
+    logo = (_SVG + _NAME + _RING).format(width=148, ring=ring, font=FONT, ink=ink)
+    st.logo(logo, size="large")
 
 
 def is_dark() -> bool:
     """Whether the browser shows the page in the dark theme."""
     return st.context.theme.type == "dark"
-
-
-def heading(title: str, words: str) -> None:
-    """Draw the title of a page and a short introduction."""
-    st.title(title, anchor=False)
-    st.markdown(f":gray[{words}]")

@@ -13,6 +13,7 @@ from typing import Any
 
 import plotly.graph_objects as go
 import streamlit as st
+from streamlit.delta_generator import DeltaGenerator
 
 from deepphase.apps.dashboard.parts.theme import TABLE_KEY, is_dark
 from deepphase.apps.reports.measures import (
@@ -43,6 +44,17 @@ _PLAYER_BYTES = 40_000_000
 # Measures above a table, and the length in metres below which they are in centimetres.
 _MAX_HEADLINES, _CENTIMETRES_BELOW = 4, 0.1
 _UNITS = {"m/s2": "m/s²", "m/s3": "m/s³", "deg/s": "°/s", "degrees/s": "°/s"}
+
+
+def heading(title: str, words: str) -> None:
+    """Draw the title of a page and a short introduction."""
+    st.title(title, anchor=False)
+    st.markdown(f":gray[{words}]")
+
+
+def wide_columns(key: str, spec: int | Sequence[float]) -> list[DeltaGenerator]:
+    """Columns for figures, stacked in narrow windows; `key` is unique on the page."""
+    return st.container(key=f"wide-{key}").columns(spec, gap="medium")
 
 
 def choose_one(

@@ -48,8 +48,6 @@ def command(
     format
         File format of the clips in an output folder. amass writes .npz of SMPL-H, also as a single
         file; a body of two legs is put on the skeleton of SMPL.
-    allow_truncated
-        Use the readable frames of files that end too early.
     """
     from deepphase.corpus.clips import clips_in
     from deepphase.corpus.store import is_store, open_store

@@ -28,8 +28,6 @@ def command(
         Folder for the phases.
     csv
         Also write CLIP.phases.csv.
-    workers
-        Number of processes; chosen by cores and amount of data if not given.
     """
     from deepphase.atomic_write import check_writable
     from deepphase.corpus.clips import clips_in, song_entries

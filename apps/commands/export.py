@@ -33,12 +33,6 @@ def command(
         ONNX file or page (.html) to write.
     web
         Write the page in which a controller's character is steered.
-    body
-        With --web, glb file with a skinned mesh that the character has in place of the mannequin.
-        Its joints have the names of the model's skeleton, or common ones.
-    terrain
-        Ground that the page begins on: its kind, or a file with heights (.npz, .npy or a greyscale
-        image) around the origin. The page offers the kinds of ground in any case.
     """
     from deepphase.atomic_write import check_writable
 

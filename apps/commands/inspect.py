@@ -45,8 +45,6 @@ def command(
     ----------
     path
         Motion files, folders of motion files, or stores.
-    allow_truncated
-        Use the readable frames of files that end too early.
     """
     stores = [each for each in path if is_store(each)]
     path = [each for each in path if each not in stores]

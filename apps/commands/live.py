@@ -35,12 +35,6 @@ def command(
         Port to listen on; the first free one from 8601 if not given.
     browser
         Print the address only, and leave the browser closed.
-    body
-        A glb file with a skinned mesh that the character has in place of the mannequin. Its joints
-        have the names of the model's skeleton, or common ones.
-    terrain
-        Ground that the page begins on: its kind, or a file with heights (.npz, .npy or a greyscale
-        image) around the origin. The page offers the kinds of ground in any case.
     """
     from deepphase.apps.hosts import HOST, free_port
     from deepphase.apps.live.server import LiveServer

@@ -40,13 +40,9 @@ def command(
     labels_csv
         CSV or Parquet table of labels: a column `file`, one column per label and, optionally,
         start_s and stop_s to cut clips out.
-    allow_truncated
-        Use the readable frames of files that end too early.
     clean
         Repair flips of joints, and low-pass the noise of markers at the frequency at which each
         clip's spectrum becomes flat. What changed is printed and kept in the store.
-    workers
-        Number of processes; chosen by cores and amount of data if not given.
     """
     from deepphase.apps.corpus_notes import (
         note_name_labels,

@@ -33,8 +33,14 @@ _FORMATS = {
     "editor": "deepphase.editor",
     "source": None,
 }
-# Parameter -> its help in every command that has it.
+# Parameter -> its help in every command that says nothing else.
 _TEXTS = {
+    "allow_truncated": "Use the readable frames of files that end too early.",
+    "body": "File (.glb) with a skinned mesh that the character of a page has in place of the "
+    "mannequin. Its joints have the names of the model's skeleton, or common ones.",
+    "terrain": "Ground that a page or a clip begins on: its kind, or a file with heights (.npz, "
+    ".npy or a greyscale image) around the origin. Pages offer all kinds of ground.",
+    "workers": "Number of processes; chosen by cores and amount of data if not given.",
     "skeleton": "Name of the skeleton group to use, if the clips have several skeletons; that of "
     "the model if it is not given.",
     "root_motion": "Joint of the written files that carries the travel: root (a joint above the "

@@ -138,7 +138,8 @@ class PhaseCloud:
 
 def ground_speed(model: PhaseExtractor, signals: Array) -> Array | None:
     """(frames,) m/s of the hips, from signals (frames, signals) in m/s; None without hips."""
-    hips, names = model.signals.body.get("hips"), model.signals.names
+    body: Mapping[str, str] = getattr(model.signals, "body", {})
+    hips, names = body.get("hips"), model.signals.names
     if f"{hips}.x" not in names:
         return None
     sideways, forward = names.index(f"{hips}.x"), names.index(f"{hips}.z")

@@ -294,4 +294,4 @@ def completed(rows: Tensor, known: Tensor, layout: RowLayout) -> Tensor:
 
 
 def _weights(network: nn.Module) -> dict[str, Array]:
-    return {name: each.cpu().numpy() for name, each in network.state_dict().items()}
+    return {name: values.cpu().numpy() for name, values in network.state_dict().items()}

@@ -390,26 +390,22 @@ def with_gaps_held(clip: Clip, space: MotionSpace, contacts: Array, broken: Arra
     if len(limbs) != contacts.shape[1]:
         return clip
     depends = space.points.groups()
-    place = {int(joint): index for index, joint in enumerate(space.points.joints)}
+    depends[:, 0] = True
     tips = global_transforms(clip)[1][:, limbs.tips]
-    shifts, made = np.zeros_like(tips), np.zeros_like(contacts)
+    shifts, turned = np.zeros_like(tips), np.zeros(clip.rotations.shape[:2], bool)
     blend = max(2, round(HOLD_BLEND_S * clip.fps))
-    for foot, last in enumerate(limbs.last.tolist()):
-        above = depends[place[last] + 1].copy()
-        above[0] = True
-        made[:, foot] = broken[:, above].any(axis=1)
-        shifts[:, foot] = _gap_shift(tips[:, foot], contacts[:, foot], made[:, foot], blend)
+    for foot, chain in enumerate(np.stack([limbs.upper, limbs.middle, limbs.last], axis=1)):
+        above = depends[np.searchsorted(space.points.joints, chain[2]) + 1]
+        made = broken[:, above].any(axis=1)
+        turned[:, chain] = made[:, None]
+        shifts[:, foot] = _gap_shift(tips[:, foot], contacts[:, foot], made, blend)
     if not np.abs(shifts).max(initial=0.0):
         return clip
     held = with_limbs_at(clip, roles, limbs, tips + shifts)
     # Of the two signs of a quaternion, that of the clip, which is continuous with whole frames.
     sign = np.where((held.rotations * clip.rotations).sum(axis=-1, keepdims=True) < 0, -1.0, 1.0)
     rotations = clip.rotations.astype(np.float64)
-    for foot, made_here in enumerate(made.T):
-        chain = [int(each[foot]) for each in (limbs.upper, limbs.middle, limbs.last)]
-        here = np.ix_(made_here, chain)
-        rotations[here] = (sign * held.rotations)[here]
-    return replace(clip, rotations=rotations)
+    return replace(clip, rotations=np.where(turned[..., None], sign * held.rotations, rotations))
 
 
 def _gap_shift(tip: Array, contact: Array, made: Array, blend: int) -> Array:

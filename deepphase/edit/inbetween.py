@@ -196,9 +196,9 @@ def way_speed(
 
 def _following(first: Clip, second: Clip, seconds: float, editor: MotionEditor) -> Clip:
     """The second clip, turned and moved to where the path of the first leads."""
-    roots = [root_trajectory(each, editor.space.roles_of(each)) for each in (first, second)]
+    roots = [root_trajectory(clip, editor.space.roles_of(clip)) for clip in (first, second)]
     count = max(round(_PACE_S * first.fps), 1)
-    paces = [root_velocities(each, first.fps) for each in roots]
+    paces = [root_velocities(root, first.fps) for root in roots]
     pace = 0.5 * (paces[0][-count:].mean(axis=0) + paces[1][:count].mean(axis=0))
     # A path at this pace, one step a frame, beginning at the last frame of the first clip.
     steps = max(round(seconds * first.fps), 1) + 1

@@ -30,7 +30,7 @@ def export_editor(editor: MotionEditor, path: str | Path) -> list[Parity]:
     """
     generator = torch.Generator().manual_seed(0)
     rows, groups = max(PARITY_BATCHES), len(editor.layout.depends)
-    mean, scale = (torch.from_numpy(each) for each in vars(editor.normalisation).values())
+    mean, scale = map(torch.from_numpy, vars(editor.normalisation).values())
     noise = torch.randn(rows, _FRAMES, len(mean), generator=generator)
     # Stretches of eight frames are known, noisy or missing.
     draws = torch.rand(rows, _FRAMES // 8, groups, generator=generator).repeat_interleave(8, 1)

@@ -102,10 +102,10 @@ def styled(
     if not styles:
         raise ParameterError("no clip of a style is given", hint="give one clip or several")
     content = editor.space.on_hips(content)
-    for each in (content, *styles):
-        if each.duration < _SHORTEST_S:
+    for clip in (content, *styles):
+        if clip.duration < _SHORTEST_S:
             raise ParameterError(
-                f"{each.name}: the clip lasts {each.duration:.2f} s, and a style is read from "
+                f"{clip.name}: the clip lasts {clip.duration:.2f} s, and a style is read from "
                 f"{_SHORTEST_S:g} s or more",
                 hint="give a longer clip",
             )

@@ -230,12 +230,12 @@ class EditorModule(ResumableModule):
         lost = known[:, 0] < 1
         # Clips have no velocity from the target on: the last one is repeated.
         lost[:, -1] = False
-        mean, scale = (each.to(windows) for each in self._root)
+        mean, scale = (values.to(windows) for values in self._root)
         velocities = straight_path(windows[:, root] * scale + mean, lost, self._fps)
         given[:, root] = (velocities - mean) / scale
         given[:, root, -1] = given[:, root, -2]
         windows, given, known = (
-            functional.pad(each, (0, extra), mode="replicate") for each in (windows, given, known)
+            functional.pad(part, (0, extra), mode="replicate") for part in (windows, given, known)
         )
         return windows, *network_inputs(given, known, self.layout)
 

@@ -63,7 +63,7 @@ def open_clips(
     else:
         read = [read_body(path) for path in clips]
         if without == "none":
-            return [MotionSpace.of_clip(clip, clip.fps).on_hips(clip) for clip in read], None
+            return [MotionSpace.from_clip(clip, clip.fps).on_hips(clip) for clip in read], None
         editor = shipped_editor(read[0])
         note(f"made by an editor {SHIPPED['editor'].words}")
     read = [editor.space.on_hips(clip) for clip in read]

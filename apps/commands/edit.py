@@ -74,7 +74,7 @@ def repair_command(
     names = [] if joints is None else [name.strip() for name in joints.split(",")]
     stretches = parse_stretches(frames)
     (given,), own = open_clips([clip], output, edit, without="none")
-    space = MotionSpace.of_clip(given, given.fps) if own is None else own.space
+    space = MotionSpace.from_clip(given, given.fps) if own is None else own.space
     editor, said = own, []
     # Bodies of other kinds have smooth curves in their gaps.
     if own is None and find_roles(given.skeleton, clip=given).kind == "biped":
@@ -411,7 +411,7 @@ def _on_effectors(
         if before is None:
             given = read_effector_paths(file, editor, None if root is None else read_path(root))
         else:
-            given = EffectorPaths.of_clip(before, editor, joints)
+            given = EffectorPaths.from_clip(before, editor, joints)
         made = motion_of_effectors(given, editor)
     for finding in made.findings:
         warn(finding)

@@ -37,7 +37,7 @@ class BodyPoints:
     offsets: Array
 
     @classmethod
-    def of_skeleton(cls, skeleton: Skeleton, hips: int) -> BodyPoints:
+    def from_skeleton(cls, skeleton: Skeleton, hips: int) -> BodyPoints:
         """Points of the hips and all joints below them."""
         joints = np.flatnonzero(subtree_mask(skeleton, hips))
         place = {int(joint): index for index, joint in enumerate(joints)}

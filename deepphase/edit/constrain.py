@@ -90,7 +90,7 @@ def constrained(
             hint="give an editor (deepphase train editor), or make motion along the path by "
             "deepphase match run or deepphase control",
         )
-    space = MotionSpace.of_clip(clip, clip.fps) if editor is None else editor.space
+    space = MotionSpace.from_clip(clip, clip.fps) if editor is None else editor.space
     clip = space.on_hips(clip)
     if len(clip) < 2:
         raise ParameterError(
@@ -214,10 +214,10 @@ def _searched(
     On a path, `given` is the clip there, and contacts are those of the clip.
     """
     space = editor.space
-    motion = SampledMotion.of_clip(given, space)
+    motion = SampledMotion.from_clip(given, space)
     rows, root, size = motion.rows, motion.root, space.size_of(motion.sampled)
     if on_path:
-        rows = replace(rows, contacts=SampledMotion.of_clip(clip, space).rows.contacts)
+        rows = replace(rows, contacts=SampledMotion.from_clip(clip, space).rows.contacts)
     frames, points, places = [], [], []
     for target in targets:
         joint = np.searchsorted(space.points.joints, clip.skeleton.index(target.joint))

@@ -151,7 +151,7 @@ def _frames_of_clip(
     points = to_root_space(from_root_space(rows.points * size, root), path) / size
     if smooth:
         rows = replace(rows, points=points, velocities=velocities)
-    steps = Footsteps.of_contacts(rows.contacts > 0.5, editor.fps)
+    steps = Footsteps.from_contacts(rows.contacts > 0.5, editor.fps)
     frames = {
         "rows": editor.normalised(rows.array()),
         "velocities": velocities,

@@ -198,7 +198,7 @@ def find_damage(clip: Clip, editor: MotionEditor | None = None) -> Damage:
     does not turn in the whole clip, and does in the training clips, is missing. Rotations whose
     fourth differences exceed twice what is usual in the training clips are jumps or noise.
     """
-    space = MotionSpace.of_clip(clip, clip.fps) if editor is None else editor.space
+    space = MotionSpace.from_clip(clip, clip.fps) if editor is None else editor.space
     joints = space.joints
     known = np.ones((len(clip), len(joints) + 1), np.float32)
     if len(clip) < 5:

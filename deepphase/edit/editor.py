@@ -76,7 +76,7 @@ class MotionEditor:
 
     def __post_init__(self) -> None:
         self.network.eval()
-        self.layout = RowLayout.of_space(self.space, self.feet)
+        self.layout = RowLayout.from_space(self.space, self.feet)
 
     def __repr__(self) -> str:
         return short_repr(self, counted(len(self.space.joints), "joint"), f"at {self.fps:g} Hz")
@@ -185,7 +185,7 @@ class MotionEditor:
             fps = checked_rate(body["fps"])
             space = MotionSpace(skeleton, int(body["hips"]), points, fps, body["description"])
             feet = tuple(int(foot) for foot in body["feet"])
-            layout = RowLayout.of_space(space, feet)
+            layout = RowLayout.from_space(space, feet)
             values, joints = len(layout.group), len(points.joints)
             shapes: dict[str, tuple[int, ...]] = {"mean": (values,), "scale": (values,)}
             normalisation = RowScale(**array_part(arrays, "normalisation", shapes))

@@ -66,7 +66,9 @@ class EffectorPaths:
         return short_repr(self, ", ".join(self.joints), counted(len(self.places), "frame"))
 
     @classmethod
-    def of_clip(cls, clip: Clip, editor: MotionEditor, joints: Sequence[str] = ()) -> EffectorPaths:
+    def from_clip(
+        cls, clip: Clip, editor: MotionEditor, joints: Sequence[str] = ()
+    ) -> EffectorPaths:
         """The paths of the hands and feet of a clip of the editor's skeleton, on the editor's body.
 
         Parameters

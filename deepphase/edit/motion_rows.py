@@ -79,12 +79,12 @@ class MotionSpace:
     description: dict[str, Any] | None = None
 
     @classmethod
-    def of_clip(
+    def from_clip(
         cls, clip: Clip, fps: float, description: dict[str, Any] | None = None
     ) -> MotionSpace:
         """The space of a clip's body."""
         hips = find_roles(clip.skeleton, description, clip=clip).hips
-        points = BodyPoints.of_skeleton(clip.skeleton, hips)
+        points = BodyPoints.from_skeleton(clip.skeleton, hips)
         return cls(clip.skeleton, hips, points, fps, description)
 
     @property
@@ -217,7 +217,7 @@ class RowLayout:
     root: slice
 
     @classmethod
-    def of_space(cls, space: MotionSpace, feet: tuple[int, ...]) -> RowLayout:
+    def from_space(cls, space: MotionSpace, feet: tuple[int, ...]) -> RowLayout:
         """The layout of a space's rows."""
         points = space.points
         place = {int(joint): index for index, joint in enumerate(points.joints)}
@@ -236,7 +236,7 @@ class RowScale:
     scale: Array
 
     @classmethod
-    def of_rows(cls, rows: Array, points: int) -> RowScale:
+    def from_rows(cls, rows: Array, points: int) -> RowScale:
         """The scale of rows (frames, values).
 
         Positions have one scale, so that all metres count alike; velocities and contacts have
@@ -263,7 +263,7 @@ class SampledMotion:
     space: MotionSpace
 
     @classmethod
-    def of_clip(cls, clip: Clip, space: MotionSpace) -> SampledMotion:
+    def from_clip(cls, clip: Clip, space: MotionSpace) -> SampledMotion:
         """The rows of a clip of the body at any rate."""
         clip = space.on_hips(clip)
         sampled = resample(clip, space.fps)

@@ -192,7 +192,7 @@ class Footsteps:
     known: Array
 
     @classmethod
-    def of_contacts(cls, contacts: Array, fps: float) -> Footsteps:
+    def from_contacts(cls, contacts: Array, fps: float) -> Footsteps:
         """Footsteps of contacts (frames, feet) bool.
 
         The phase of a foot is pi / 2 in the middle of its contact. Before the first and after the

@@ -86,7 +86,7 @@ class BoundEditor(MotionEditor):
 def bound_editor(editor: MotionEditor, clip: Clip) -> BoundEditor:
     """An editor for clips of another body, with an editor that was trained on its own."""
     roles = find_roles(clip.skeleton, clip=clip)
-    space = MotionSpace.of_clip(clip, editor.fps)
+    space = MotionSpace.from_clip(clip, editor.fps)
     trained = editor.space.skeleton
     trained_roles = find_roles(trained, editor.space.description)
     columns = {int(joint): at + 1 for at, joint in enumerate(space.points.joints)}
@@ -160,7 +160,7 @@ def repaired(
     ParameterError
         If the damage is of another clip, or no frame is whole.
     """
-    space = MotionSpace.of_clip(clip, clip.fps) if editor is None else editor.space
+    space = MotionSpace.from_clip(clip, clip.fps) if editor is None else editor.space
     clip = space.on_hips(clip)
     damage = find_damage(clip, editor) if damage is None else damage
     if len(damage.known) != len(clip):
@@ -411,7 +411,7 @@ def _estimate(clip: Clip, editor: MotionEditor, damage: Damage) -> tuple[Clip, A
 
 def _one_estimate(clip: Clip, editor: MotionEditor, damage: Damage) -> tuple[Clip, Array]:
     """The network's estimate of a clip of its own body, as `_estimate` returns it."""
-    motion = SampledMotion.of_clip(clip, editor.space)
+    motion = SampledMotion.from_clip(clip, editor.space)
     rows, known = motion.rows, damage.known
     if clip.fps != editor.fps:
         # A frame of the editor is as damaged as the worse of the two frames that it lies between.

@@ -109,7 +109,7 @@ def styled(
                 f"{_SHORTEST_S:g} s or more",
                 hint="give a longer clip",
             )
-    motion = SampledMotion.of_clip(content, editor.space)
+    motion = SampledMotion.from_clip(content, editor.space)
     rows = motion.rows
     goal = torch.stack([_clip_matrix(style, editor) for style in styles]).mean(dim=0)
     own = gram_matrix(editor.encode(rows))
@@ -138,7 +138,7 @@ def styled(
 
 
 def _clip_matrix(clip: Clip, editor: MotionEditor) -> Tensor:
-    return gram_matrix(editor.encode(SampledMotion.of_clip(clip, editor.space).rows))
+    return gram_matrix(editor.encode(SampledMotion.from_clip(clip, editor.space).rows))
 
 
 def _searched(rows: MotionRows, editor: MotionEditor, goal: Tensor) -> Array:

@@ -275,7 +275,7 @@ def _cadence(clips: Sequence[Clip], roles: Roles) -> float | None:
             contacts = foot_contacts(clip, roles).flags
         except SkeletonError:
             return None
-        steps = Footsteps.of_contacts(contacts, clip.fps)
+        steps = Footsteps.from_contacts(contacts, clip.fps)
         moving = steps.known & (steps.rates > 0)
         if not moving.any():
             return None

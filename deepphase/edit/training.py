@@ -98,7 +98,7 @@ class EditorData(WindowData):
         self.config, self.batch_size, self.window = config, options.batch_size, network.window
         first = store.clip(int(np.argmax(store.lengths)))
         given = None if description is None else dict(description)
-        self.space = space = MotionSpace.of_clip(first, network.fps, given)
+        self.space = space = MotionSpace.from_clip(first, network.fps, given)
         roles = find_roles(first.skeleton, given, clip=first)
         self.feet = foot_contacts(first, roles).joints
         mapping = space.mirror_map(first) if options.mirror else None
@@ -129,10 +129,10 @@ class EditorData(WindowData):
         for start, stop in self.split.held_out_ranges:
             held_out[start:stop] = True
         training = rows[: len(held_out)][~held_out] if not held_out.all() else rows
-        self.normalisation = RowScale.of_rows(training, len(space.points))
+        self.normalisation = RowScale.from_rows(training, len(space.points))
         normalised = (rows - self.normalisation.mean) / self.normalisation.scale
         self.statistics = JointStatistics.from_clips(clips, space)
-        self.layout = RowLayout.of_space(space, self.feet)
+        self.layout = RowLayout.from_space(space, self.feet)
         self.frames, self.has_mirror = len(held_out), mapping is not None
         # (frames, values) float32
         self.values = torch.from_numpy(normalised)

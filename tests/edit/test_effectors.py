@@ -44,7 +44,7 @@ def test_hands_and_feet_are_known_in_all_of_a_window_or_a_stretch_or_nowhere():
 
 def test_hands_and_feet_come_to_their_paths_and_bones_stay(reacher, walks):
     clip = walks.clip(0)
-    paths = EffectorPaths.of_clip(clip, reacher)
+    paths = EffectorPaths.from_clip(clip, reacher)
     assert paths.known.all()
     # The paths are those of the clip, over its floor, up to the size of the body.
     true = joint_positions(resample(clip, reacher.fps))
@@ -62,7 +62,7 @@ def test_hands_and_feet_come_to_their_paths_and_bones_stay(reacher, walks):
 
 
 def test_paths_beyond_the_clips_are_named(reacher, walks):
-    paths = EffectorPaths.of_clip(walks.clip(0), reacher)
+    paths = EffectorPaths.from_clip(walks.clip(0), reacher)
     paths.places[30, 0] += [0.0, 3.0, 0.0]
     findings = motion_of_effectors(paths, reacher).findings
     assert any("m from the floor under the hips" in each for each in findings)

@@ -22,7 +22,7 @@ from deepphase.synthetic.gait_motion import locomotion
 def gait(body, name="walk", **options):
     """A gait with its space, the joints that stand and their true contacts, in the same order."""
     motion = locomotion(0, seconds=6.0, body=body, gait=name, **options)
-    space = MotionSpace.of_clip(motion.clip, motion.clip.fps)
+    space = MotionSpace.from_clip(motion.clip, motion.clip.fps)
     tips = standing_limbs(motion.clip, space.roles_of(motion.clip)).tips.tolist()
     order = [motion.contact_joints.tolist().index(tip) for tip in tips]
     return motion.clip, space, tips, motion.contacts[:, order]

@@ -22,7 +22,7 @@ def walk():
     clip = locomotion(seed=0, seconds=3.0).clip
     roles = find_roles(clip.skeleton, clip=clip)
     tips = LegChains.from_skeleton(clip.skeleton, roles).tips
-    space = MotionSpace.of_clip(clip, clip.fps)
+    space = MotionSpace.from_clip(clip, clip.fps)
     clip = space.on_hips(clip)
     return clip, space, foot_contacts(clip, roles).flags, tips
 

@@ -21,7 +21,7 @@ def walk(body_name: str = "biped"):
 
 
 def round_trip(clip):
-    space = MotionSpace.of_clip(clip, clip.fps)
+    space = MotionSpace.from_clip(clip, clip.fps)
     clip = space.on_hips(clip)
     rows, root = space.rows(clip)
     again = MotionRows.from_array(rows.array(), len(space.points))
@@ -41,7 +41,7 @@ def test_rows_of_a_body_of_another_size_are_of_the_editors_size():
     clip, _ = swinging(1.2, 3.0)
     large = Skeleton(clip.skeleton.names, clip.skeleton.parents, 1.25 * clip.skeleton.offsets)
     scaled = replace(clip, skeleton=large, translations=1.25 * clip.translations)
-    space = MotionSpace.of_clip(clip, clip.fps)
+    space = MotionSpace.from_clip(clip, clip.fps)
     own, other = (space.rows(each)[0] for each in (clip, scaled))
     # Markers are not bones: they stand as far from a large body as from a small one.
     joints = space.points.point_joints >= 0
@@ -54,7 +54,7 @@ def test_rows_of_a_body_of_another_size_are_of_the_editors_size():
 
 def test_all_points_say_where_the_hips_are():
     clip = walk()
-    space = MotionSpace.of_clip(clip, clip.fps)
+    space = MotionSpace.from_clip(clip, clip.fps)
     clip = space.on_hips(clip)
     rows, root = space.rows(clip)
     floor = space.floor(rows, clip)
@@ -79,7 +79,7 @@ def test_joints_above_the_hips_give_their_travel_to_them():
 
 def test_points_of_chance_rotations_give_them_back():
     skeleton = body()
-    points = BodyPoints.of_skeleton(skeleton, 0)
+    points = BodyPoints.from_skeleton(skeleton, 0)
     assert (points.point_joints >= 0).sum() == len(skeleton)
     rng = np.random.default_rng(3)
     clip, _ = swinging(1.0, 1.0)
@@ -92,7 +92,7 @@ def test_points_of_chance_rotations_give_them_back():
 
 def test_groups_depend_on_the_joints_above_them():
     skeleton = body()
-    depends = BodyPoints.of_skeleton(skeleton, 0).groups()
+    depends = BodyPoints.from_skeleton(skeleton, 0).groups()
     foot = skeleton.index("LeftFoot") + 1
     above = [0, *(skeleton.index(n) for n in ("LeftUpLeg", "LeftLeg", "LeftFoot"))]
     assert np.flatnonzero(depends[foot]).tolist() == [joint + 1 for joint in sorted(above)]
@@ -113,7 +113,7 @@ def test_root_velocities_integrate_to_the_path():
 
 def test_other_rates_and_skeletons_are_refused():
     clip, _ = swinging(1.0, 1.0)
-    space = MotionSpace.of_clip(clip, 30.0)
+    space = MotionSpace.from_clip(clip, 30.0)
     with pytest.raises(
         ParameterError, match="swing-1-0: the clip has 60 frames a second, and the editor 30"
     ):

@@ -56,7 +56,7 @@ def test_an_unknown_path_is_straight_and_its_turn_steady():
 
 
 def test_damage_is_repeatable_and_spreads_down_the_body():
-    depends = torch.from_numpy(BodyPoints.of_skeleton(body(), 0).groups())
+    depends = torch.from_numpy(BodyPoints.from_skeleton(body(), 0).groups())
 
     def made(seed):
         return made_damage(200, 48, depends, 30.0, torch.Generator().manual_seed(seed))

@@ -30,7 +30,7 @@ def test_footsteps_have_the_rate_and_the_duty_of_contacts(cycle, duty):
     contacts = np.stack(
         [square_wave(8.0, cycle, duty, 0.2), square_wave(8.0, cycle, duty, 0.7)], axis=1
     )
-    steps = Footsteps.of_contacts(contacts, FPS)
+    steps = Footsteps.from_contacts(contacts, FPS)
     assert steps.known.all()
     np.testing.assert_allclose(steps.rates, 2 * np.pi / cycle, rtol=0.03)
     np.testing.assert_allclose(steps.duties, duty, atol=0.03)
@@ -51,17 +51,17 @@ def test_footsteps_have_the_rate_and_the_duty_of_contacts(cycle, duty):
 def test_the_order_of_four_feet_stays():
     shifts = (0.0, 0.5, 0.25, 0.75)
     contacts = np.stack([square_wave(6.0, 1.0, 0.7, shift) for shift in shifts], axis=1)
-    steps = Footsteps.from_array(Footsteps.of_contacts(contacts, FPS).array(), 4)
+    steps = Footsteps.from_array(Footsteps.from_contacts(contacts, FPS).array(), 4)
     ahead = (-steps.offsets[100] / (2 * np.pi)) % 1.0
     np.testing.assert_allclose(ahead, shifts, atol=0.02)
 
 
 def test_standing_feet_stay_on_the_floor():
-    steps = Footsteps.of_contacts(np.ones((120, 2), bool), FPS)
+    steps = Footsteps.from_contacts(np.ones((120, 2), bool), FPS)
     assert steps.known.all()
     assert not steps.rates.any()
     assert steps.contacts(FPS, 1.0).all()
-    hanging = Footsteps.of_contacts(np.zeros((120, 2), bool), FPS)
+    hanging = Footsteps.from_contacts(np.zeros((120, 2), bool), FPS)
     assert not hanging.known.any()
 
 
@@ -110,7 +110,7 @@ def test_feet_that_drift_are_held(walks):
     translations = walk.translations.copy()
     translations[..., 2] *= 1.08
     drifting = replace(walk, translations=translations)
-    made = with_held_feet(drifting, MotionSpace.of_clip(walk, walk.fps), contacts.flags)
+    made = with_held_feet(drifting, MotionSpace.from_clip(walk, walk.fps), contacts.flags)
     speeds = [
         sliding_speed(
             joint_positions(clip)[:, [roles.left_toe, roles.right_toe]], contacts.flags, walk.fps

@@ -96,7 +96,7 @@ def test_the_cycles_of_both_clips_continue_in_a_passage(walk):
     motion, model = walk
     start, stop = 180, 330
     first, second = cut(motion.clip, 0, start), cut(motion.clip, stop, len(motion))
-    space = MotionSpace.of_clip(motion.clip, 30.0)
+    space = MotionSpace.from_clip(motion.clip, 30.0)
     made = phase_passage(first, second, stop - start, space, phase_timing(first, second, model))
     apart = np.linalg.norm(
         joint_positions(made) - joint_positions(motion.clip)[start:stop], axis=-1

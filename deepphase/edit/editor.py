@@ -14,9 +14,8 @@ from torch import Tensor, nn
 from deepphase.arrays import Array
 from deepphase.edit.body_points import BodyPoints
 from deepphase.edit.config import EditorConfig
-from deepphase.edit.damage import JointStatistics
 from deepphase.edit.missing import NOISY, filled, run_means
-from deepphase.edit.motion_rows import MotionRows, MotionSpace, RowLayout, RowScale
+from deepphase.edit.motion_rows import JointStatistics, MotionRows, MotionSpace, RowLayout, RowScale
 from deepphase.edit.networks import CONTROLS, EffectorNetworks, MotionAutoencoder, PathNetworks
 from deepphase.errors import CheckpointError, DeepPhaseError
 from deepphase.formats.array_file import array_part, joined_parts, read_arrays, write_arrays

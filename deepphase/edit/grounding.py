@@ -396,7 +396,7 @@ def with_gaps_held(clip: Clip, space: MotionSpace, contacts: Array, broken: Arra
     blend = max(2, round(HOLD_BLEND_S * clip.fps))
     for foot, chain in enumerate(np.stack([limbs.upper, limbs.middle, limbs.last], axis=1)):
         above = depends[np.searchsorted(space.points.joints, chain[2]) + 1]
-        made = broken[:, above].any(axis=1)
+        made = np.asarray(broken[:, above].any(axis=1))
         turned[:, chain] = made[:, None]
         shifts[:, foot] = _gap_shift(tips[:, foot], contacts[:, foot], made, blend)
     if not np.abs(shifts).max(initial=0.0):

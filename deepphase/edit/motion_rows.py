@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
-from scipy.ndimage import gaussian_filter1d
+from scipy.ndimage import gaussian_filter1d, uniform_filter1d
 
 from deepphase.arrays import Array
 from deepphase.edit.body_points import BodyPoints
@@ -27,11 +28,14 @@ from deepphase.motion.root_trajectory import (
     with_root_motion,
 )
 from deepphase.motion.skeleton import Skeleton, ancestors, bone_lengths
+from deepphase.steering.springs import rotation_vectors
 
 ROOT_VALUES = 3
 """Velocities of the root: forward-sideways (x, z) in m/s and the turn in rad/s."""
 SMOOTHING_S = 0.3
 """Standard deviation in seconds of the Gaussian that smooths the root's way: paths have no sway."""
+# Frames of the window that roughness is measured over, and the percentile of usual roughness.
+_ROUGH_FRAMES, _USUAL_PERCENTILE = 9, 99.0
 
 
 @dataclass(frozen=True, eq=False)
@@ -249,6 +253,50 @@ class RowScale:
         turn = slice(3 * points, 3 * points + 2)
         scale[turn] = np.sqrt(np.mean(scale[turn] ** 2))
         return cls(mean.astype(np.float32), np.maximum(scale, 1e-3).astype(np.float32))
+
+
+@dataclass(frozen=True, eq=False)
+class JointStatistics:
+    """How the joints of the training clips turn, by which damage is found."""
+
+    # (body joints, 4) mean local rotation
+    mean: Array
+    # (body joints,) radians: root mean square angle from the mean
+    spread: Array
+    # (body joints + 1,) highest usual `roughness`
+    roughness: Array
+
+    @classmethod
+    def from_clips(cls, clips: Sequence[Clip], space: MotionSpace) -> JointStatistics:
+        """Statistics of clips at the editor's rate, on the hips."""
+        rotations = np.concatenate([space.pose(clip)[0] for clip in clips])
+        mean = quaternions.mean_rotation(rotations)
+        angle = quaternions.angle_between(rotations, mean[None])
+        rough = np.concatenate([roughness(clip, space) for clip in clips])
+        usual = np.percentile(rough, _USUAL_PERCENTILE, axis=0)
+        return cls(mean, np.sqrt(np.mean(angle**2, axis=0)), usual)
+
+
+def pose_steps(clip: Clip, space: MotionSpace) -> tuple[Array, Array]:
+    """(frames - 1, 3) metres that the hips move, (frames - 1, joints, 3) radians of the joints."""
+    rotations, places = space.pose(clip)
+    rotations = quaternions.sign_continuous(rotations)
+    turns = quaternions.multiply(rotations[1:], quaternions.conjugate(rotations[:-1]))
+    return np.diff(places, axis=0), rotation_vectors(turns)
+
+
+def roughness(clip: Clip, space: MotionSpace) -> Array:
+    """(frames, body joints + 1) root mean square fourth difference around each frame.
+
+    It is 8.4 times the standard deviation of noise that is independent from frame to frame, and
+    small for movement: metres for the hips' place, then radians of each joint.
+    """
+    if len(clip) < 5:
+        return np.zeros((len(clip), len(space.joints) + 1))
+    moved, turned = (np.diff(steps, n=3, axis=0) for steps in pose_steps(clip, space))
+    squares = np.square(np.concatenate([moved[:, None], turned], axis=1)).sum(axis=-1)
+    squares = np.pad(squares, ((2, 2), (0, 0)))
+    return np.sqrt(np.maximum(uniform_filter1d(squares, _ROUGH_FRAMES, axis=0), 0.0))
 
 
 @dataclass(frozen=True, eq=False)

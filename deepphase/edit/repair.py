@@ -11,11 +11,12 @@ from scipy.spatial.transform import Rotation, Slerp
 
 from deepphase.arrays import Array, true_runs
 from deepphase.easing import smoothstep
-from deepphase.edit.damage import Damage, JointStatistics, find_damage
+from deepphase.edit.damage import Damage, find_damage
 from deepphase.edit.editor import MotionEditor
 from deepphase.edit.grounding import grounded, with_gaps_held
 from deepphase.edit.missing import NOISY
 from deepphase.edit.motion_rows import (
+    JointStatistics,
     MotionRows,
     MotionSpace,
     SampledMotion,

@@ -18,10 +18,9 @@ from deepphase.arrays import Array
 from deepphase.corpus.clip_store import ClipStore
 from deepphase.easing import smoothstep
 from deepphase.edit.config import EditorConfig
-from deepphase.edit.damage import JointStatistics
 from deepphase.edit.editor import MotionEditor, network_inputs
 from deepphase.edit.missing import made_damage, straight_path, target_gap
-from deepphase.edit.motion_rows import MotionSpace, RowLayout, RowScale
+from deepphase.edit.motion_rows import JointStatistics, MotionSpace, RowLayout, RowScale
 from deepphase.edit.networks import MotionAutoencoder
 from deepphase.edit.report import editor_report
 from deepphase.errors import ParameterError

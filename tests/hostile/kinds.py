@@ -159,7 +159,7 @@ def _by(write: Callable[[Path], Any], suffix: str) -> Callable[[Path], list[byte
 def _songs_model() -> PhaseModel:
     """A phase model of two features of songs, with the weights of its seed."""
     torch.manual_seed(0)
-    config = PhaseConfig.load("default", **{"network.channels": 2, "training.hidden": 8})
+    config = PhaseConfig.load("default", **{"network.channels": 2})
     signals = SongSignals(("beat", "chroma"), (1.0,) * 13)
     network = make_autoencoder(13, SAMPLE_RATE / HOP, config.network)
     return PhaseModel(network, config, signals)
@@ -272,7 +272,7 @@ def _song(path: Path) -> Any:
 def _any_skeleton(path: Path) -> None:
     """A model of two bodies, after a few steps."""
     bodies = [locomotion(seed, 4.0, body=body).clip for seed, body in enumerate(BODY_KINDS)]
-    sizes = {"training.hidden": 8, "training.windows": 64}
+    sizes = {"training.windows": 64}
     config = PhaseConfig.load("any_skeleton", **sizes, **{"training.batch_size": 32})
     with temporary_folder() as folder:
         stores = [ClipStore.from_clips([clip]) for clip in bodies]

@@ -82,7 +82,7 @@ class ControllerTraining:
         made where the clips have no idle moment or are all of one file.
     sudden_goals
         Share of the made starts and stops that are shown as by a stick, without warning, and are
-        quick; see `deepphase.controllers.schema.sudden_goals`. The others are seen coming, as on a
+        quick; see `deepphase.controllers.schema.frame_blocks`. The others are seen coming, as on a
         path.
     slow_gaits
         Share of the made starts and stops whose locomotion is slowed down to .12 to .5 of the

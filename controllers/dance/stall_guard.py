@@ -85,17 +85,14 @@ class BlendedCharacters:
 
     @property
     def phases(self) -> PhaseParameters | None:
-        """As `Characters.phases`."""
         return self._character.phases
 
     @property
     def root_states(self) -> RootStates:
-        """As `Characters.root_states`."""
         return self._character.root_states
 
     @property
     def network_inputs(self) -> tuple[Array, Array]:
-        """As `Characters.network_inputs`."""
         return self._character.network_inputs
 
     def step(self, goal_source: None = None, tracks: Tracks | None = None) -> Frame:
@@ -149,14 +146,10 @@ class _Group:
 class StallGuard:
     """Runner of a batch of dances that restarts those that stall or leave all bounds.
 
-    It is used in place of `Characters`. As long as no dance stalls, its frames are exactly
-    those of the character. A stalled dance is restarted at its place and facing, from a training
-    pose whose music is similar to the song's, and the difference between the poses is blended out.
-
-    Attributes
-    ----------
-    restarts
-        For each dance, the frames of its restarts after a stall, counted from 0.
+    It is used in place of `Characters`, whose frames it returns as long as no dance stalls. A
+    stalled dance is restarted at its place and facing, from a training pose whose music is similar,
+    and the difference between the poses is blended out. `restarts`: for each dance, the frames of
+    its restarts after a stall.
     """
 
     def __init__(
@@ -194,12 +187,10 @@ class StallGuard:
 
     @property
     def phases(self) -> PhaseParameters | None:
-        """As `Characters.phases`."""
         return _joined([(group, group.character.phases) for group in self._groups])
 
     @property
     def root_states(self) -> RootStates:
-        """As `Characters.root_states`."""
         joined: RootStates = _joined(
             [(group, group.character.root_states) for group in self._groups]
         )

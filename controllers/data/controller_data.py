@@ -22,9 +22,8 @@ from deepphase.controllers.networks.normalised import NormalisedController
 from deepphase.controllers.networks.registry import network_kind
 from deepphase.controllers.runtime.controller import Controller
 from deepphase.controllers.schema.config import AUTO, GATES_OF_PHASES, SchemaConfig
-from deepphase.controllers.schema.frame_blocks import PhaseSource
+from deepphase.controllers.schema.frame_blocks import PhaseSource, SuddenGoal
 from deepphase.controllers.schema.schema import ControllerSchema
-from deepphase.controllers.schema.sudden_goals import SuddenGoal
 from deepphase.corpus.clip_store import ClipStore
 from deepphase.errors import ParameterError
 from deepphase.evaluation.motion_measures import measured_data

@@ -12,9 +12,8 @@ from deepphase.arrays import Array
 from deepphase.controllers.ball.ball_track import IMPLAUSIBLE, ClipBalls
 from deepphase.controllers.networks.normalised import normalisation_of
 from deepphase.controllers.schema.config import AUTO, Gate, SchemaConfig
-from deepphase.controllers.schema.frame_blocks import FrameBlocks, PhaseSource
+from deepphase.controllers.schema.frame_blocks import FrameBlocks, PhaseSource, SuddenGoal
 from deepphase.controllers.schema.schema import ControllerSchema
-from deepphase.controllers.schema.sudden_goals import SuddenGoal
 from deepphase.corpus.clip_store import ClipStore
 from deepphase.errors import ParameterError
 from deepphase.features.layout import Normalisation
@@ -76,9 +75,9 @@ class ControllerSamples:
         """Read the samples of all clips.
 
         `ends`: frames whose trajectory or phase window reaches past an end of their clip are
-        "left_out", or their trajectory is "continued" in a straight line, for short clips. `balls`:
-        balls of the clips, if the schema has one: clips without a ball and frames whose ball is
-        implausible are left out. By default a ball is fitted to every clip.
+        "left_out", or their trajectory is "continued" in a straight line, for short clips. Of a
+        schema with a ball, clips without one and frames whose ball is implausible are left out; by
+        default a ball is fitted to every clip.
         """
         if ends not in get_args(Ends):
             raise ParameterError(

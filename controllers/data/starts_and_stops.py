@@ -13,7 +13,7 @@ import numpy as np
 
 from deepphase.arrays import Array, true_runs
 from deepphase.controllers.data.sample_rows import STANDING_M_S, rarity
-from deepphase.controllers.schema.sudden_goals import SuddenGoal
+from deepphase.controllers.schema.frame_blocks import SuddenGoal
 from deepphase.corpus.clip_store import ClipStore
 from deepphase.features.moment_kinds import IDLE, LOCOMOTION, clip_kinds
 from deepphase.features.trajectory import complex_of
@@ -111,22 +111,16 @@ def starts_and_stops(
     label: str = "",
     seed: int = 0,
 ) -> Iterator[tuple[Clip, tuple[SuddenGoal, ...]]]:
-    """Clips that stand, start, travel, stop and stand.
+    """Clips that stand, start, travel, stop and stand, each with its sudden start and stop.
 
     The body stops with a foot that has come down, and starts with one that is about to leave the
-    floor; in between, both are captured motion. Some go on after a pause. See `stitched`.
+    floor; in between, both are captured motion. Some go on after a pause. See `stitched`. Clips
+    have the labels and the source of the locomotion; there are none without an idle moment or
+    without locomotion.
 
-    Parameters
-    ----------
-    sudden
-        Share of the starts, and of the stops, by a stick: the trajectory ahead stands until it is
-        pressed, just before the root moves, or goes straight on until it is released, up to half a
-        second before the last step. That step is quick.
-
-    Yields
-    ------
-    Clips with the labels and the source of the locomotion, each with its sudden start and stop, as
-    far as it has them; no clips if there is no idle moment, or no locomotion.
+    `sudden`: share of the starts, and of the stops, by a stick: the trajectory ahead stands until
+    it is pressed, just before the root moves, or goes straight on until it is released, up to half
+    a second before the last step. That step is quick.
     """
     generator, sticks = np.random.default_rng([seed, 7]), np.random.default_rng([seed, 8])
     chosen = np.asarray(clips)

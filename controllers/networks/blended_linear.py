@@ -53,25 +53,12 @@ SplineKind = Literal["catmull_rom", "natural"]
 
 
 def cyclic_coefficients(phase: Tensor, points: int, kind: SplineKind = "catmull_rom") -> Tensor:
-    """Weights of the control points of a closed cubic spline that passes through them.
+    """Weights (batch, points) of the control points of a closed cubic spline, which sum to 1.
 
-    Parameters
-    ----------
-    phase : (batch, 1)
-        Cycles; whole cycles make no difference.
-    kind
-        "catmull_rom", whose second derivative jumps at every control point; or "natural", the
-        interpolating spline with a continuous second derivative.
-
-    Returns
-    -------
-    (batch, points). They sum to 1, and at a control point only its own is not 0. Of a Catmull-Rom
-    spline at most four differ from 0.
-
-    References
-    ----------
-    Holden, Komura and Saito 2017, eq. 7. As functions of the distance to each control point both
-    kinds need neither indices nor branches.
+    `phase` (batch, 1) cycles. `kind`: "catmull_rom", whose second derivative jumps at every control
+    point, and of which at most four weights differ from 0; or "natural", the interpolating spline
+    with a continuous second derivative. Holden, Komura and Saito 2017, eq. 7: as functions of the
+    distance to each control point both kinds need neither indices nor branches.
     """
     half = points / 2.0
     distance = torch.remainder(points * phase - _indices(phase, points) + half, points) - half

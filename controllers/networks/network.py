@@ -15,15 +15,7 @@ State = tuple[Tensor, ...]
 
 @dataclass(frozen=True)
 class NetworkDims:
-    """Dimensions of a network: values per frame of its inputs, gate and outputs.
-
-    Parameters
-    ----------
-    inputs, outputs
-        Number of values, at least 1 each.
-    gate
-        Number of values that the weights depend on; 0 for networks without a gate.
-    """
+    """Number of values of a network's inputs, gate (0 for networks without) and outputs."""
 
     inputs: int
     gate: int
@@ -102,10 +94,7 @@ class ControllerNetwork(nn.Module):
     def redrawn(self, state: State, stepped: Tensor) -> State:
         """The state of the next frame, with new random numbers in it.
 
-        Parameters
-        ----------
-        stepped
-            (batch,) bool: characters with a foot that touched down in this frame.
+        `stepped` (batch,) bool: characters with a foot that touched down in this frame.
         """
         return state
 

@@ -36,11 +36,8 @@ def normalisation_of(layout: FeatureLayout | None, batches: Iterable[Array]) -> 
 class NormalisedController(nn.Module):
     """A network with raw inputs and outputs, as it is run, saved and exported.
 
-    Parameters
-    ----------
-    carried
-        Columns of the inputs that raw outputs add to, and their shares, (outputs,) each; None where
-        outputs are predicted as they are. See `ControllerSchema.carried`.
+    `carried`: columns of the inputs that raw outputs add to, and their shares, (outputs,) each;
+    None where outputs are predicted as they are. See `ControllerSchema.carried`.
     """
 
     inputs_mean: Tensor

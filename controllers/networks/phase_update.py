@@ -20,27 +20,16 @@ def updated_phases(
     seconds: float,
     blend: float = 0.5,
 ) -> Tensor:
-    """Phase vectors one step later.
+    """Phase vectors one step later, (..., 2 * channels), each channel of length `amplitude`.
 
     Each channel's direction is rotated forward by frequency * seconds cycles, then by a share of
-    the remaining angle to the predicted direction; its length is the predicted amplitude. (The
-    paper's formula multiplies by amplitudes twice; here unit directions are blended.)
+    the remaining angle to the predicted direction. (The paper's formula multiplies by amplitudes
+    twice; here unit directions are blended.) If only one of the two has a direction, that is the
+    result; if neither has, the phase is 0; if they are opposite, the rotated one is the result.
 
-    Parameters
-    ----------
-    manifold : (..., 2 * channels)
-        (A sin 2 pi phase, A cos 2 pi phase), interleaved by channel. Leading axes: characters,
-        samples of the trajectory.
-    predicted : (..., 2 * channels)
-        Predicted phase vectors one step later; their lengths are ignored.
-    frequency, amplitude : (..., channels)
-        Predicted, in Hz and the latent's unit. Negative values count as 0.
-
-    Returns
-    -------
-    (..., 2 * channels), each channel of length `amplitude`. If only one of the two has a
-    direction, that is the result; if neither has, the phase is 0. If they are opposite, the rotated
-    direction is the result.
+    `manifold`, `predicted` (..., 2 * channels) (A sin 2 pi phase, A cos 2 pi phase), interleaved by
+    channel; lengths of the predicted ones are ignored. `frequency`, `amplitude` (..., channels)
+    predicted, in Hz and the latent's unit; negative values count as 0.
     """
     old, has_old = _directions(manifold.unflatten(-1, (-1, 2)))
     goal, has_goal = _directions(predicted.unflatten(-1, (-1, 2)))

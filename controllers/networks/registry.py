@@ -24,6 +24,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, get_args
 
+from deepphase.controllers.networks.baselines import Plain, PlainConfig, Recurrent, RecurrentConfig
 from deepphase.controllers.networks.experts import Experts, ExpertsConfig
 from deepphase.controllers.networks.gaussian_process import GaussianProcess, GaussianProcessConfig
 from deepphase.controllers.networks.network import (
@@ -32,8 +33,6 @@ from deepphase.controllers.networks.network import (
     NetworkDims,
 )
 from deepphase.controllers.networks.pfnn import Pfnn, PfnnConfig
-from deepphase.controllers.networks.plain import Plain, PlainConfig
-from deepphase.controllers.networks.recurrent import Recurrent, RecurrentConfig
 from deepphase.controllers.networks.variational import Variational, VariationalConfig
 from deepphase.controllers.schema.config import Gate
 from deepphase.errors import ParameterError

@@ -36,15 +36,11 @@ _MIN_LENGTH = 1e-8
     error_model="numpy",
 )
 def read_poses(numbers, hips, order, parents, offsets, rotations, axes, positions):
-    """Fill rotations and joint positions of predicted numbers, all in root space.
+    """Fill rotations, axes and joint positions of predicted numbers, all in root space.
 
-    The rotations are those of `rotations_6d.from_six_numbers`.
-
-    `numbers` (characters, joints, 6) predicted x and y axes. `hips` (characters, 3) metres: place
-    of the first joint. `order` (joints,) places of the joints, parents before children. `parents`
-    (joints,) place of each joint's parent. `offsets` (joints, 3) metres from the parent, in its
-    axes. `rotations` (characters, joints, 4) quaternions (x, y, z, w). `axes` (characters, joints,
-    6) unit x and y axes. `positions` (characters, joints, 3) metres.
+    `numbers` (characters, joints, 6) predicted x and y axes; `hips` (characters, 3) metres: place
+    of the first joint; `order` (joints,) parents before children; `parents` (joints,) places;
+    `offsets` (joints, 3) metres. The rotations are those of `rotations_6d.from_six_numbers`.
     """
     least = float32(_MIN_LENGTH)
     one, zero = float32(1.0), float32(0.0)
@@ -135,13 +131,10 @@ _ROTATION_NUMBERS = 6
 class CharacterFeet:
     """Locks the feet for which the network predicts contacts, by turning the legs' `joints`.
 
-    `limbs` are the legs, `columns` (limbs,) the places of their feet among the contacts, and
-    `longest` is the length of the longest leg in metres.
-
-    `ground`, `soles`: uneven ground, and (2, limbs) metres of the last joints and tips of all limbs
-    over it while they stand, see `deepphase.terrain.laying.median_soles`. `lowest`: last joint of
-    each limb -> metres: lowest place of its tip on a flat floor, to which feet are lifted. By
-    default they may be lower.
+    `limbs` are the legs, `columns` (limbs,) the places of their feet among the contacts. `soles`
+    (2, limbs) metres of the last joints and tips of all limbs over uneven ground while they stand,
+    see `deepphase.terrain.laying.median_soles`. `lowest`: last joint of each limb -> metres: lowest
+    place of its tip on a flat floor, to which feet are lifted.
     """
 
     def __init__(
@@ -211,12 +204,10 @@ class CharacterFeet:
     ) -> Array | None:
         """Change the local rotations (characters, joints, 4) so that feet in contact do not move.
 
-        `local_positions` (characters, joints, 3) metres. `contacts` (characters, feet) predicted
-        contacts in [0, 1]. `angles` (characters,) facing, radians. `offsets` (characters, first
-        limbs, 2), optional metres, x and z, by which feet are moved from the motion before they are
-        locked. `resting` (characters,), optional bool: bodies at rest, whose feet step to their
-        places. Returns (characters,) metres by which the body is then to be lowered; None on a flat
-        floor.
+        `contacts` (characters, feet) predicted, in [0, 1]; `angles` (characters,) facing, radians;
+        `offsets` (characters, limbs, 2) metres, x and z, by which feet are moved before they are
+        locked; `resting` (characters,) bool: bodies whose feet step to their places. Returns metres
+        (characters,) by which the body is then to be lowered; None on a flat floor.
         """
         left = np.stack([np.cos(angles), np.zeros_like(angles), -np.sin(angles)], axis=1)
         touching = contacts[:, self.columns] > _IN_CONTACT
@@ -281,20 +272,9 @@ class BodyPoses:
     ) -> tuple[Array, Array]:
         """Local rotations and translations of the whole skeleton, with the root in the world.
 
-        Parameters
-        ----------
-        places : (characters,) complex
-            x + i z of the roots, metres.
-        angles : (characters,)
-            Radians about Y.
-        level : (characters,), optional
-            Metres: height that the poses are over.
-
-        Returns
-        -------
-        rotations : (characters, joints, 4) float32
-        translations : (characters, translated joints, 3) float32
-            Metres, of `translated_joints`.
+        `places` (characters,) complex x + i z of the roots, metres; `angles` (characters,) radians
+        about Y; `level` (characters,) metres that the poses are over. Returns (characters, joints,
+        4) and, of `translated_joints`, (characters, translated joints, 3) metres, float32.
         """
         count = len(places)
         turn = np.zeros((count, 4), np.float32)

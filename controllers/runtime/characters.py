@@ -10,8 +10,8 @@ from deepphase.arrays import Array
 from deepphase.controllers.ball.running_balls import BallSettings, RunningBalls
 from deepphase.controllers.data.initial_states import InitialStates
 from deepphase.controllers.runtime.body_pose import BodyPose, BodyPoses, CharacterFeet
+from deepphase.controllers.runtime.captured_motion import CharacterDetail, CharacterRest
 from deepphase.controllers.runtime.controller import Controller
-from deepphase.controllers.runtime.detail import CharacterDetail
 from deepphase.controllers.runtime.frame import CharacterSettings
 from deepphase.controllers.runtime.network_input import (
     FutureTrajectory,
@@ -29,7 +29,6 @@ from deepphase.controllers.runtime.parts import (
     UnevenGround,
     labels_of_each,
 )
-from deepphase.controllers.runtime.rest import CharacterRest
 from deepphase.controllers.runtime.roots import PoseHistory, StandingRoots, goals_that_stand
 from deepphase.errors import ParameterError
 from deepphase.features.trajectory import complex_of, pairs

@@ -230,7 +230,7 @@ def export_controller(
     Inputs are `inputs`, `gate` (if there is one) and the network's `state_names`. Outputs are
     `outputs` and, for networks with a state, each of its tensors with the prefix `next_`. The
     file's metadata holds the schema and the names of all columns, and further entries such as
-    those of `engine_description.engine_metadata`.
+    those of `engine_metadata`.
 
     Returns
     -------
@@ -244,30 +244,25 @@ def export_controller(
         As for `export_onnx`.
     """
     network = controller.network
-    rows = max(PARITY_BATCHES)
-    tensors = _random_rows(controller, rows)
-    names = ["inputs", *(["gate"] if schema.gate is not None else []), *network.state_names]
+    rows, keeps = max(PARITY_BATCHES), network.state_is_kept
     state = dict(zip(network.state_names, network.initial_state(rows), strict=True))
-    tensors |= state
-    outputs = ["outputs"]
-    if not network.state_is_kept:
-        outputs += [f"next_{name}" for name in network.state_names]
-    layouts = {"inputs": schema.inputs, "gate": schema.gate, "outputs": schema.outputs}
+    tensors = _random_rows(controller, rows) | state
+    names = ["inputs", *(["gate"] if schema.gate is not None else []), *network.state_names]
+    outputs = ["outputs", *(f"next_{name}" for name in network.state_names if not keeps)]
     entries = {
         **(metadata or {}),
         "format": "deepphase.controller_step",
         "version": "1",
         "schema": json.dumps(schema.as_mapping()),
     }
-    for name, layout in layouts.items():
-        if layout is not None:
+    for name in ("inputs", "gate", "outputs"):
+        if (layout := getattr(schema, name)) is not None:
             entries[f"{name}_columns"] = json.dumps(layout.value_names)
     return export_onnx(
         ExportedStep(controller),
         path,
-        inputs={name: tuple(tensors[name].shape[1:]) for name in names},
+        inputs={name: tensors[name] for name in names},
         outputs=outputs,
-        made=tensors,
         metadata=entries,
     )
 

@@ -86,18 +86,11 @@ class TrajectoryBlend:
     def blended(
         self, predicted: FutureTrajectory, goal_source: GoalSource, root_states: RootStates
     ) -> tuple[FutureTrajectory, Array, Array, Array]:
-        """The blended trajectory.
+        """The trajectory blended with the goals, and these.
 
-        Returns
-        -------
-        blended
-            The trajectory.
-        desired : (characters, samples, 2)
-            Desired places within the limits, metres in the world.
-        limited : (characters,) bool
-            Whether the goals were out of the limits.
-        facings : (characters,)
-            Radians in the world: the desired facing at the end.
+        Desired places within the limits, (characters, samples, 2) metres in the world; whether the
+        goals were out of the limits, (characters,) bool; and the desired facing at the end,
+        (characters,) radians in the world.
         """
         count, samples = len(root_states.angles), self._samples
         goals = LimitedGoals(goal_source, self._limits, np.zeros(count, bool))

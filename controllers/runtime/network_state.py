@@ -119,7 +119,6 @@ class SinglePhase:
         self._rate = np.zeros_like(self._phase)
 
     def fill(self, gate: Array) -> None:
-        """As `RunningPhases.fill`."""
         gate[:, self._block] = self._phase
 
     def advance(self, outputs: Array) -> None:
@@ -128,7 +127,6 @@ class SinglePhase:
         self._phase = wrapped(self._phase + self._seconds * self._rate)
 
     def parameters(self) -> PhaseParameters:
-        """As `RunningPhases.parameters`."""
         phase, rate = self._phase.astype(np.float32), self._rate.astype(np.float32)
         return PhaseParameters(phase, rate, np.ones_like(phase), np.zeros_like(phase))
 
@@ -160,7 +158,6 @@ class ManifoldHistory:
         self._now = self._length - 1
 
     def fill(self, gate: Array) -> None:
-        """As `RunningPhases.fill`."""
         block = gate[:, self._gate_block].reshape(len(gate), -1, self._later.shape[-1])
         past = len(self._past)
         block[:, :past] = self._history[(self._now + self._past) % self._length].swapaxes(0, 1)
@@ -168,7 +165,6 @@ class ManifoldHistory:
         gate[:, self._gate_block] = block.reshape(len(gate), -1)
 
     def advance(self, outputs: Array) -> None:
-        """As `RunningPhases.advance`."""
         count, samples, width = self._later.shape
         rows = count * samples
         predicted, frequency, amplitude = (
@@ -189,7 +185,6 @@ class ManifoldHistory:
         self._history[self._now] = self._later[:, 0]
 
     def parameters(self) -> PhaseParameters:
-        """As `RunningPhases.parameters`."""
         vectors = self._history[self._now].reshape(*self._frequency.shape, 2)
         phase = wrapped(np.arctan2(vectors[..., 0], vectors[..., 1]) / (2.0 * np.pi))
         length = np.sqrt(np.vecdot(vectors, vectors))

@@ -104,7 +104,6 @@ class UnevenGround(CharacterPart):
 
     @property
     def spec(self) -> dict[str, Any]:
-        """As `CharacterPart.spec`."""
         return {"ground": self._ground, "soles": self._feet.soles}
 
     def blocks(self, now: StepInput) -> dict[str, Array]:

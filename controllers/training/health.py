@@ -64,16 +64,13 @@ class RecordedGoals:
     def trajectory(
         self, root_states: RootStates, which: Array, offsets_s: Array
     ) -> tuple[Array, Array]:
-        """As `GoalSource.trajectory`."""
         return self._at(self._time + np.asarray(offsets_s), which)
 
     def target(self) -> tuple[Array, Array]:
-        """As `GoalSource.target`."""
         positions, angles = self._at(np.array([self._time]), np.arange(len(self._angles)))
         return positions[:, 0], angles[:, 0]
 
     def labels(self) -> list[dict[str, str]]:
-        """As `GoalSource.labels`."""
         return self._labels
 
     def _at(self, times: Array, which: Array) -> tuple[Array, Array]:

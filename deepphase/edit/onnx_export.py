@@ -38,10 +38,9 @@ def export_editor(editor: MotionEditor, path: str | Path) -> list[Parity]:
     return export_onnx(
         Restorer(editor),
         path,
-        inputs={"rows": ("frames", len(mean)), "known": ("frames", groups)},
+        inputs={"rows": mean + scale * noise, "known": known},
         outputs=["restored"],
-        made={"rows": mean + scale * noise, "known": known},
-        multiples={"frames": editor.network.stride},
+        frames_multiple=editor.network.stride,
         metadata={
             "format": "deepphase.motion_restorer",
             "version": "1",

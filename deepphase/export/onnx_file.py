@@ -26,17 +26,7 @@ _MOST_DIFFERENCE = 1e-4
 
 @dataclass(frozen=True)
 class Parity:
-    """How near an ONNX file comes to the network that it was made of.
-
-    Parameters
-    ----------
-    batch
-        Rows of the input.
-    output
-        The output's name.
-    difference
-        Largest absolute difference.
-    """
+    """Largest absolute difference of an output from the network's, at a number of rows."""
 
     batch: int
     output: str
@@ -47,10 +37,9 @@ def export_onnx(
     module: nn.Module,
     path: str | Path,
     *,
-    inputs: Mapping[str, Sequence[int | str]],
+    inputs: Mapping[str, Tensor | Sequence[int]],
     outputs: Sequence[str],
-    made: Mapping[str, Tensor] | None = None,
-    multiples: Mapping[str, int] | None = None,
+    frames_multiple: int = 0,
     cyclic: Sequence[str] = (),
     metadata: Mapping[str, str] | None = None,
 ) -> list[Parity]:
@@ -64,15 +53,12 @@ def export_onnx(
     path
         The file; it appears only if the comparison is passed.
     inputs
-        Name -> shape without the batch, which stays free; so do sizes that have a name instead of
-        a number.
+        Name -> (32, ...) rows to compare with; or the shape of a row, of which normal noise is
+        compared. The size of the batch is free.
     outputs
         Names of what it returns, in order.
-    made
-        Name -> (32, ...) rows to compare with, where normal noise is not a fair input, or where a
-        size has a name.
-    multiples
-        Name of a size -> what it is a multiple of.
+    frames_multiple
+        If it is not 0, the second axis of the inputs is free too, in multiples of this.
     cyclic
         Outputs in cycles: -0.5 and 0.5 are the same.
     metadata
@@ -90,21 +76,16 @@ def export_onnx(
         Where an output differs by more than 1e-4, or the file cannot be written.
     """
     onnx, runtime = _packages()
-    rows = max(PARITY_BATCHES)
     generator = torch.Generator().manual_seed(0)
     given = {
-        name: made[name]
-        if made and name in made
-        else torch.randn(rows, *map(int, shape), generator=generator)
-        for name, shape in inputs.items()
+        name: each
+        if isinstance(each, Tensor)
+        else torch.randn(max(PARITY_BATCHES), *each, generator=generator)
+        for name, each in inputs.items()
     }
-    free = {
-        name: (multiples or {}).get(name, 1) * torch.export.Dim(f"{name}_parts")
-        for shape in inputs.values()
-        for name in shape
-        if isinstance(name, str)
-    }
-    batch = torch.export.Dim("batch")
+    free = {0: torch.export.Dim("batch")}
+    if frames_multiple:
+        free[1] = frames_multiple * torch.export.Dim("frames_parts")
     with _quiet(), torch.no_grad():
         program = torch.onnx.export(
             module.eval(),
@@ -113,10 +94,7 @@ def export_onnx(
             opset_version=OPSET,
             input_names=list(inputs),
             output_names=list(outputs),
-            dynamic_shapes=tuple(
-                {0: batch, **{at: free[n] for at, n in enumerate(shape, 1) if isinstance(n, str)}}
-                for shape in inputs.values()
-            ),
+            dynamic_shapes=(free,) * len(given),
             verbose=False,
         )
     assert program is not None

@@ -32,16 +32,10 @@ class LearnedData(ResumableData, pl.LightningDataModule):
 
     A batch has the first kept states of its windows, each of which ends at the next one. The
     database is compressed, so all rows that are played are trained on; what is validated are
-    windows spread over them.
+    windows spread over them. `moments`: those that are played; by default idle and locomotion.
 
-    `moments`: the moments that are played; idle and locomotion where kinds are known by default.
-
-    Attributes: `playback`: the motion of the rows. `values`: the values of a pose. `kept`: Kept
-    states, without latents, of the stretches of rows that are played. The first row of the database
-    of each stretch is in `firsts`. `offered`: (kept,) bool: kept states that may be jumped to.
-
-    Raises ParameterError where the features have no trajectory ahead, or no stretch has two kept
-    states; CheckpointError where a store of the clips is missing or was replaced.
+    Attributes: `playback`: the motion of the rows. `kept`: kept states, without latents, of the
+    stretches of rows that are played. `firsts`: the first row of each. `offered` (kept,) bool.
     """
 
     def __init__(

@@ -9,11 +9,11 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from deepphase.arrays import Array
 from deepphase.export.onnx_file import PARITY_BATCHES, Parity, export_onnx
 from deepphase.matching.learned.matcher import Matcher, rounded
 from deepphase.matching.learned.module import SmoothReLU
 
+_OF_KEPT = ("stops", "starts", "firsts", "counts", "weights")
 # Cost of what may not be found.
 _NEVER = 1e9
 
@@ -34,15 +34,8 @@ class _Motion(nn.Module):
         kept = matcher.kept
         self.spacing = kept.spacing
         states, steps = rounded(np.concatenate([kept.features, kept.latents], axis=1))
-        arrays = {
-            "states": states,
-            "steps": steps,
-            "stops": kept.stops,
-            "starts": kept.starts,
-            "firsts": kept.firsts,
-            "counts": kept.counts,
-            "weights": kept.weights,
-        }
+        arrays = {"states": states, "steps": steps}
+        arrays |= {name: getattr(kept, name) for name in _OF_KEPT}
         for name, array in arrays.items():
             self.register_buffer(name, torch.from_numpy(np.ascontiguousarray(array)))
         self.layers = _layers(matcher)
@@ -88,11 +81,7 @@ def export_matcher(matcher: Matcher, path: str | Path) -> dict[Path, list[Parity
 
     ``walk.onnx`` stands for two files. ``walk.motion.onnx`` (`rows` (n, 1) int64 -> `pose`) has the
     kept states and the decompressor; ``walk.search.onnx`` (`query` -> `row`, `cost`) finds the row
-    with a kept state that is nearest to a query. Their metadata has the features of a state, the
-    first row and the labels of each stretch, and the first column of each kind of values of a pose.
-
-    Returns File -> differences at batches of 1, 7 and 32. Raises ParameterError if packages are
-    missing; CheckpointError as for `export_onnx`.
+    with the kept state that is nearest to a query. Returns file -> differences, as `export_onnx`.
     """
     path, kept = Path(path), matcher.kept
     generator = np.random.default_rng(0)
@@ -107,19 +96,18 @@ def export_matcher(matcher: Matcher, path: str | Path) -> dict[Path, list[Parity
         "pose_values": json.dumps({name: at.start for name, at in matcher.values.slices.items()}),
         "fps": json.dumps(matcher.fps),
     }
-    made: dict[str, tuple[nn.Module, dict[str, Array], list[str]]] = {
-        "motion": (_Motion(matcher), {"rows": rows}, ["pose"]),
-        "search": (_Search(matcher), {"query": queries}, ["row", "cost"]),
+    parts: dict[str, tuple[nn.Module, dict[str, Tensor], list[str]]] = {
+        "motion": (_Motion(matcher), {"rows": torch.from_numpy(rows)}, ["pose"]),
+        "search": (_Search(matcher), {"query": torch.from_numpy(queries)}, ["row", "cost"]),
     }
     written = {}
-    for name, (module, inputs, outputs) in made.items():
+    for name, (module, inputs, outputs) in parts.items():
         file = path.with_name(f"{path.stem}.{name}.onnx")
         written[file] = export_onnx(
             module,
             file,
-            inputs={key: tuple(each.shape[1:]) for key, each in inputs.items()},
+            inputs=inputs,
             outputs=outputs,
-            made={key: torch.from_numpy(each) for key, each in inputs.items()},
             metadata=entries,
         )
     return written

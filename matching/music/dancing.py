@@ -166,7 +166,6 @@ class DanceGoals:
         )
 
     def target(self) -> tuple[Array, Array]:
-        """As `GoalSource.target`."""
         return self._target
 
     def labels(self) -> list[dict[str, str]]:

@@ -42,12 +42,8 @@ class MusicSearch:
     """Searches for one dancer; see `deepphase.matching.player.trajectory_search.SearchPolicy`.
 
     The query is the current pose and phases, and the audio features of the song, now and in the
-    future. Rows that were played recently cost more.
-
-    `start_s`: time in the song at the first frame, in seconds.
-
-    Attributes: `time_s`: current time in the song, in seconds; the goal source sets it before every
-    frame.
+    future. Rows that were played recently cost more. `time_s` is the current time in the song,
+    which the goal source sets before every frame.
     """
 
     def __init__(

@@ -57,11 +57,8 @@ class HeldFacings(ForwardedGoals):
     """Goals of another source, with facings that the motion can hold. A `GoalSource`.
 
     Where the motion cannot travel as desired with the facing that is desired at the last of the
-    times ahead, it faces its direction of travel. During a turn, facing and travel differ for a
-    moment only, which counts as nothing.
-
-    `ways` (characters,) radians: for the characters of each request, it is set to the direction of
-    travel that replaces the facing, or to NaN.
+    times ahead, it faces its direction of travel: `ways` (characters,) radians is then set to that
+    direction, else to NaN. During a turn, facing and travel differ for a moment only.
     """
 
     def __init__(self, goal_source: GoalSource, coverage: FacingCoverage, ways: Array) -> None:

@@ -181,12 +181,10 @@ class RootSteps:
     """Steps of the roots of characters that play rows.
 
     Transitions change the legs, and corrections turn the body: with the clip's own steps feet on
-    the floor would slide. Steps are those of the clip, changed so that the feet that carry the body
-    move over the ground as they do in the clip. So a body turns about these feet. It turns to its
-    path where it is beside it, and a small correction, with which feet slide, does the rest.
-
-    `halflife_s, share, turn`: half-life of the correction of the place, the largest correction as a
-    share of the motion's own step and turn, and radians per metre that are added to the latter.
+    the floor would slide. Steps are changed so that the feet that carry the body move over the
+    ground as they do in the clip: a body turns about these feet. It turns to its path where it is
+    beside it, and a small correction, with which feet slide, does the rest: `halflife_s`, and at
+    most `share` of the motion's own step and turn, with `turn` radians per metre more.
     """
 
     def __init__(
@@ -246,11 +244,10 @@ class RootSteps:
     ) -> Array:
         """(characters,) complex metres in root space by which roots move in this frame.
 
-        `own` (characters, 2) metres of the clips' own steps; `rows` (characters,) each: rows before
-        and now; `turns` (characters,) radians by which the roots turn; `free` (characters, 2) m/s
-        beside the clip's own of a body that no foot carries; `slips` (characters, limbs) Complex
-        metres in root space by which the clips' feet move; `resting` (characters,) Bool: bodies at
-        rest, whose feet take steps.
+        `own` (characters, 2) metres of the clips' own steps; `rows`: before and now; `turns`
+        radians of the roots; `free` (characters, 2) m/s beside the clip's own of a body that no
+        foot carries; `slips` (characters, limbs) complex metres in root space by which the clips'
+        feet move.
         """
         before, now = rows
         tips, self._tips = self._tips, self._playback.tips(*poses).T

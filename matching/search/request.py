@@ -70,12 +70,9 @@ def answer(request: SearchRequest, results: list[tuple[Array, Array]]) -> tuple[
 
 
 def cost_terms(layout: FeatureLayout, query: Array, rows: Array) -> Array:
-    """Squared distances between a query and rows, feature by feature.
+    """(n, features) squared distances between a query (dims,) and rows (n, dims), by feature.
 
-    `query` (dims,) normalised, as `MotionDatabase.query` makes it; weights of features are part of
-    this; `rows` (n, dims) rows of `MotionDatabase.features`. Returns (n, features) float64, in the
-    order of the layout. The sum over features is the square of the. cost, the Euclidean distance by
-    which searches rank rows.
+    Their sum is the square of the cost, the Euclidean distance by which searches rank rows.
     """
     squares = np.square(np.asarray(rows, np.float64) - np.asarray(query, np.float64))
     starts = [columns.start for columns in layout.slices.values()]

@@ -4,13 +4,20 @@ import numpy as np
 import pytest
 import torch
 
+from deepphase.controllers.networks.baselines import (
+    Plain,
+    PlainConfig,
+    Recurrent,
+    RecurrentConfig,
+    pfnn_parameters,
+    plain_width,
+    recurrent_width,
+)
 from deepphase.controllers.networks.gaussian_process import (
     GaussianProcess,
     GaussianProcessConfig,
 )
 from deepphase.controllers.networks.network import NetworkDims
-from deepphase.controllers.networks.plain import Plain, PlainConfig, pfnn_parameters, plain_width
-from deepphase.controllers.networks.recurrent import Recurrent, RecurrentConfig, recurrent_width
 from deepphase.errors import ParameterError
 
 PAPER = NetworkDims(330, 0, 335)

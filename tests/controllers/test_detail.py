@@ -11,9 +11,9 @@ import torch
 from deepphase.controllers.data.captured_rows import DetailRows, detail_columns, root_values
 from deepphase.controllers.data.controller_data import ControllerData
 from deepphase.controllers.data.samples import ControllerSamples
+from deepphase.controllers.runtime.captured_motion import CharacterDetail
 from deepphase.controllers.runtime.characters import Characters
 from deepphase.controllers.runtime.controller import Controller
-from deepphase.controllers.runtime.detail import CharacterDetail
 from deepphase.controllers.runtime.frame import CharacterSettings
 from deepphase.controllers.training.captured_detail import captured_detail
 from deepphase.corpus.clip_store import ClipStore

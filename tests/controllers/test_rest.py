@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 
 from deepphase.controllers.data.captured_rows import RestRows, rest_columns, rest_layout
+from deepphase.controllers.runtime.captured_motion import CharacterRest
 from deepphase.controllers.runtime.characters import Characters
 from deepphase.controllers.runtime.controller import Controller
-from deepphase.controllers.runtime.rest import CharacterRest
 from deepphase.corpus.clip_store import ClipStore
 from deepphase.steering.velocity_goals import VelocityGoals
 from deepphase.synthetic.bodies import body_named

@@ -105,7 +105,7 @@ export function goalIsRest({ places, angles }, times, root, constants) {
   return speed < constants.goal_m_s && away < constants.near_m && turned < constants.turn;
 }
 
-// As in `controllers/runtime/rest.py`.
+// As in `controllers/runtime/captured_motion.py`.
 const REST_SPEED = 0.4, STOOD_SECONDS = 0.8, TURN = (40 * Math.PI) / 180, TURNED_SECONDS = 3;
 const ENTRY_SECONDS = 0.15, CHANGED_SECONDS = 0.25, HELD_SECONDS = 0.5;
 const ROOT = ["root_velocity", "root_turn"], POSE = ["joint_position", "joint_rotation"];

@@ -180,20 +180,15 @@ class ClipSequence:
         return tuple(name for store in self.stores for name in store.names)
 
     def read(
-        self,
-        reader: FrameReader,
-        *,
-        workers: int | None = None,
-        progress: Progress | None = None,
+        self, reader: FrameReader, progress: Progress | None = None
     ) -> Iterator[dict[str, Array]]:
-        """Results of `FrameReader.read` for every clip, in order."""
+        """Results of `FrameReader.read` for every clip, in order; of many clips by processes."""
         done = 0
         saved = all(store.path is not None for store in self.stores) and reader.tracks is None
         tasks = self._tasks(reader)
         results: Iterator[list[dict[str, Array]]]
-        if workers is None:
-            workers = cpu_count() if len(tasks) >= _MANY_TASKS else 1
-        if saved and workers > 1 and len(tasks) > 1:
+        workers = cpu_count() if len(tasks) >= _MANY_TASKS else 1
+        if saved and workers > 1:
             results = map_in_order(_read_task, tasks, workers)
         else:
             results = ([each] for task in tasks for each in self._read_here(reader, task))
@@ -268,113 +263,79 @@ def built_fields(
     tracks: TrackReader | None,
     end_margin_s: float,
     spool: Path | None,
-    workers: int | None,
     progress: Progress | None,
 ) -> dict[str, Any]:
     """The fields of a `MotionDatabase` of stores; arguments and errors as of its `build`."""
     clips = ClipSequence.of(stores)
-    content, moments = read_fields(
-        clips, layout, model, tracks, end_margin_s, spool, workers, progress
-    )
-    layout = content["layout"]
-    normalisation = moments.normalisation(layout)
-    if spool is None:
-        _normalise(content["features"], normalisation)
-    else:
-        # Normalised as they are read, in place of a second pass over the file.
-        content["features"] = JoinedRows([content["features"]], normalisation)
-    check_offered(content["offered"], clips.lengths, layout, content["fps"], end_margin_s)
-    return {**content, "normalisation": normalisation}
-
-
-def read_fields(
-    clips: ClipSequence,
-    layout: FeatureLayout,
-    model: PhaseExtractor | None,
-    tracks: TrackReader | None,
-    end_margin_s: float,
-    spool: Path | None,
-    workers: int | None,
-    progress: Progress | None,
-) -> tuple[dict[str, Any], Moments]:
-    """The fields of a `MotionDatabase` of clips with raw features, and the moments of these."""
     reader = FrameReader.for_store(clips.stores[0], layout, model, tracks, end_margin_s)
     columns = reader.columns(int(clips.lengths.sum()), spool)
     moments = Moments()
-    for rows in clips.read(reader, workers=workers, progress=progress):
+    for rows in clips.read(reader, progress):
         columns.append(rows)
         moments.add(rows["features"])
-    content = {
+    content = row_fields(columns.arrays)
+    normalisation = moments.normalisation(reader.layout)
+    features = content["features"]
+    if spool is None:
+        for start in range(0, len(features), _ROWS_AT_ONCE):
+            some = features[start : start + _ROWS_AT_ONCE]
+            some[:] = normalisation(some)
+    else:
+        # Normalised as they are read, in place of a second pass over the file.
+        content["features"] = JoinedRows([features], normalisation)
+    if not content["offered"].any():
+        past, future = reader.layout.reach_s
+        raise ParameterError(
+            f"no frame can be offered: the longest clip has "
+            f"{clips.lengths.max() / clips.stores[0].fps:.2f} s, but the features need {past:g} s "
+            f"before and {future:g} s after a frame, and {end_margin_s:g} s must be left to play",
+            hint="use longer clips, or a layout with smaller offsets_s",
+        )
+    model_sha256 = None if model is None else model.sha256
+    return {
         **clip_fields(clips),
+        **content,
         "layout": reader.layout,
         "body": reader.body,
-        "made_with": {
-            "model_sha256": None if model is None else model.sha256,
-            "end_margin_s": end_margin_s,
-        },
-        **row_fields(columns.arrays),
+        "made_with": {"model_sha256": model_sha256, "end_margin_s": end_margin_s},
+        "normalisation": normalisation,
     }
-    return content, moments
 
 
 def clip_fields(clips: ClipSequence) -> dict[str, Any]:
     """The fields of a `MotionDatabase` about its clips and their stores."""
     lengths, stores = clips.lengths, clips.stores
     of_store = np.repeat(np.arange(len(stores)), [len(store) for store in stores])
-    labels = [each for store in stores for each in store.labels]
     return {
         "fps": float(stores[0].fps),
         "range_starts": np.cumsum(lengths) - lengths,
         "range_stops": np.cumsum(lengths),
         "clip_names": clips.names,
-        "labels": tuple(labels),
+        "labels": tuple(each for store in stores for each in store.labels),
         "links": tuple(StoreLink.of_store(store) for store in stores),
         "clip_links": of_store.astype(np.int64),
     }
 
 
-def check_offered(
-    offered: Array, lengths: Array, layout: FeatureLayout, fps: float, end_margin_s: float
-) -> None:
-    """Raise ParameterError unless a search may return a row."""
-    if offered.any():
-        return
-    past, future = layout.reach_s
-    raise ParameterError(
-        f"no frame can be offered: the longest clip has {lengths.max() / fps:.2f} s, but the "
-        f"features need {past:g} s before and {future:g} s after a frame, and {end_margin_s:g} s "
-        "must be left to play",
-        hint="use longer clips, or a layout with smaller offsets_s",
-    )
-
-
 def extended_rows(
     old: Mapping[str, Array],
     reader: FrameReader,
-    store: ClipStore | Sequence[ClipStore],
+    clips: ClipSequence,
     normalisation: Normalisation,
     spool: Path | None,
-    workers: int | None,
     progress: Progress | None,
 ) -> dict[str, Any]:
-    """The fields of a `MotionDatabase` with one entry a row, with the clips of a store appended.
+    """The fields of a `MotionDatabase` with one entry a row, with more clips appended.
 
     `old`: name -> (rows, ...) arrays of the database, those of its phases among them.
     """
     rows = len(old["features"])
-    clips = ClipSequence.of(store)
     columns = reader.columns(rows + int(clips.lengths.sum()), spool)
     for start in range(0, rows, _ROWS_AT_ONCE):
         columns.append({name: each[start : start + _ROWS_AT_ONCE] for name, each in old.items()})
-    for read in clips.read(reader, workers=workers, progress=progress):
+    for read in clips.read(reader, progress):
         columns.append({**read, "features": normalisation(read["features"])})
     return row_fields(columns.arrays)
-
-
-def _normalise(features: Array, normalisation: Normalisation) -> None:
-    for start in range(0, len(features), _ROWS_AT_ONCE):
-        rows = features[start : start + _ROWS_AT_ONCE]
-        rows[:] = normalisation(rows)
 
 
 def row_fields(columns: Mapping[str, Any]) -> dict[str, Any]:

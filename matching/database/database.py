@@ -410,7 +410,6 @@ class MotionDatabase:
         tracks: TrackReader | None = None,
         end_margin_s: float = END_MARGIN_S,
         spool: Path | None = None,
-        workers: int | None = None,
         progress: Progress | None = None,
     ) -> MotionDatabase:
         """A database of every frame of a store.
@@ -431,9 +430,6 @@ class MotionDatabase:
             Frames closer than this to the end of their clip are not offered.
         spool
             Folder for temporary files of the rows, where these may exceed memory.
-        workers
-            Processes that read the clips of saved stores, see `ClipSequence.read`; the
-            rows are the same.
 
         Raises
         ------
@@ -443,9 +439,7 @@ class MotionDatabase:
             Where the disk of `spool` is full.
         """
         layout = layout if isinstance(layout, FeatureLayout) else FeatureLayout.load(layout)
-        return cls(
-            **built_fields(store, layout, model, tracks, end_margin_s, spool, workers, progress)
-        )
+        return cls(**built_fields(store, layout, model, tracks, end_margin_s, spool, progress))
 
     def extended(
         self,
@@ -454,7 +448,6 @@ class MotionDatabase:
         *,
         tracks: TrackReader | None = None,
         spool: Path | None = None,
-        workers: int | None = None,
         progress: Progress | None = None,
     ) -> MotionDatabase:
         """A copy with more clips appended; only the new ones are computed.
@@ -486,7 +479,7 @@ class MotionDatabase:
             links=(*self.links, *new["links"]),
             clip_links=np.concatenate([self.clip_links, len(self.links) + new["clip_links"]]),
             path=None,
-            **extended_rows(old, reader, store, self.normalisation, spool, workers, progress),
+            **extended_rows(old, reader, clips, self.normalisation, spool, progress),
         )
 
     def reader(

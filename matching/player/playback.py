@@ -393,11 +393,7 @@ def _size(skeleton: Skeleton, limbs: LegChains) -> float:
 
 def joints_below(skeleton: Skeleton, top: int) -> Array:
     """(joints,) a joint and its descendants, rising."""
-    inside = np.zeros(len(skeleton), bool)
-    inside[top] = True
-    parents = skeleton.parents
-    for joint in range(top + 1, len(skeleton)):
-        inside[joint] = inside[parents[joint]]
+    inside = [top in ancestors(skeleton, joint) for joint in range(len(skeleton))]
     return np.flatnonzero(inside)
 
 
@@ -480,14 +476,11 @@ def _slips(
 def _steps(positions: Array, angles: Array, scale: float) -> Array:
     """(frames, 3) root motion to the next frame, in root space; the last repeats the one before."""
     steps = np.zeros((len(positions), 3), np.float32)
-    if len(positions) < 2:
-        return steps
-    moved = scale * np.diff(positions[:, ::2].astype(np.float64), axis=0)
-    sine, cosine = np.sin(angles[:-1]), np.cos(angles[:-1])
-    steps[:-1, 0] = cosine * moved[:, 0] - sine * moved[:, 1]
-    steps[:-1, 1] = sine * moved[:, 0] + cosine * moved[:, 1]
-    steps[:-1, 2] = np.diff(angles)
-    steps[-1] = steps[-2]
+    if len(positions) > 1:
+        places = complex_of(positions[:, ::2].astype(np.float64))[:, 0]
+        moved = scale * np.diff(places) * np.exp(1j * angles[:-1].astype(np.float64))
+        steps[:-1] = np.column_stack([pairs(moved), np.diff(angles)])
+        steps[-1] = steps[-2]
     return steps
 
 

@@ -48,14 +48,6 @@ class BlockTree:
     # () float64 largest distance of a row from the mean, which bounds rounding errors.
     radius: Array
 
-    def projected(self, queries: Array) -> Array:
-        """(q, dims) -> (q, axes) float32: queries along the leading axes."""
-        return ((queries - self.mean) @ self.axes).astype(np.float32)
-
-    def sizes(self, queries: Array) -> Array:
-        """(q, dims) -> (q,) float64: size of the numbers that a search subtracts."""
-        return self.radius + np.sqrt(np.square(queries - self.mean).sum(-1))
-
     def arrays(self) -> dict[str, Array]:
         """The arrays by name, for `BlockTree(**arrays)`."""
         return {item.name: getattr(self, item.name) for item in fields(self)}
@@ -63,7 +55,7 @@ class BlockTree:
     def check(self, rows: int, dims: int) -> None:
         """Raise ParameterError unless the arrays form a tree of rows below `rows`."""
         blocks, nodes = len(self.blocks), len(self.right)
-        axes = self.axes.shape[-1]
+        axes, again = self.axes.shape[-1], "build the index again"
         shapes: dict[str, tuple[int, ...]] = {
             "mean": (dims,),
             "axes": (dims, axes),
@@ -79,24 +71,14 @@ class BlockTree:
                 raise ParameterError(
                     f"the array {name!r} has shape {getattr(self, name).shape}, expected {shape}"
                 )
-        if not blocks or nodes != 2 * blocks - 1:
-            raise ParameterError(
-                "the nodes of the index do not form a tree", hint="build the index again"
-            )
-        inner, index = self.leaves < 0, np.arange(nodes)
-        forward = (self.right > index + 1) & (self.right < nodes)
-        if (inner & ~forward).any():
-            raise ParameterError(
-                "the nodes of the index do not form a tree", hint="build the index again"
-            )
+        inner = self.leaves < 0
+        forward = (self.right > np.arange(nodes) + 1) & (self.right < nodes)
+        if not blocks or nodes != 2 * blocks - 1 or (inner & ~forward).any():
+            raise ParameterError("the nodes of the index do not form a tree", hint=again)
         if not np.array_equal(np.sort(self.leaves[~inner]), np.arange(blocks)):
-            raise ParameterError(
-                "the leaves of the index are not its blocks", hint="build the index again"
-            )
+            raise ParameterError("the leaves of the index are not its blocks", hint=again)
         if self.rows.min() < -1 or self.rows.max() >= rows:
-            raise ParameterError(
-                "the index has rows that do not exist", hint="build the index again"
-            )
+            raise ParameterError("the index has rows that do not exist", hint=again)
 
     @classmethod
     def build(

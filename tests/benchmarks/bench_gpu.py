@@ -431,7 +431,7 @@ def _matcher(bench: Bench, share: float, callback: pl.Callback) -> None:
     from deepphase.matching.learned.training import train_matcher
 
     config = LearnedConfig.load("default", **{"training.windows": _count(600_000, share, bench)})
-    database = MotionDatabase.build(bench.store(), "pose_trajectory", workers=1)
+    database = MotionDatabase.build(bench.store(), "pose_trajectory")
     train_matcher(database, config, **_trainer(bench, callback))
 
 

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import numpy as np
 import pytest
 import torch
@@ -17,13 +15,12 @@ from deepphase.controllers.training.course import (
     CourseChecks,
     course,
     course_run,
-    course_score,
 )
-from deepphase.controllers.training.train import measured_controller, train_controller
+from deepphase.controllers.training.train import train_controller
 from deepphase.errors import ParameterError
 from deepphase.steering.path import MADE_PATHS
 from deepphase.training.metrics_file import read_metrics
-from tests.controllers.made_controllers import FormulaPhases, small_controller, walking_store
+from tests.controllers.made_controllers import FormulaPhases, walking_store
 
 _SMALL = {
     "network.experts": 2,
@@ -71,21 +68,6 @@ def test_the_course_has_curves_corners_stops_and_other_speeds():
     assert bends.min() < -1.0
     with pytest.raises(ParameterError):
         course(np.inf)
-
-
-def test_a_controller_that_does_not_move_has_a_worse_score_than_one_that_walks(data):
-    made = measured_controller(small_controller("experts", data.samples, hidden=8), _config(), data)
-    run = course_run(made, characters=2, seconds=2.0)
-    assert run.measures
-    assert run.score.distance > 0
-    stands = replace(run.run, positions=0 * run.run.positions)
-    assert stands.desired_positions is not None
-    still = course_score(stands, run.measures, made.data)
-    assert still.distance != run.score.distance
-    lost = replace(run.run, alive=np.zeros_like(run.run.alive))
-    gone = course_score(lost, {}, made.data)
-    assert (gone.distance, gone.runaways) == (4.0, 1.0)
-    assert gone.jerk is None
 
 
 @pytest.mark.slow

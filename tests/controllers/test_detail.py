@@ -12,9 +12,7 @@ from deepphase.controllers.data.captured_rows import DetailRows, detail_columns,
 from deepphase.controllers.data.controller_data import ControllerData
 from deepphase.controllers.data.samples import ControllerSamples
 from deepphase.controllers.runtime.captured_motion import CharacterDetail
-from deepphase.controllers.runtime.characters import Characters
 from deepphase.controllers.runtime.controller import Controller
-from deepphase.controllers.runtime.frame import CharacterSettings
 from deepphase.controllers.training.captured_detail import captured_detail
 from deepphase.corpus.clip_store import ClipStore
 from deepphase.errors import CheckpointError
@@ -89,21 +87,6 @@ def test_a_body_at_rest_has_none_and_chooses_again_afterwards(made):
         outputs = own.copy()
         detail.add(outputs, inputs, gate, np.zeros(2, bool), ["", ""])
     assert first < np.abs(outputs[0] - own[0]).max()
-
-
-def test_runs_with_detail_differ_and_are_repeatable(made):
-    controller = made[0]
-    plain = CharacterSettings(detail=False)
-
-    def run(settings=None):
-        characters = Characters(controller, controller.starts, settings=settings)
-        return np.stack([characters.step().rotations for _ in range(30)])
-
-    assert (run() == run()).all()
-    assert np.isfinite(run()).all()
-    assert not np.allclose(run(), run(plain))
-    bare = Characters(replace(controller, detail=None), controller.starts)
-    assert (run(plain) == np.stack([bare.step().rotations for _ in range(30)])).all()
 
 
 def test_a_file_keeps_it_and_refuses_one_of_another_size(made, tmp_path):

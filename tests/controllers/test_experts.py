@@ -36,15 +36,6 @@ def test_outputs_and_gradients_are_those_of_a_weight_matrix_a_sample():
         torch.testing.assert_close(mine, theirs, atol=1e-5, rtol=1e-4)
 
 
-def test_dropout_reaches_body_and_gating_only_in_training():
-    made = network(dropout=0.5)
-    inputs, gate = torch.randn(4, 11), torch.randn(4, 6)
-    assert not torch.equal(made(inputs, gate), made(inputs, gate))
-    assert not torch.equal(made.blend_weights(gate), made.blend_weights(gate))
-    made.eval()
-    torch.testing.assert_close(made(inputs, gate), made(inputs, gate))
-
-
 def test_muon_treats_the_inputs_of_all_experts_as_rows_of_one_matrix():
     torch.manual_seed(0)
     layer = BlendedLinear(3, 6, 5)

@@ -10,12 +10,9 @@ from deepphase.controllers.schema.config import SchemaConfig
 from deepphase.controllers.schema.frame_blocks import FrameBlocks
 from deepphase.corpus.clip_store import ClipStore
 from deepphase.errors import ParameterError
-from deepphase.motion.contacts import foot_contacts
-from deepphase.motion.roles import find_roles
 from tests.controllers.made_controllers import (
     FREQUENCIES,
     FormulaPhases,
-    data_of,
     samples_for,
     walking_store,
 )
@@ -119,15 +116,6 @@ def test_phases_of_the_gate_and_of_what_is_predicted(samples, store):
     )
 
 
-def test_contacts_are_the_next_frames(samples, store):
-    clip = store.clip(0)
-    flags = foot_contacts(clip, find_roles(clip.skeleton, clip=clip)).flags
-    found = block(samples, "outputs", "contact")[: samples.run_stops[0]]
-    first = samples.first_frames[0] + 1
-    np.testing.assert_array_equal(found, flags[first : first + len(found)])
-    assert 0.2 < found.mean() < 0.9
-
-
 def test_mirrored_copies_walk_on_the_other_side(store):
     made = samples_for("mann", store, mirror=True)
     assert made.mirrored.tolist() == [False, True, False, True]
@@ -175,15 +163,3 @@ def test_tracks_come_at_the_samples_of_the_trajectory(store):
     )
     with pytest.raises(ParameterError, match="the track 'time' is missing"):
         ControllerSamples.read(store, schema)
-
-
-def test_bodies_begin_upright(samples):
-    inputs = samples.inputs.copy()
-    height = samples.schema.inputs.slices["joint_position"].start + 1
-    # A quarter of the frames lie down.
-    lies = np.arange(len(samples)) % 4 == 0
-    inputs[lies, height] = 0.1
-    rows = np.arange(len(samples))
-    starts = data_of(replace(samples, inputs=inputs), rows, rows[:0]).starts
-    assert len(starts) > 100
-    assert (starts.inputs[:, height] > 0.5).all()

@@ -71,20 +71,6 @@ def test_pfnns_blocks():
     assert made.outputs["phase_rate"].unit == "Hz"
 
 
-@pytest.mark.parametrize(
-    ("gate", "blocks"),
-    [
-        ("feet", ["foot_velocity", "trajectory_velocity"]),
-        ("goal", ["trajectory_position", "trajectory_direction", "trajectory_velocity"]),
-    ],
-)
-def test_gates_without_phases_need_no_model_and_predict_no_phases(gate, blocks):
-    made = schema(gate, channels=0)
-    assert made.gate.names == blocks
-    assert made == schema(gate, channels=5)
-    assert not [name for name in made.outputs.names if name.startswith("phase")]
-
-
 def test_it_comes_back_as_it_was():
     config = SchemaConfig(label="style", tracks=("beat",), phase_channel=2)
     options = {"label_values": ("old",), "track_widths": {"beat": 3}}

@@ -100,17 +100,6 @@ def test_the_foot_that_came_down_stays():
         assert slid.min() < 0.05
 
 
-def test_made_clips_have_the_labels_of_the_locomotion_and_the_same_seed_makes_the_same():
-    clips = [replace(clip, labels={"style": clip.name}) for clip in store_of()]
-    store = ClipStore.from_clips(clips)
-    first, again = made_of(store), made_of(store)
-    assert all(clip.labels["style"].startswith("walk") for clip in first)
-    assert len(first) == len(again)
-    for clip, other in zip(first, again, strict=True):
-        np.testing.assert_array_equal(clip.rotations, other.rotations)
-    assert len({clip.name for clip in first}) == len(first)
-
-
 def data_with(share, store):
     config = ControllerConfig.load(
         "mann", **{"training.made_stops": share, "training.held_out": 0.3}

@@ -16,12 +16,10 @@ from deepphase.controllers.data.controller_data import ControllerData
 from deepphase.controllers.data.sample_rows import SampleSplit
 from deepphase.controllers.runtime.characters import Characters
 from deepphase.controllers.runtime.controller import Controller
-from deepphase.controllers.training.health import RecordedGoals, health_lines
-from deepphase.controllers.training.module import ControllerModule, restarted_rate
+from deepphase.controllers.training.health import health_lines
+from deepphase.controllers.training.module import ControllerModule
 from deepphase.controllers.training.train import measured_controller, train_controller
 from deepphase.corpus.clip_store import ClipStore
-from deepphase.errors import ParameterError
-from deepphase.steering.root_states import RootStates
 from deepphase.steering.run import rollout
 from deepphase.synthetic.gait_motion import locomotion
 from deepphase.training.metrics_file import read_metrics
@@ -130,13 +128,6 @@ def test_files_are_held_out_whole():
     assert len(split.train) + len(split.held_out) == len(samples)
 
 
-def test_of_one_file_the_end_is_held_out_behind_a_gap():
-    samples = samples_for("experts", ClipStore.from_clips([locomotion(1, 8.0).clip]))
-    split = SampleSplit.of_samples(samples, 0.2)
-    assert split.held_out[0] - split.train[-1] > 60
-    assert split.held_out[-1] == len(samples) - 1
-
-
 def test_sequences_lie_in_one_run():
     samples = samples_for("erd", walking_store())
     config = _config("erd")
@@ -186,28 +177,3 @@ def test_a_trainer_of_ones_own_trains_it(name, changes, tmp_path):
     made = measured_controller(module.controller, config, data)
     made.save(tmp_path / "file")
     assert Controller.load(tmp_path / "file").health["samples"] > 0
-
-
-def test_warm_restarts_are_those_of_the_paper():
-    # 10 + 20 + 40 + 80 epochs (Starke et al. 2022, section 4.1).
-    for epoch in (0, 10, 30, 70):
-        assert restarted_rate(epoch, 10, 2) == 1.0
-    for epoch in (5, 20, 50, 110):
-        assert restarted_rate(epoch, 10, 2) == pytest.approx(0.5)
-    assert restarted_rate(149.999, 10, 2) < 1e-6
-
-
-def test_a_recorded_trajectory_is_wished_as_it_was():
-    times = np.arange(61) / 60.0
-    positions = np.stack([np.stack([times, 2 * times], axis=1)] * 2)
-    angles = np.stack([0.5 * times, 0 * times])
-    goal_source = RecordedGoals(positions, angles, 60.0)
-    root_states = RootStates(np.zeros((2, 2)), np.zeros((2, 2)), np.zeros(2), np.zeros(2))
-    goal_source.advance(root_states, 0.25)
-    places, facing = goal_source.trajectory(root_states, np.array([0]), np.array([0.1, 2.0]))
-    # Behind its end it goes on as it did.
-    np.testing.assert_allclose(places[0], [[0.35, 0.7], [2.25, 4.5]], atol=1e-9)
-    np.testing.assert_allclose(facing[0], [0.175, 1.125], atol=1e-9)
-    np.testing.assert_allclose(goal_source.target()[0][1], [0.25, 0.5], atol=1e-9)
-    with pytest.raises(ParameterError, match="2 frames"):
-        RecordedGoals(positions[:, :1], angles[:, :1], 60.0)

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 import torch
 
-from deepphase.controllers.config import ControllerConfig, ControllerTraining
+from deepphase.controllers.config import ControllerConfig
 from deepphase.controllers.data.controller_batches import ControllerBatches
 from deepphase.controllers.runtime.network_input import TrajectoryBlend, TrajectoryReader
 from deepphase.controllers.training import module as training_module
@@ -21,32 +21,10 @@ from tests.controllers.made_controllers import (
     walking_store,
 )
 
-_STAGED = {"training.unroll_frames": 6, "training.unroll_goals": True, "training.batch_size": 32}
-
 
 @pytest.fixture(scope="module")
 def samples():
     return samples_for("experts", walking_store())
-
-
-def test_the_number_of_frames_doubles_after_the_recorded_frames():
-    training = ControllerTraining(unroll_frames=6, unroll_goals=True)
-    begins, frames = zip(*training.unroll_stages, strict=True)
-    assert frames == (1, 2, 4, 6)
-    np.testing.assert_allclose(begins, [0.0, 0.4, 0.6, 0.8])
-    assert ControllerTraining(unroll_frames=6).unroll_stages == ((0.0, 6),)
-    assert ControllerTraining(unroll_goals=True).unroll_stages == ((0.0, 1),)
-
-
-def test_every_step_has_as_many_pairs_whatever_the_stage(samples):
-    config = ControllerConfig.load("experts", **_STAGED, **{"training.samples": 3_200})
-    rows = np.arange(len(samples))
-    batches = ControllerBatches(data_of(samples, rows, rows[:40]), config)
-    assert batches.steps(1) == 100
-    shapes = [tuple(batches.batch(32 * step, 32 * step + 32).shape) for step in range(100)]
-    assert shapes == [(32,)] * 40 + [(16, 2)] * 20 + [(8, 4)] * 20 + [(5, 6)] * 20
-    last = batches.batch(32 * 99, 32 * 100)
-    assert (samples.run_of(last[:, 0]) == samples.run_of(last[:, -1])).all()
 
 
 def _goals_and_rows(samples, rows):

@@ -7,7 +7,6 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from deepphase.errors import ParameterError
 from deepphase.evaluation.dance import (
     beat_alignment,
     beat_alignment_by_chance,
@@ -27,12 +26,9 @@ from deepphase.matching.music.dancing import (
 from deepphase.matching.music.song_tracks import ClipSongTracks, track_features
 from deepphase.matching.player.playback import Playback
 from deepphase.matching.search.searcher import open_searcher
-from deepphase.motion.kinematics import joint_positions
-from deepphase.motion.root_trajectory import with_root_motion
 from deepphase.music.audio import SAMPLE_RATE
 from deepphase.music.features import features_of
 from deepphase.phase.signals import JointVelocities
-from deepphase.steering.dance import DanceRequest
 from deepphase.synthetic.song import make_song
 from tests.controllers.made_dances import BeatAndBarPhases, made_dances
 
@@ -161,45 +157,6 @@ def test_feet_slide_no_more_than_the_data_and_nothing_freezes(made, corpus):
     assert sliding < 1.3 * max(captured) + 0.005
     usual = np.median(np.concatenate([moving(motion.clip) for motion in corpus[1]]))
     assert moving(made.clip).min() > 0.2 * usual
-
-
-def test_the_same_seed_is_the_same_dance_and_another_is_another(with_music, new_song):
-    rows = [
-        rows_of(dance_with_database(*with_music, new_song[0], DanceRequest(seconds=4.0, seed=seed)))
-        for seed in (0, 0, 1, 2)
-    ]
-    assert np.array_equal(rows[0], rows[1])
-    assert len({tuple(each) for each in rows}) == 3
-
-
-def test_what_was_danced_is_not_danced_again_at_once(made):
-    """No moment comes back within four seconds."""
-    rows = rows_of(made)
-    for frame, row in enumerate(rows):
-        before = rows[max(frame - 240, 0) : max(frame - 30, 0)]
-        assert not (np.abs(before - row) < 2).any()
-
-
-def test_the_root_of_a_dance_is_below_its_hips(made):
-    clip = with_root_motion(made.clip, made.hips, made.root, "root")
-    assert clip.skeleton.names[:2] == ("root", "Hips")
-    places = joint_positions(clip)
-    apart = places[:, 1] - places[:, 0]
-    assert np.linalg.norm(apart[:, ::2], axis=1).max() < 0.2
-    np.testing.assert_allclose(places[:, 1:], joint_positions(made.clip), atol=1e-5)
-
-
-def test_a_part_of_a_song(with_music, new_song):
-    song = new_song[0]
-    made = dance_with_database(*with_music, song, DanceRequest(start_s=5.0, seconds=3.0))
-    assert len(made.clip) == 180
-    assert made.start_s == 5.0
-    assert not made.notes
-    late = dance_with_database(*with_music, song, DanceRequest(start_s=12.0, seconds=60.0))
-    assert len(late.clip) == 120
-    assert "the song ends 2.0 s after the start" in late.notes[0]
-    with pytest.raises(ParameterError, match=r"has 14.00 s, the dance starts at 14"):
-        dance_with_database(*with_music, song, DanceRequest(start_s=14.0))
 
 
 @pytest.mark.parametrize("seconds", [0.02, 3.0])

@@ -14,7 +14,6 @@ from deepphase.features.layout import Feature, FeatureLayout
 from deepphase.features.moment_kinds import KINDS
 from deepphase.matching.database.database import MotionDatabase
 from deepphase.matching.player.playback import Playback
-from deepphase.matching.player.player import Player
 from deepphase.matching.player.settings import MomentFilter, PlayerSettings, moments_line
 from deepphase.matching.player.source import PlayerSource, database_measures
 from deepphase.matching.search.searcher import open_searcher
@@ -262,20 +261,6 @@ def test_a_player_leaves_before_an_action_begins(walks):
     assert columns["kind"] == [KINDS[kind] for kind in kinds[rows[0]]]
 
 
-def test_labels_of_a_path_hold_from_their_point_on(walks):
-    database, _, _ = walks
-    path = MADE_PATHS["wave"](SPEED, 100.0, 6.0)
-    policy = tuple("straight" if time < 3 else "left" for time in path.times)
-    path = replace(path, labels={"way": policy, "unknown": ("x",) * len(policy)})
-    player, goal_source = start_on_path(PlayerSource(*walks), path)
-    run = rollout(player, goal_source, 6.0)
-    way = np.array(
-        [database.labels[clip]["way"] for clip in database.clip_of(run.tracks["row"][0])]
-    )
-    assert (way[30:150] == "straight").all()
-    assert (way[-90:] == "left").all()
-
-
 def test_a_gamepad_starts_walks_and_stops(rested):
     _, play, _ = rested
     moves = np.array([[0, 0], [0, 0], [0, 1], [0, 1], [0, 0], [0, 0.0]])
@@ -288,30 +273,6 @@ def test_a_gamepad_starts_walks_and_stops(rested):
     assert speed[-30:].max() < 0.3
     # Thrown at 1 s: on the way within half a second.
     assert run.jumped[0, 60:90].any()
-
-
-def test_impossible_arguments_are_refused(walks):
-    database, play, _ = walks
-    with pytest.raises(ParameterError, match="start rows"):
-        Player(database, play, PlayerSource(*walks).policy(), [len(database)])
-    still = MotionDatabase.build(
-        walking_store((0.0,)), FeatureLayout(Feature("foot_position", joints=("feet",)))
-    )
-    with pytest.raises(ParameterError, match="trajectory ahead"):
-        PlayerSource(still, Playback.of_database(still), open_searcher(still)).policy()
-    with pytest.raises(ParameterError, match="the motion of"):
-        Player(still, play, PlayerSource(*walks).policy(), [0])
-    player, goal_source = start_on_path(PlayerSource(*walks), MADE_PATHS["wave"](SPEED, 8.0, 2.0))
-    with pytest.raises(ParameterError, match="no frame"):
-        rollout(player, goal_source, 0.0)
-    for name, value in (
-        ("search_interval_s", 0.0),
-        ("min_improvement", 1.0),
-        ("adjust_share", -0.1),
-        ("transition_halflife_s", np.nan),
-    ):
-        with pytest.raises(ParameterError):
-            PlayerSettings(**{name: value})
 
 
 def test_players_come_back_from_absurd_goals_and_count_them(walks):

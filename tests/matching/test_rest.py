@@ -88,14 +88,6 @@ def test_rest_is_left_at_any_moment(standing):
         assert (speeds > 0.6).all()
 
 
-def test_postures_change_slowly_between_moments_of_rest(standing):
-    _, run = run_of(standing, released(2.0, 10.0), 12.0)
-    still = run.rotations[:, round(3.5 * FPS) :].astype(np.float64)
-    turns = 2.0 * np.degrees(np.arccos(np.abs((still[:, 1:] * still[:, :-1]).sum(-1)).clip(0, 1)))
-    assert run.jumped[:, round(3.5 * FPS) :].any()
-    assert turns.max() < 1.5
-
-
 def chain_of(poses, styles):
     """A chain of stretches of a second whose poses are constant: one number each."""
     rest = np.ones(61 * len(poses), bool)

@@ -103,16 +103,6 @@ def test_approximate_obeys_masks(wandering, approximate):
     assert np.isinf(distances[rows < 0]).all()
 
 
-@pytest.mark.parametrize("rows", [1, 2, 5, 70])
-@pytest.mark.parametrize("name", ["auto", "IVF1,Flat", "HNSW16"])
-def test_tiny_databases(name, rows):
-    database = rows_database(smooth_rows(rows, 5), clips=1)
-    distances, found = open_searcher(database, name).search(database.features[:1], rows + 2)
-    assert found[0, 0] == 0
-    assert set(found[0].tolist()) == set(range(rows)) | {-1}
-    assert np.isinf(distances[0, -2:]).all()
-
-
 @pytest.mark.parametrize(
     ("queries", "options", "says"),
     [

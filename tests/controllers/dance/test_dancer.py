@@ -7,7 +7,7 @@ import pytest
 
 from deepphase.config import config_names
 from deepphase.controllers.dance.config import MUSIC, DanceConfig
-from deepphase.controllers.dance.dance_set import DanceSet, with_skeleton
+from deepphase.controllers.dance.dance_set import with_skeleton
 from deepphase.controllers.dance.dancer import Dancer, MusicInput
 from deepphase.controllers.dance.dancing import generate_dances
 from deepphase.controllers.dance.health import dance_words
@@ -15,7 +15,7 @@ from deepphase.controllers.dance.training import DanceData, path_share, train_da
 from deepphase.controllers.runtime.controller import Controller
 from deepphase.controllers.runtime.network_state import RunningNetwork
 from deepphase.corpus.clip_store import ClipStore
-from deepphase.errors import CheckpointError, ParameterError
+from deepphase.errors import CheckpointError
 from deepphase.motion.kinematics import joint_positions
 from deepphase.motion.point_track import PointTrack
 from deepphase.music.audio import HOP, SAMPLE_RATE
@@ -93,34 +93,6 @@ def test_audio_features_are_normalised():
         MusicInput.from_mapping({**music.as_mapping(), "mean": [0.0]})
 
 
-def test_an_onset_reaches_every_window_around_it():
-    song = made_song_features(100.0)
-    blocks = {**song.blocks, "onset_strength": np.zeros((len(song), 1), np.float32)}
-    blocks["onset_strength"][200] = 1.0
-    # As without its normalisation.
-    music = replace(
-        MusicInput.from_songs([song], ["onset_strength", "beat_cycle"], _STEP_S),
-        mean=np.zeros(3, np.float32),
-        scale=np.ones(3, np.float32),
-    )
-    rows = music.rows(replace(song, blocks=blocks))
-    np.testing.assert_array_equal(rows[:, 1:], song.blocks["beat_cycle"])
-    seen = [rows[frame + np.arange(-60, 61, 10), 0].sum() for frame in range(150, 250)]
-    np.testing.assert_allclose(seen, np.mean(seen), rtol=1e-3)
-    assert np.argmax(rows[:, 0]) == 200
-
-
-def test_a_track_begins_where_the_clip_does():
-    song = made_song_features(100.0)
-    music = MusicInput.from_songs([song], ["onset_strength", "beat_cycle"], _STEP_S)
-    rows = music.rows(song)
-    np.testing.assert_array_equal(music.track(song, 60, 60.0, 2.0), rows[120:180])
-    np.testing.assert_array_equal(music.track(song, 30, 30.0, 0.0), rows[:60:2])
-    # Outside of the song its ends go on.
-    np.testing.assert_array_equal(music.track(song, 3, 60.0, -1.0), rows[[0, 0, 0]])
-    np.testing.assert_array_equal(music.track(song, 3, 60.0, 99.0), rows[[-1, -1, -1]])
-
-
 def test_the_network_input_has_the_audio_of_each_frame(data):
     samples, schema = data.data.samples, data.data.schema
     run = 1
@@ -147,21 +119,6 @@ def test_whole_songs_are_held_out(corpus, data):
     read = DanceData.read(both, DanceConfig.load("experts", **_TINY), BeatAndBarPhases(motions))
     sources = read.data.split.sources
     assert ("again.bvh" in sources) == ("song_0.wav" in sources)
-
-
-def test_copies_at_other_tempi_have_their_songs(corpus):
-    dances = corpus[0]
-    copied = dances.with_tempo_copies(2, frozenset(["song_1.wav"]))
-    assert len(copied.store) == len(dances.store) + 4
-    for index in range(len(dances.store), len(copied.store)):
-        clip = copied.store.clip(index)
-        song = copied.song(clip)
-        factor = float(clip.name.split("tempo ")[1].split(" ")[0])
-        assert 0.8 <= factor <= 1.25
-        before = dances.store.clip(dances.store.names.index(clip.name.split(" at")[0]))
-        assert clip.duration == pytest.approx(before.duration / factor, abs=0.05)
-        assert song.tempo_bpm == pytest.approx(factor * dances.song(before).tempo_bpm, rel=1e-3)
-        np.testing.assert_allclose(song.beats_s, dances.song(before).beats_s / factor, rtol=1e-3)
 
 
 def test_a_loaded_dancer_generates_the_same_dance(dancer, tmp_path):
@@ -264,23 +221,6 @@ def test_point_tracks_are_solved_and_rotations_stay(corpus):
     assert 0 < residual[0] <= residual[1] < 0.05
 
 
-def test_clips_without_a_song_are_left_out(corpus, tmp_path):
-    import soundfile
-
-    song = np.zeros(SAMPLE_RATE, np.float32)
-    soundfile.write(tmp_path / "song_0.wav", song, SAMPLE_RATE)
-    (tmp_path / "song_1.wav").write_bytes(b"no sound")
-    clips = [corpus[0].store.clip(index) for index in range(3)]
-    silent = replace(clips[2], source=replace(clips[2].source, song=""))
-    found = DanceSet.from_store(ClipStore.from_clips([*clips[:2], silent]), tmp_path)
-    assert found.store.names == (clips[0].name,)
-    why = dict(found.left_out)
-    assert why[silent.name] == "no song beside it"
-    assert "song_1.wav" in why[clips[1].name]
-    with pytest.raises(ParameterError, match="no clip has a song"):
-        DanceSet.from_store(ClipStore.from_clips([silent]), tmp_path)
-
-
 _STAY = ("joint_position", "joint_rotation", "contact", "phase_manifold", "phase_amplitude")
 
 
@@ -372,18 +312,6 @@ def test_a_dance_out_of_bounds_is_restarted(dancer, monkeypatch):
     assert any(note.startswith("the network left all bounds after 1.0 s") for note in made.notes)
     assert any("stands still from there" in n for n in dance_to(dancer, song, guard=False).notes)
     assert np.isfinite(made.clip.translations).all()
-
-
-def test_a_varied_dance_changes_without_a_stall(dancer):
-    song = made_song_features(105.0, 8.0)
-    plain, varied = (dance_to(dancer, song, seed=1, variety=each) for each in (0.0, None))
-    assert not varied.restarts_s
-    before = round(5.2 * 60)
-    one, two = plain.clip.rotations, varied.clip.rotations
-    np.testing.assert_allclose(one[: before - 60], two[: before - 60], atol=1e-3)
-    assert np.abs(one[before + 60 :] - two[before + 60 :]).max() > 2e-3
-    with pytest.raises(ParameterError, match="variety"):
-        DanceRequest(variety=-1.0)
 
 
 def test_paths_are_scaled_to_the_recorded_speed(dancer, data, tmp_path):

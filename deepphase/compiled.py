@@ -8,11 +8,11 @@ from typing import Any
 from numba import njit
 
 
-def compiled(signature: Any, **options: Any) -> Callable[[Callable[..., Any]], Any]:
-    """A decorator that compiles a function when it is defined.
+def compiled(signature: Any = None, **options: Any) -> Callable[[Callable[..., Any]], Any]:
+    """A decorator that compiles a function when it is defined, or called if it has no signature.
 
-    As there is one signature, processes that compile at the same time store the same code under the
-    same name; each file is renamed into its place when it is whole.
+    With one signature, processes that compile at the same time store the same code under the same
+    name; each file is renamed into its place when it is whole.
     """
 
     def compile_(function: Callable[..., Any]) -> Any:

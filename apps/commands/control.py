@@ -130,8 +130,7 @@ def _label(text: str | None, controller: Controller) -> dict[str, str]:
 
 def _balls(controller: Controller, events: str | None) -> BallSettings | None:
     """Settings of the ball with its events; None for a controller without a ball."""
-    from deepphase.controllers.ball.ball_events import parse_ball_events
-    from deepphase.controllers.ball.running_balls import BallSettings
+    from deepphase.controllers.ball.running_balls import BallSettings, parse_ball_events
 
     if controller.schema.config.ball:
         return BallSettings(controller.ball, events=tuple(parse_ball_events(events)))

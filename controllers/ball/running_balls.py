@@ -15,7 +15,6 @@ from typing import Any
 import numpy as np
 
 from deepphase.arrays import Array
-from deepphase.controllers.ball.ball_events import BallEvent
 from deepphase.controllers.ball.fitting import FOOT_RADIUS_M, leg_points
 from deepphase.controllers.ball.reaching import (
     GIVES,
@@ -45,6 +44,8 @@ LOST_M, FOUND_M = 1.0, 0.6
 _LOSING_M = 0.5
 # A touch: the foot is this near to the ball's surface, metres, and changes its velocity by this.
 _TOUCH_M, _TOUCHED = 0.06, 0.25
+# Physics alone moves the ball from this distance to the nearest foot on, metres.
+_NEAR_M = 0.5
 # Speed of the ball towards its predicted place, for each metre.
 _TO_PLACE_PER_S = 2.0
 # Collisions of feet that were not predicted: restitution.
@@ -55,18 +56,49 @@ _FARTHEST_M, _FASTEST = 1.2, 6.0
 _FREE_S, _HARDEST = 0.8, 14.0
 
 
+# Kind of event -> number of values.
+_VALUES = {"kick": 1, "pass": 2, "place": 2}
+_HINT = "write kick@SECONDS:SPEED, pass@SECONDS:X:Z or place@SECONDS:X:Z, as in kick@5:8"
+
+
+@dataclass(frozen=True)
+class BallEvent:
+    """An event of all balls of a run: a kick ahead or a pass by the next touch, or a new place."""
+
+    time_s: float
+    kind: str  # "kick", "pass" or "place"
+    values: tuple[float, ...]  # m/s of a kick, or x and z in metres
+
+
+def parse_ball_events(text: str | None) -> list[BallEvent]:
+    """Events of a text, such as "kick@5:8,pass@10:0:6", in order of time.
+
+    Raises ParameterError if one is not of that form.
+    """
+    return sorted(
+        (_parsed(part.strip()) for part in (text or "").split(",") if part.strip()),
+        key=lambda event: event.time_s,
+    )
+
+
+def _parsed(text: str) -> BallEvent:
+    kind, _, rest = text.partition("@")
+    try:
+        time, *values = (float(each) for each in rest.split(":"))
+    except ValueError:
+        raise ParameterError(f"an event {text!r} of the ball is not possible", hint=_HINT) from None
+    finite = np.isfinite([time, *values]).all()
+    if kind not in _VALUES or len(values) != _VALUES[kind] or not finite or time < 0:
+        raise ParameterError(f"an event {text!r} of the ball is not possible", hint=_HINT)
+    return BallEvent(time, kind, tuple(values))
+
+
 @dataclass(frozen=True)
 class BallSettings:
     """Settings of balls at run time."""
 
     ball: Ball | None = None  # None: that of the training data
-    near_m: float = 0.5  # Physics alone moves the ball from this distance to the nearest foot on.
-    fetch: bool = True
     events: tuple[BallEvent, ...] = ()
-
-    def __post_init__(self) -> None:
-        if not (np.isfinite(self.near_m) and self.near_m > 0):
-            raise ParameterError(f"near_m {self.near_m}: it must be above 0")
 
 
 class RunningBalls(CharacterPart):
@@ -90,8 +122,8 @@ class RunningBalls(CharacterPart):
         # Height of the floor under the feet of the training data.
         floor = float(controller.data.get("ball", {}).get("floor", 0.0))
         self._floor = np.array([0.0, floor, 0.0])
-        self.ball, self._near_m = settings.ball or controller.ball, settings.near_m
-        self._fetch_speed = fetching_speed(controller.data) if settings.fetch else None
+        self.ball = settings.ball or controller.ball
+        self._fetch_speed = fetching_speed(controller.data)
         self._fps, self._seconds = schema.fps, 1.0 / schema.fps
         self._translated = BodyPoses(self._skeleton, schema).translated_joints
         self._roles = find_roles(self._skeleton, description=dict(schema.body))
@@ -185,7 +217,7 @@ class RunningBalls(CharacterPart):
 
     def goals(self, goal_source: GoalSource) -> GoalSource:
         """As `CharacterPart.goals`: the ball where it is lost."""
-        if self._fetch_speed is None or not self.fetching.any():
+        if not self.fetching.any():
             return goal_source
 
         def found() -> tuple[Array, Array, Array]:
@@ -249,7 +281,7 @@ class RunningBalls(CharacterPart):
         nearest = gaps.argmin(axis=1)
         gap = gaps[np.arange(count), nearest]
         foot_velocity = point_velocities[np.arange(count), nearest]
-        near = np.clip(1.0 - np.maximum(gap, 0.0) / self._near_m, 0.0, 1.0)
+        near = np.clip(1.0 - np.maximum(gap, 0.0) / _NEAR_M, 0.0, 1.0)
         share = smoothstep(near)
         share = np.where((self._free > 0) | ~np.isfinite(moved).all(axis=1), 0.0, share)
         wanted = moved + _TO_PLACE_PER_S * (predicted - free.position)

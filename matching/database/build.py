@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from joblib import cpu_count
@@ -139,9 +139,9 @@ def _rotations_sha256(store: ClipStore) -> str:
 
 
 # Frames that a worker process reads at once: enough that its answer costs more than its question.
-_TASK_FRAMES = 1 << 14
-# Tasks that take longer than the start of processes.
-_MANY_TASKS = 32
+_PART_FRAMES = 1 << 14
+# Parts that take longer than the start of processes.
+_MANY_PARTS = 32
 
 
 @dataclass(frozen=True, eq=False)
@@ -183,16 +183,25 @@ class ClipSequence:
         self, reader: FrameReader, progress: Progress | None = None
     ) -> Iterator[dict[str, Array]]:
         """Results of `FrameReader.read` for every clip, in order; of many clips by processes."""
-        done = 0
+        parts = [(store, part) for store in self.stores for part in _parts(store.lengths)]
         saved = all(store.path is not None for store in self.stores) and reader.tracks is None
-        tasks = self._tasks(reader)
+        workers = cpu_count() if len(parts) >= _MANY_PARTS else 1
         results: Iterator[list[dict[str, Array]]]
-        workers = cpu_count() if len(tasks) >= _MANY_TASKS else 1
         if saved and workers > 1:
+            tasks = [
+                _ReadTask(
+                    reader,
+                    Path(str(store.path)).absolute(),
+                    store.group,
+                    [store.names[each] for each in part],
+                )
+                for store, part in parts
+            ]
             results = map_in_order(_read_task, tasks, workers)
         else:
-            results = ([each] for task in tasks for each in self._read_here(reader, task))
+            results = ([rows] for part in parts for rows in _read_part(reader, *part))
         names = self.names
+        done = 0
         for some in results:
             for rows in some:
                 yield rows
@@ -200,48 +209,35 @@ class ClipSequence:
                 if progress is not None:
                     progress("reading features", done, len(self), names[done - 1])
 
-    def _tasks(self, reader: FrameReader) -> list[_ReadTask]:
-        tasks = []
-        for index, store in enumerate(self.stores):
-            clips: list[int] = []
-            frames = 0
-            for clip, length in enumerate(store.lengths.tolist()):
-                clips.append(clip)
-                frames += length
-                if frames >= _TASK_FRAMES or clip + 1 == len(store):
-                    chosen = tuple(store.names[each] for each in clips)
-                    path = None if store.path is None else Path(store.path).absolute()
-                    tasks.append(_ReadTask(reader, index, path, store.group, chosen, tuple(clips)))
-                    clips, frames = [], 0
-        return tasks
 
-    def _read_here(self, reader: FrameReader, task: _ReadTask) -> Iterator[dict[str, Array]]:
-        store = self.stores[task.store]
-        for clip in task.clips:
-            yield reader.read(store.clip(clip))
-        # The pages of all clips would add up to the whole store.
-        release_pages(store.rotations)
-        release_pages(store.translations)
+def _parts(lengths: Array) -> list[Array]:
+    """Clips of parts, each with about `_PART_FRAMES` frames."""
+    of_clip = (np.cumsum(lengths) - lengths) // _PART_FRAMES
+    return np.split(np.arange(len(lengths)), np.flatnonzero(np.diff(of_clip)) + 1)
 
 
-@dataclass(frozen=True, eq=False)
-class _ReadTask:
+def _read_part(
+    reader: FrameReader, store: ClipStore, clips: Sequence[int] | Array
+) -> Iterator[dict[str, Array]]:
+    for clip in clips:
+        yield reader.read(store.clip(int(clip)))
+    # The pages of all clips would add up to the whole store.
+    release_pages(store.rotations)
+    release_pages(store.translations)
+
+
+class _ReadTask(NamedTuple):
     """Clips of one store for one process."""
 
     reader: FrameReader
-    store: int
-    path: Path | None
+    path: Path
     group: str
-    names: tuple[str, ...]
-    clips: tuple[int, ...]
+    names: list[str]
 
 
 def _read_task(task: _ReadTask) -> list[dict[str, Array]]:
     store, places = _store_of_worker(task.path, task.group)
-    rows = [task.reader.read(store.clip(places[name])) for name in task.names]
-    release_pages(store.rotations)
-    release_pages(store.translations)
-    return rows
+    return list(_read_part(task.reader, store, [places[name] for name in task.names]))
 
 
 @lru_cache(maxsize=4)

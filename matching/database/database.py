@@ -187,22 +187,21 @@ class MotionDatabase:
                     hint=_DAMAGED,
                 )
         starts, stops = self.range_starts, self.range_stops
+        wrong = ""
         if not clips or starts[0] != 0 or stops[-1] != rows or (stops <= starts).any():
-            raise ParameterError(f"the clip ranges do not cover the {rows} rows", hint=_DAMAGED)
-        if (starts[1:] != stops[:-1]).any() or len(self.labels) != clips:
-            raise ParameterError(
-                "the clip ranges are not contiguous, or clips have no labels", hint=_DAMAGED
-            )
-        if self.phases is not None:
-            of_phases = {getattr(self.phases, name).shape for name in PHASE_COLUMNS}
-            if of_phases != {(rows, self.phases.channels)}:
-                raise ParameterError(
-                    f"phases have shapes {sorted(of_phases)} for {rows} rows", hint=_DAMAGED
-                )
-        if len(self.normalisation.mean) != self.layout.dims:
-            raise ParameterError("the normalisation is of another layout", hint=_DAMAGED)
-        if self.kinds is not None and len(self.kinds) and np.max(self.kinds) >= len(KINDS):
-            raise ParameterError(f"{np.max(self.kinds)} is not a kind of moments", hint=_DAMAGED)
+            wrong = f"the clip ranges do not cover the {rows} rows"
+        elif (starts[1:] != stops[:-1]).any() or len(self.labels) != clips:
+            wrong = "the clip ranges are not contiguous, or clips have no labels"
+        elif self.phases is not None and {
+            getattr(self.phases, name).shape for name in PHASE_COLUMNS
+        } != {(rows, self.phases.channels)}:
+            wrong = f"phases have other shapes than the {rows} rows"
+        elif len(self.normalisation.mean) != self.layout.dims:
+            wrong = "the normalisation is of another layout"
+        elif self.kinds is not None and len(self.kinds) and np.max(self.kinds) >= len(KINDS):
+            wrong = f"{np.max(self.kinds)} is not a kind of moments"
+        if wrong:
+            raise ParameterError(wrong, hint=_DAMAGED)
 
     def __repr__(self) -> str:
         return short_repr(

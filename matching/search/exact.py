@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from typing import Any, Protocol
 
 import numpy as np
-from numba import njit
 
 from deepphase.arrays import Array, JoinedRows
+from deepphase.compiled import compiled
 from deepphase.features.layout import Normalisation
 from deepphase.matching.search.block_tree import RELATIVE_SLACK, SIZE_SLACK, BlockTree
 from deepphase.matching.search.request import SearchRequest
@@ -19,18 +19,7 @@ _FAST_MATH = {"reassoc", "contract", "nsz"}
 _MAX_DEPTH = 128
 
 
-def _compiled(**options: Any) -> Callable[[Callable[..., Any]], Any]:
-    def compile_(function: Callable[..., Any]) -> Any:
-        try:
-            return njit(cache=True, nogil=True, **options)(function)
-        except RuntimeError:
-            # Without a writable cache folder every process compiles the code again.
-            return njit(nogil=True, **options)(function)
-
-    return compile_
-
-
-@_compiled(fastmath=_FAST_MATH)
+@compiled(fastmath=_FAST_MATH)
 def _to_box(lowest, highest, node, query):
     """Squared distance from a query to a node's box."""
     total = np.float32(0)
@@ -41,7 +30,7 @@ def _to_box(lowest, highest, node, query):
     return total
 
 
-@_compiled(fastmath=_FAST_MATH)
+@compiled(fastmath=_FAST_MATH)
 def _to_block(block, query, totals):
     """Squared distances, along the axes, from a query to the rows of a block."""
     for row in range(totals.shape[0]):
@@ -53,7 +42,7 @@ def _to_block(block, query, totals):
             totals[row] += difference * difference
 
 
-@_compiled(fastmath=_FAST_MATH)
+@compiled(fastmath=_FAST_MATH)
 def _project(query, mean, axes, along):
     """Fill `along` with the projection of a query; return the query's distance from the mean."""
     sums = np.zeros(axes.shape[1])
@@ -68,7 +57,7 @@ def _project(query, mean, axes, along):
     return np.sqrt(square)
 
 
-@_compiled()
+@compiled()
 def _limit(square, size):
     """Squared distance along the axes beyond which no exact one is below `square`."""
     if square == np.inf:
@@ -77,7 +66,7 @@ def _limit(square, size):
     return np.float32(distance * distance)
 
 
-@_compiled()
+@compiled()
 def walk(
     features,
     row_mean,

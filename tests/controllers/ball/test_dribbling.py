@@ -9,10 +9,14 @@ import pytest
 import torch
 
 from deepphase.apps.cli import main
-from deepphase.controllers.ball.ball_events import BallEvent, parse_ball_events
 from deepphase.controllers.ball.dribbling import dribbling_measures
 from deepphase.controllers.ball.fitting import fit_ball
-from deepphase.controllers.ball.running_balls import LOST_M, BallSettings
+from deepphase.controllers.ball.running_balls import (
+    LOST_M,
+    BallEvent,
+    BallSettings,
+    parse_ball_events,
+)
 from deepphase.controllers.data.samples import schema_of_store
 from deepphase.controllers.schema.config import BALL_BLOCKS, SchemaConfig
 from deepphase.controllers.schema.frame_blocks import FrameBlocks

@@ -19,6 +19,10 @@ Optimizer = Literal["adamw", "muon"]
 Schedule = Literal["cosine", "restarts", "constant"]
 ActionsRule = Literal["auto", "left_out", "kept"]
 
+# Values of a training by the rule that they follow.
+_SHARES = ("drift", "sudden_goals", "slow_gaits", "balance")
+_WEIGHTS = ("weight_magnitude", "pose_noise", "detail_minutes")
+_CHOICES = {"optimizer": Optimizer, "schedule": Schedule, "actions": ActionsRule}
 RECORDED_SHARE = 0.4
 """Share of a training with goals in its unrolled frames that is on recorded frames only."""
 
@@ -125,44 +129,33 @@ class ControllerTraining:
     seed: int = 0
 
     def __post_init__(self) -> None:
-        for name in ("batch_size", "unroll_frames"):
-            if getattr(self, name) < 1:
-                raise ParameterError(f"{name} must be positive, not {getattr(self, name)}")
         if self.samples < 0 or not (self.samples or self.epochs > 0):
             raise ParameterError("either samples or epochs must be positive")
-        if not 0 < self.learning_rate < 1:
-            raise ParameterError(
-                f"learning_rate must lie between 0 and 1, not {self.learning_rate}"
-            )
-        if not 0 <= self.weight_decay * self.learning_rate < 0.5:
-            raise ParameterError(
-                "weight_decay must be at least 0, and its product with the learning rate below "
-                f"0.5, not {self.weight_decay}"
-            )
-        if not 0 <= self.made_stops < 1:
-            raise ParameterError(f"made_stops must lie in 0 to 1, not {self.made_stops}")
-        if not 0 < self.held_out < 0.9:
-            raise ParameterError(f"held_out must lie in 0 to 0.9, not {self.held_out}")
-        for name in ("drift", "sudden_goals", "slow_gaits", "balance"):
-            if not 0 <= getattr(self, name) <= 1:
-                raise ParameterError(f"{name} must lie in 0 to 1, not {getattr(self, name)}")
-        for name in ("weight_magnitude", "pose_noise", "detail_minutes"):
-            if not (math.isfinite(getattr(self, name)) and getattr(self, name) >= 0):
-                raise ParameterError(f"{name} must not be negative, not {getattr(self, name)}")
-        if not (math.isfinite(self.phase_weight) and self.phase_weight > 0):
-            raise ParameterError(f"phase_weight must be above 0, not {self.phase_weight}")
-        for name, kind in (
-            ("optimizer", Optimizer),
-            ("schedule", Schedule),
-            ("actions", ActionsRule),
+        decay = self.weight_decay * self.learning_rate
+        for name, fits, rule in (
+            ("batch_size", self.batch_size >= 1, "be positive"),
+            ("unroll_frames", self.unroll_frames >= 1, "be positive"),
+            ("learning_rate", 0 < self.learning_rate < 1, "lie between 0 and 1"),
+            (
+                "weight_decay",
+                0 <= decay < 0.5,
+                "be 0 or more, and its product with learning_rate below 0.5",
+            ),
+            ("made_stops", 0 <= self.made_stops < 1, "lie in 0 to 1"),
+            ("held_out", 0 < self.held_out < 0.9, "lie in 0 to 0.9"),
+            *((name, 0 <= getattr(self, name) <= 1, "lie in 0 to 1") for name in _SHARES),
+            *((name, 0 <= getattr(self, name) < math.inf, "be 0 or more") for name in _WEIGHTS),
+            ("phase_weight", 0 < self.phase_weight < math.inf, "be above 0"),
+            ("seed", 0 <= self.seed < 2**31, "lie in 0 to 2147483647"),
         ):
+            if not fits:
+                raise ParameterError(f"{name} must {rule}, not {getattr(self, name)}")
+        for name, kind in _CHOICES.items():
             if getattr(self, name) not in get_args(kind):
                 raise ParameterError(
                     f"{name} cannot be {getattr(self, name)!r}",
                     hint=f"one of {', '.join(get_args(kind))}",
                 )
-        if not 0 <= self.seed < 2**31:
-            raise ParameterError("seed must lie in 0 to 2147483647")
 
     @property
     def unroll_stages(self) -> tuple[tuple[float, int], ...]:

@@ -121,9 +121,11 @@ def smooth_and_lock_feet(run: Run, controller: Controller, bandwidth_hz: float, 
     which a second low-pass at `LOCKED_BAND` takes off.
     """
     rotations = _low_passed_rotations(run.rotations, bandwidth_hz, run.fps)
-    translations = np.stack(
-        [low_passed(each.astype(np.float64), bandwidth_hz, run.fps) for each in run.translations]
-    ).astype(np.float32)
+    translations, positions, angles = (
+        np.stack([low_passed(each.astype(np.float64), bandwidth_hz, run.fps) for each in values])
+        for values in (run.translations, run.positions, run.angles)
+    )
+    translations = translations.astype(np.float32)
     if feet:
         poses = BodyPoses(controller.skeleton, controller.schema)
         locks = CharacterFeet(controller.skeleton, controller.schema, run.characters)
@@ -134,10 +136,6 @@ def smooth_and_lock_feet(run: Run, controller: Controller, bandwidth_hz: float, 
             locks.hold(locked, local, run.contacts[:, frame], run.angles[:, frame], 1.0 / run.fps)
             rotations[:, frame] = locked
         rotations = _low_passed_rotations(rotations, LOCKED_BAND * bandwidth_hz, run.fps)
-    positions, angles = (
-        np.stack([low_passed(each, bandwidth_hz, run.fps) for each in values])
-        for values in (run.positions, run.angles)
-    )
     return replace(
         run, rotations=rotations, translations=translations, positions=positions, angles=angles
     )

@@ -138,12 +138,9 @@ class ControllerSamples:
                 hint="use longer clips, or reduce schema.past_samples or schema.future_samples",
             )
         starts, stops, first_frames, names, sources, flags = zip(*runs, strict=True)
-        inputs, gate, outputs = arrays.filled(count)
         return cls(
             schema,
-            inputs,
-            gate,
-            outputs,
+            *arrays.filled(count),
             np.array(starts),
             np.array(stops),
             np.array(first_frames),
@@ -157,16 +154,13 @@ class ControllerSamples:
         count, arrays = len(self), []
         for name in ("inputs", "gate", "outputs"):
             mine, theirs = getattr(self, name), getattr(other, name)
-            size = mine.nbytes + theirs.nbytes
-            both = _allocated((count + len(other), mine.shape[1]), size)
+            shape = (count + len(other), mine.shape[1])
+            both = _allocated(shape, mine.nbytes + theirs.nbytes)
             both[:count], both[count:] = mine, theirs
             arrays.append(both)
-        inputs, gate, outputs = arrays
         return ControllerSamples(
             self.schema,
-            inputs,
-            gate,
-            outputs,
+            *arrays,
             np.concatenate([self.run_starts, count + other.run_starts]),
             np.concatenate([self.run_stops, count + other.run_stops]),
             np.concatenate([self.first_frames, other.first_frames]),

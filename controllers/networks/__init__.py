@@ -1,4 +1,4 @@
-"""Networks of controllers, one in each module. All extend `ControllerNetwork` (network.py):
+"""Networks of controllers, which all extend `ControllerNetwork` (network.py):
 
     outputs = network(inputs, gate)                       training, (batch, dims) each
     outputs, state = network.step(inputs, gate, state)    running, frame by frame

@@ -90,16 +90,15 @@ def _checked(name: str, kind: Any) -> NetworkKind:
             f"network {name!r} is a {type(kind).__name__}, not a NetworkKind",
             hint="make it a deepphase.controllers.networks.registry.NetworkKind",
         )
-    if not (isinstance(kind.network, type) and issubclass(kind.network, ControllerNetwork)):
-        raise ParameterError(
-            f"network {name!r}: {kind.network!r} does not extend ControllerNetwork",
-            hint="give the class, not an instance or a function",
-        )
-    if not (isinstance(kind.config, type) and issubclass(kind.config, ControllerNetworkConfig)):
-        raise ParameterError(
-            f"network {name!r}: {kind.config!r} does not extend ControllerNetworkConfig",
-            hint="declare it as @dataclass(frozen=True) class Config(ControllerNetworkConfig)",
-        )
+    for each, base in (
+        (kind.network, ControllerNetwork),
+        (kind.config, ControllerNetworkConfig),
+    ):
+        if not (isinstance(each, type) and issubclass(each, base)):
+            raise ParameterError(
+                f"network {name!r}: {each!r} does not extend {base.__name__}",
+                hint="give a class that does, not an instance or a function",
+            )
     if kind.gate not in get_args(Gate):
         raise ParameterError(
             f"there is no gate {kind.gate!r}", hint=f"gates: {', '.join(get_args(Gate))}"

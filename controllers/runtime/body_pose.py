@@ -40,7 +40,7 @@ def read_poses(numbers, hips, order, parents, offsets, rotations, axes, position
 
     `numbers` (characters, joints, 6) predicted x and y axes; `hips` (characters, 3) metres: place
     of the first joint; `order` (joints,) parents before children; `parents` (joints,) places;
-    `offsets` (joints, 3) metres. The rotations are those of `rotations_6d.from_six_numbers`.
+    `offsets` (joints, 3) metres. The rotations are those of `quaternions.from_six_numbers`.
     """
     least = float32(_MIN_LENGTH)
     one, zero = float32(1.0), float32(0.0)

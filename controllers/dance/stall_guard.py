@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import fields, is_dataclass, replace
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
@@ -17,9 +17,7 @@ from deepphase.arrays import Array
 from deepphase.controllers.dance.config import MUSIC
 from deepphase.controllers.dance.dancer import Dancer
 from deepphase.controllers.dance.starts import STALL_S, STALL_SHARE, RestartStates
-from deepphase.controllers.data.initial_states import InitialStates
 from deepphase.controllers.runtime.characters import Characters, Tracks
-from deepphase.controllers.runtime.controller import Controller
 from deepphase.controllers.runtime.frame import CharacterSettings
 from deepphase.errors import ParameterError
 from deepphase.evaluation.dance import body_of_clip, mean_joint_speed
@@ -40,67 +38,27 @@ from deepphase.steering.springs import (
 HALFLIFE_S = 0.3
 
 
-class LastPoses(NamedTuple):
-    """Last two poses of characters before a restart, with the units of `Frame`."""
+class _Blend:
+    """Blends dances that were restarted in from the poses that they had before.
 
-    # rotations_before, rotations: (characters, joints, 4).
-    rotations_before: Array
-    rotations: Array
-    # translations_before, translations: (characters, translated joints, 3) metres.
-    translations_before: Array
-    translations: Array
-    # positions, angles: (characters, 2) metres and (characters,) radians: root states of the last
-    # frame.
-    positions: Array
-    angles: Array
-
-
-class BlendedCharacters:
-    """Characters that start from new states and blend in from the poses of earlier characters."""
+    `rotations`, `translations`: those of the last two frames before the restart. `initial`: the new
+    dances at the time of the last one: their difference is what is blended out.
+    """
 
     def __init__(
         self,
-        controller: Controller,
-        starts: InitialStates,
-        last: LastPoses,
-        settings: CharacterSettings,
-        seed: int,
-        tracks: Tracks | None,
+        rotations: tuple[Array, Array],
+        translations: tuple[Array, Array],
+        initial: Frame,
+        seconds: float,
     ) -> None:
-        self._character = Characters(
-            controller,
-            starts,
-            positions=last.positions,
-            angles=last.angles,
-            settings=replace(settings, foot_ik=False),
-            seed=seed,
-        )
-        self._seconds = 1.0 / controller.fps
-        self._last = last
-        # New pose at the time of the last one: their difference is what is blended out.
-        self._initial: Frame | None = self._character.step(None, tracks)
-        self._rotation = self._angular_velocity = np.zeros(0)
-        self._translation = self._velocity = np.zeros(0)
-        self._elapsed_s = 0.0
+        self._rotations, self._translations = rotations, translations
+        self._initial, self._seconds, self._elapsed_s = initial, seconds, 0.0
 
-    @property
-    def phases(self) -> PhaseParameters | None:
-        return self._character.phases
-
-    @property
-    def root_states(self) -> RootStates:
-        return self._character.root_states
-
-    @property
-    def network_inputs(self) -> tuple[Array, Array]:
-        return self._character.network_inputs
-
-    def step(self, goal_source: None = None, tracks: Tracks | None = None) -> Frame:
-        """As `Characters.step`, with the remaining difference added."""
-        frame = self._character.step(goal_source, tracks)
-        if self._initial is not None:
-            self._begin_blend(self._initial, frame)
-            self._initial = None
+    def added_to(self, frame: Frame) -> Frame:
+        """The next frame, with the remaining difference added."""
+        if not self._elapsed_s:
+            self._begin(frame)
         self._elapsed_s += self._seconds
         rotations = inertialized_rotations(
             self._rotation, self._angular_velocity, frame.rotations, HALFLIFE_S, self._elapsed_s
@@ -109,18 +67,18 @@ class BlendedCharacters:
         translations = (frame.translations + offset).astype(np.float32)
         return replace(frame, rotations=rotations, translations=translations)
 
-    def _begin_blend(self, initial: Frame, following: Frame) -> None:
-        """Store the difference between the last poses and the new ones."""
-        last, seconds = self._last, self._seconds
+    def _begin(self, following: Frame) -> None:
+        initial, seconds = self._initial, self._seconds
         self._rotation, self._angular_velocity = rotation_offsets(
-            last.rotations,
-            angular_velocities(last.rotations_before, last.rotations, seconds),
+            self._rotations[1],
+            angular_velocities(*self._rotations, seconds),
             initial.rotations,
             angular_velocities(initial.rotations, following.rotations, seconds),
         )
-        self._translation = last.translations - initial.translations
-        step = last.translations - last.translations_before
-        self._velocity = (step - (following.translations - initial.translations)) / seconds
+        before, last = self._translations
+        self._translation = last - initial.translations
+        step = following.translations - initial.translations
+        self._velocity = (last - before - step) / seconds
 
 
 # Seconds between two checks, and minimum between two restarts of a dance.
@@ -130,14 +88,15 @@ _CHECK_S, _MIN_INTERVAL_S = 0.5, 4.0
 class _Group:
     """Characters that step as one batch, the dance of each, and whether it is still in use."""
 
-    def __init__(self, character: Characters | BlendedCharacters, dances: Array) -> None:
-        self.character, self.dances = character, dances
+    def __init__(self, character: Characters, dances: Array, blend: _Blend | None = None) -> None:
+        self.character, self.dances, self._blend = character, dances, blend
         self.active = np.ones(len(dances), bool)
 
     def step(self, tracks: Tracks | None) -> Frame:
         if tracks is not None:
             tracks = {name: each[self.dances] for name, each in tracks.items()}
-        return self.character.step(None, tracks)
+        frame = self.character.step(None, tracks)
+        return frame if self._blend is None else self._blend.added_to(frame)
 
     def release(self, dances: Array) -> None:
         self.active &= ~np.isin(self.dances, dances)
@@ -244,25 +203,31 @@ class StallGuard:
         before, last = [*self._recent[:1], *self._recent][-2:]
         # A dance out of bounds stops at once: it has no velocity to continue with.
         moving = last.alive[dances, None, None]
-        last_poses = LastPoses(
-            np.where(moving, before.rotations[dances], last.rotations[dances]),
-            last.rotations[dances],
-            np.where(moving, before.translations[dances], last.translations[dances]),
-            last.translations[dances],
-            last.positions[dances],
-            last.angles[dances],
+        rotations, translations = (
+            (np.where(moving, first[dances], second[dances]), second[dances])
+            for first, second in (
+                (before.rotations, last.rotations),
+                (before.translations, last.translations),
+            )
         )
         tracks = {name: each[dances] for name, each in tracks.items()}
         starts = self._restart_states.choose(
             dances, tracks[MUSIC], self._inputs(dances), self._stalled[dances]
         )
-        character = BlendedCharacters(
-            self.controller, starts, last_poses, self._settings, self._seeds[dances[0]], tracks
+        character = Characters(
+            self.controller,
+            starts,
+            positions=last.positions[dances],
+            angles=last.angles[dances],
+            settings=replace(self._settings, foot_ik=False),
+            seed=self._seeds[dances[0]],
         )
+        initial = character.step(None, tracks)
+        blend = _Blend(rotations, translations, initial, 1.0 / self.controller.fps)
         for group in self._groups:
             group.release(dances)
         self._groups = [group for group in self._groups if group.active.any()]
-        self._groups.append(_Group(character, dances))
+        self._groups.append(_Group(character, dances, blend))
         self._last_restart[dances] = self._steps
         for dance in dances.tolist():
             (self.restarts if self._stalled[dance] else self.changes)[dance].append(self._steps)

@@ -18,7 +18,7 @@ from deepphase.controllers.runtime.controller import Controller
 from deepphase.controllers.runtime.frame import CharacterSettings
 from deepphase.controllers.schema.schema import ControllerSchema
 from deepphase.controllers.training.course import course_run
-from deepphase.errors import DeepPhaseError, ParameterError
+from deepphase.errors import DeepPhaseError
 from deepphase.evaluation.runs import below, joint_rotation_rates
 from deepphase.features.moment_kinds import ACTION, RESTS, clip_kinds
 from deepphase.motion.clip import Clip
@@ -46,11 +46,6 @@ class RecordedGoals:
         fps: float,
         labels: list[dict[str, str]] | None = None,
     ) -> None:
-        if angles.shape != positions.shape[:2] or angles.shape[1] < 2:
-            raise ParameterError(
-                f"trajectories have positions {positions.shape} and angles {angles.shape}",
-                hint="give (characters, frames, 2) and (characters, frames), 2 frames or more",
-            )
         self._positions = np.asarray(positions, np.float64)
         self._angles = np.asarray(angles, np.float64)
         self._fps, self._time = fps, 0.0

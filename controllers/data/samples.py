@@ -138,9 +138,12 @@ class ControllerSamples:
                 hint="use longer clips, or reduce schema.past_samples or schema.future_samples",
             )
         starts, stops, first_frames, names, sources, flags = zip(*runs, strict=True)
+        inputs, gate, outputs = arrays.filled(count)
         return cls(
             schema,
-            *arrays.filled(count),
+            inputs,
+            gate,
+            outputs,
             np.array(starts),
             np.array(stops),
             np.array(first_frames),
@@ -154,13 +157,16 @@ class ControllerSamples:
         count, arrays = len(self), []
         for name in ("inputs", "gate", "outputs"):
             mine, theirs = getattr(self, name), getattr(other, name)
-            shape = (count + len(other), mine.shape[1])
-            both = _allocated(shape, mine.nbytes + theirs.nbytes)
+            size = mine.nbytes + theirs.nbytes
+            both = _allocated((count + len(other), mine.shape[1]), size)
             both[:count], both[count:] = mine, theirs
             arrays.append(both)
+        inputs, gate, outputs = arrays
         return ControllerSamples(
             self.schema,
-            *arrays,
+            inputs,
+            gate,
+            outputs,
             np.concatenate([self.run_starts, count + other.run_starts]),
             np.concatenate([self.run_stops, count + other.run_stops]),
             np.concatenate([self.first_frames, other.first_frames]),

@@ -117,9 +117,13 @@ SIZES: dict[str, dict[str, dict[str, Any]]] = {
         "training": {"windows": 640, "batch_size": 32},
     },
     "rig": {
-        "process": {"examples": 40},
-        "network": {"hidden": 16, "samples": 200},
-        "training": {"frames": 300, "epochs": 1.0},
+        "training": {
+            "examples": 40,
+            "hidden": 16,
+            "samples": 200,
+            "frames": 300,
+            "epochs": 1.0,
+        },
     },
     "dance": {
         "network": {"hidden": 24, "gating_hidden": 8, "experts": 2},

@@ -179,7 +179,7 @@ def _editor() -> MotionEditor:
         **{
             "network.window_s": 1.6,
             "network.width": 16,
-            "training.hidden": 16,
+            "network.hidden": 16,
             "training.windows": 16,
             "training.batch_size": 8,
         },

@@ -16,7 +16,7 @@ import numpy as np
 from deepphase.arrays import Array
 from deepphase.errors import FormatError
 from deepphase.formats.bvh.hierarchy import Hierarchy, parse_hierarchy
-from deepphase.formats.bvh.motion import parse_motion
+from deepphase.formats.bvh.motion import load_scan, parse_motion
 from deepphase.formats.reading import (
     CHECK,
     EXPORT_AGAIN,
@@ -194,19 +194,32 @@ def _local_rotations(hierarchy: Hierarchy, values: Array) -> Array:
         groups.setdefault(_rotation_order(channels), []).append(joint)
     rotations[:, groups.pop("", [])] = quaternions.IDENTITY
     first_columns = hierarchy.first_columns
+    rotate = None
+    # Compiled, where the compiled scan of numbers has been loaded.
+    if load_scan.cache_info().currsize and load_scan() is not None:
+        from deepphase.formats.bvh.compiled import rotate_joints as rotate
     for order, joints in groups.items():
         columns = [
             [first_columns[j] + hierarchy.channels[j].index(f"{axis}rotation") for j in joints]
             for axis in order
         ]
         target = slice(None) if len(joints) == rotations.shape[1] else joints
+        full = completed_order(order)
+        places = np.full((len(joints), 3), -1)
+        places[:, : len(order)] = np.array(columns).T
+        axes = np.array(["XYZ".index(axis) for axis in full])
         block = max(_BLOCK_ANGLES // (3 * len(joints)), 1)
         for start in range(0, len(values), block):
             rows = values[start : start + block]
+            if rotate is not None:
+                part = rotations[start : start + block]
+                parity = float(EULER_ORDERS[full])
+                rotate(np.tan(rows * _QUARTER_DEGREE), places, np.array(joints), axes, parity, part)
+                continue
             angles = np.zeros((3, len(rows), len(joints)))
             for axis, own in zip(angles, columns, strict=False):
                 np.take(rows, own, axis=1, out=axis)
-            turned = quaternions_from_euler(angles, completed_order(order))
+            turned = quaternions_from_euler(angles, full)
             rotations[start : start + block, target] = turned
     return rotations
 

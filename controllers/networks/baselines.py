@@ -77,7 +77,7 @@ def plain_width(dims: NetworkDims) -> int:
 
 
 @dataclass(frozen=True)
-class RecurrentConfig(ControllerNetworkConfig):
+class RecurrentConfig(PlainConfig):
     """Encoder-recurrent-decoder network (ERD).
 
     Parameters
@@ -88,13 +88,6 @@ class RecurrentConfig(ControllerNetworkConfig):
     dropout
         Dropout probability of the inputs of each layer.
     """
-
-    hidden: int | None = None
-    dropout: float = 0.3
-
-    def __post_init__(self) -> None:
-        check_positive(hidden=1 if self.hidden is None else self.hidden)
-        check_dropout(self.dropout)
 
 
 class Recurrent(ControllerNetwork):

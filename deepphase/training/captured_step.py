@@ -50,19 +50,17 @@ class CapturedStep:
         (optimizer,) = trainer.optimizers
         return cls(optimizer, trainer.strategy.root_device) if plain else None
 
-    def __call__(self, loss: Callable[..., Tensor], *batch: Tensor, key: Hashable = ()) -> Tensor:
+    def __call__(self, loss: Callable[..., Tensor], *batch: Tensor) -> Tensor:
         """Take one step, and return its loss.
 
         Parameters
         ----------
         loss
-            Its kernels must depend on shapes, values on the device and `key` alone.
+            Its kernels must depend on shapes and values on the device alone.
         batch
             Its arguments.
-        key
-            Values on the CPU that its kernels depend on.
         """
-        key = (key, *((each.shape, each.stride(), each.dtype) for each in batch))
+        key = tuple((each.shape, each.stride(), each.dtype) for each in batch)
         if key != self._key and self._left:
             self._left -= 1
             return self._launched(loss, batch)

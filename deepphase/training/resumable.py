@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Callable, Hashable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any, ClassVar, Literal
 
 import pytorch_lightning as pl
@@ -161,12 +161,12 @@ class ResumableModule(pl.LightningModule):
             for group in state["param_groups"]:
                 group.update(lr=float(group["lr"]), capturable=False)
 
-    def stepped(self, loss: Callable[..., Tensor], *batch: Tensor, key: Hashable = ()) -> Tensor:
+    def stepped(self, loss: Callable[..., Tensor], *batch: Tensor) -> Tensor:
         """The loss of a training step; on a CUDA device the whole step, see `CapturedStep`."""
         if self._captured is None:
             return loss(*batch)
         self._has_stepped = True
-        return self._captured(loss, *batch, key=key)
+        return self._captured(loss, *batch)
 
     # Lightning calls the optimizer, which calls the others in this order, after `training_step`.
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import partial, reduce
 from itertools import takewhile
 from typing import NamedTuple
 
@@ -22,6 +23,7 @@ from deepphase.motion.skeleton import (
     longest_chain,
     longest_chains,
     path_length,
+    subtree_mask,
     tip_end,
 )
 
@@ -32,6 +34,8 @@ _LENGTH_TOLERANCE = 0.08
 _SHORTEST_LIMB = 0.35
 # An estimate of the front is accepted if it agrees with the sides over time to this share.
 _AGREEMENT = 0.3
+# Feet beside the body are this many lengths of the upper part of their limb from the middle joint.
+_FARTHEST_FOOT = 3.0
 UPRIGHT = 0.6
 """Sine of the elevation below which a trunk is a quadruped's: its front is ahead."""
 
@@ -145,9 +149,42 @@ def find_limbs(
         notes.append("legs found by the names of their joints")
     if arms is not None:
         notes.append("arms or front legs found by the names of their joints")
-    if legs is not None and arms is not None:
-        return legs, arms, notes, False
-    return (*_limbs_by_structure(skeleton, names, pairs, clip, legs, arms, notes), True)
+    by_motion = legs is None or arms is None
+    if by_motion:
+        legs, arms, notes = _limbs_by_structure(skeleton, names, pairs, clip, legs, arms, notes)
+    uppers = [limb.upper for limbs in (legs, arms) for limb in limbs or ()]
+    body = reduce(partial(common_ancestor, skeleton), uppers or [0])
+    found = [
+        limbs and _with_feet_beside(skeleton, names, pairs, limbs, body) for limbs in (legs, arms)
+    ]
+    if found != [legs, arms]:
+        notes.append("feet that hang beside the body are those nearest to its legs at rest")
+    return found[0], found[1], notes, by_motion
+
+
+def _with_feet_beside(
+    skeleton: Skeleton, names: list[JointName], pairs: Array, limbs: Limbs, body: int
+) -> Limbs:
+    """Limbs whose last joints hang beside the body, as feet of rigs hang from IK roots."""
+    places, feet = skeleton.rest_positions, []
+    beside = ~subtree_mask(skeleton, body) & (pairs != np.arange(len(pairs)))
+    for side, limb in zip(("left", "right"), limbs, strict=True):
+        if limb.middle is None or limb.last is not None:
+            return limbs
+        away = np.linalg.norm(places - places[limb.middle], axis=1)
+        near = beside & (places[:, 1] < places[limb.middle, 1])
+        near &= away < _FARTHEST_FOOT * path_length(skeleton, limb.upper, limb.middle)
+        own = [joint for joint in np.flatnonzero(near).tolist() if names[joint].side in (side, "")]
+        if not own:
+            return limbs
+        feet.append(min(own, key=lambda joint: away[joint]))
+    if pairs[feet[0]] != feet[1]:
+        return limbs
+    tips = [[*longest_chain(skeleton, foot), None][1] for foot in feet]
+    left, right = (
+        limb._replace(last=foot, toe=tip) for limb, foot, tip in zip(limbs, feet, tips, strict=True)
+    )
+    return left, right
 
 
 def _limbs_by_name(

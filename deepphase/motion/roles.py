@@ -340,16 +340,19 @@ def body_parts(skeleton: Skeleton, roles: Roles) -> tuple[str, ...]:
     holds None) belongs to the trunk.
     """
     leg, arm = ("hind leg", "front leg") if roles.kind == "quadruped" else ("leg", "arm")
-    tops: dict[str, int | None] = {
-        "head": roles.neck if roles.neck is not None else roles.head,
-        "tail": roles.tail[0] if roles.tail else None,
-        f"left {arm}": roles.left_shoulder,
-        f"right {arm}": roles.right_shoulder,
-        f"left {leg}": roles.left_hip,
-        f"right {leg}": roles.right_hip,
-    }
+    tops = [
+        ("head", roles.neck if roles.neck is not None else roles.head),
+        ("tail", roles.tail[0] if roles.tail else None),
+        # Feet may hang beside the body.
+        *(
+            (f"{side} {limb}", getattr(roles, f"{side}_{part}"))
+            for limb, parts in ((arm, ("hand", "shoulder")), (leg, ("foot", "hip")))
+            for side in ("left", "right")
+            for part in parts
+        ),
+    ]
     parts = np.full(len(skeleton), TRUNK, object)
-    for name, top in tops.items():
+    for name, top in tops:
         if top is not None:
             parts[subtree_mask(skeleton, top)] = name
     return tuple(parts.tolist())

@@ -184,9 +184,17 @@ def bone_lengths(skeleton: Skeleton) -> Array:
 
 
 def path_length(skeleton: Skeleton, upper: int, lower: int) -> float:
-    """Length along the joints from `upper` down to `lower`; 0 if `upper` is not an ancestor."""
+    """Length along the joints from `upper` down to `lower`.
+
+    Where `lower` hangs elsewhere, as a foot from an IK root does, the gap to it at rest is bridged
+    from the end of the longest chain below `upper`.
+    """
     path = ancestors(skeleton, lower)
-    return float(bone_lengths(skeleton)[path[: path.index(upper)]].sum()) if upper in path else 0.0
+    if upper in path:
+        return float(bone_lengths(skeleton)[path[: path.index(upper)]].sum())
+    chain, places = longest_chain(skeleton, upper), skeleton.rest_positions
+    gap = np.linalg.norm(places[chain[-1]] - places[lower])
+    return float(bone_lengths(skeleton)[chain[1:]].sum() + gap)
 
 
 def longest_chains(skeleton: Skeleton) -> tuple[Array, Array]:

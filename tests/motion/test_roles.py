@@ -11,9 +11,9 @@ from scipy.spatial.transform import Rotation
 from deepphase.errors import ParameterError, SkeletonError
 from deepphase.motion.cleaning import find_glitches
 from deepphase.motion.orientation import AXES, infer_unit, infer_up
-from deepphase.motion.roles import BODY_TYPES, find_roles, load_description
+from deepphase.motion.roles import BODY_TYPES, body_parts, find_roles, load_description
 from deepphase.motion.root_trajectory import root_trajectory
-from deepphase.motion.skeleton import Skeleton
+from deepphase.motion.skeleton import Skeleton, path_length
 from tests.motion.bodies import (
     CONVENTIONS,
     DOG,
@@ -148,6 +148,41 @@ def test_legs_named_fore_and_hind(fore, hind):
     roles = find_roles(skeleton)
     assert roles_of(roles) == expected(index)
     assert roles.kind == "quadruped"
+
+
+def test_feet_of_ik_roots_beside_the_body_are_those_of_the_legs_at_rest():
+    rows = [
+        ("Armature", -1, (0, 0, 0)),
+        ("Back", 0, (0, 1.8, -0.7)),
+        ("Torso", 1, (0, -0.1, 1.0)),
+        ("Neck", 2, (0, 0.2, 1.0)),
+        ("Head", 3, (0, 0.7, 0.5)),
+    ]
+    for side, x in (("L", 0.3), ("R", -0.3)):
+        start = len(rows)
+        rows += [
+            (f"BackUpperLeg.{side}", 1, (x, -0.6, 0.4)),
+            (f"BackLowerLeg.{side}", start, (0, -0.6, -0.9)),
+            (f"FrontUpperLeg.{side}", 2, (x, -0.3, 0.7)),
+            (f"FrontLowerLeg.{side}", start + 2, (0, -0.4, -0.1)),
+            (f"PoleTargetBack.{side}", 0, (x, 0.3, 4.0)),
+            (f"IKBackLeg.{side}", 0, (x, 0.2, -1.0)),
+            (f"FFB.{side}", start + 5, (0, -0.15, 0.15)),
+            (f"IKFrontLeg.{side}", 0, (x, 0.2, 1.0)),
+        ]
+    names, parents, offsets = zip(*rows, strict=True)
+    skeleton = Skeleton(names, np.array(parents), np.array(offsets, float))
+    roles = find_roles(skeleton)
+    found = [names[getattr(roles, f"left_{part}")] for part in ("foot", "toe", "hand")]
+    assert found == ["IKBackLeg.L", "FFB.L", "IKFrontLeg.L"]
+    assert names[roles.right_foot] == "IKBackLeg.R"
+    parts = dict(zip(names, body_parts(skeleton, roles), strict=True))
+    leg = parts["BackUpperLeg.L"]
+    assert (parts["FFB.L"], parts["PoleTargetBack.L"]) == (leg, "trunk")
+    # Along both bones, and over the gap from the end of the lower one.
+    gap = np.linalg.norm([0, 0.6 - 0.2, -1.2 + 1.0])
+    length = path_length(skeleton, roles.left_hip, roles.left_foot)
+    assert length == pytest.approx(np.hypot(0.6, 0.9) + gap)
 
 
 def test_a_body_without_limbs_has_hips_and_no_more():

@@ -55,29 +55,4 @@ if TYPE_CHECKING:
     from deepphase.controllers.training.train import measured_controller as measured_controller
     from deepphase.controllers.training.train import train_controller as train_controller
 
-# Module -> the public names that it defines.
-_NAMES = {
-    "deepphase.controllers.config": ("ControllerConfig",),
-    "deepphase.controllers.dance.config": ("DanceConfig",),
-    "deepphase.controllers.dance.dancer": ("Dancer",),
-    "deepphase.controllers.dance.dancing": ("generate_dances",),
-    "deepphase.controllers.dance.training": ("DanceData", "train_dance"),
-    "deepphase.controllers.data.controller_batches": ("ControllerBatches",),
-    "deepphase.controllers.data.controller_data": ("ControllerData",),
-    "deepphase.controllers.networks.network": (
-        "ControllerNetwork",
-        "ControllerNetworkConfig",
-        "NetworkDims",
-    ),
-    "deepphase.controllers.networks.registry": ("register_network",),
-    "deepphase.controllers.runtime.characters": ("Characters",),
-    "deepphase.controllers.runtime.controller": ("Controller",),
-    "deepphase.controllers.runtime.frame": ("CharacterSettings",),
-    "deepphase.controllers.runtime.engine_export": ("export_controller",),
-    "deepphase.controllers.runtime.start": ("CharacterSource",),
-    "deepphase.controllers.schema.schema": ("ControllerSchema",),
-    "deepphase.controllers.training.module": ("ControllerModule",),
-    "deepphase.controllers.training.train": ("measured_controller", "train_controller"),
-}
-
-__getattr__, __dir__, __all__ = lazy_names(__name__, _NAMES)
+__getattr__, __dir__, __all__ = lazy_names(__name__)

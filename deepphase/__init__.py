@@ -112,55 +112,7 @@ if TYPE_CHECKING:
     from deepphase.phase.training.train import train_phase as train_phase
     from deepphase.viewer.page import save_player as save_player
 
-# Module -> the public names that it defines.
-_NAMES = {
-    "deepphase.corpus.clip_store": ("ClipStore",),
-    "deepphase.corpus.prepare": ("corpus_of", "prepare"),
-    "deepphase.errors": (
-        "CheckpointError",
-        "DeepPhaseError",
-        "FormatError",
-        "ParameterError",
-        "SkeletonError",
-    ),
-    "deepphase.formats.load": ("load", "load_all", "save"),
-    "deepphase.motion.clip": ("Clip",),
-    "deepphase.motion.contacts": ("foot_contacts",),
-    "deepphase.motion.kinematics": ("joint_positions",),
-    "deepphase.motion.mirror": ("mirrored",),
-    "deepphase.motion.point_track": ("PointTrack",),
-    "deepphase.motion.resample": ("resample",),
-    "deepphase.motion.retargeting.retarget": ("retarget",),
-    "deepphase.motion.root_trajectory": ("root_trajectory",),
-    "deepphase.motion.skeleton": ("Skeleton",),
-    "deepphase.phase.config": ("PhaseConfig",),
-    "deepphase.phase.extractor": ("load_model", "phases", "shipped_model"),
-    "deepphase.phase.clip_phases": ("ClipPhases", "load_phases"),
-    "deepphase.phase.model": ("PhaseModel",),
-    "deepphase.phase.parameters": ("PhaseParameters",),
-    "deepphase.phase.training.train": ("train_phase",),
-    "deepphase.viewer.page": ("save_player",),
-}
-_TOPICS = (
-    "controllers",
-    "corpus",
-    "edit",
-    "evaluation",
-    "export",
-    "features",
-    "figures",
-    "matching",
-    "motion",
-    "music",
-    "phase",
-    "rigs",
-    "steering",
-    "synthetic",
-    "terrain",
-    "viewer",
-)
-
-__getattr__, __dir__, __all__ = lazy_names(__name__, _NAMES, _TOPICS)
+__getattr__, __dir__, __all__ = lazy_names(__name__)
 
 find_packages_beside()
 # Threads of OpenMP without work sleep: those that spin take the turns of threads that compute. Read

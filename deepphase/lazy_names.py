@@ -2,32 +2,38 @@
 
 from __future__ import annotations
 
+import ast
 import importlib
+import inspect
 import sys
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable
 from typing import Any
 
 
-def lazy_names(
-    package: str, names: Mapping[str, Iterable[str]], topics: Iterable[str] = ()
-) -> tuple[Callable[[str], Any], Callable[[], list[str]], list[str]]:
-    """`__getattr__`, `__dir__` and `__all__` of a package: names by module, and packages inside."""
-    modules = {name: module for module, defined in names.items() for name in defined}
-    topics = set(topics)
-    public = sorted({*modules, *topics})
+def lazy_names(package: str) -> tuple[Callable[[str], Any], Callable[[], list[str]], list[str]]:
+    """`__getattr__`, `__dir__` and `__all__` of a package: the names that type checkers see.
+
+    They are the imports below ``if TYPE_CHECKING:`` in the package's source, where each name and
+    its module stand once.
+    """
+    here = sys.modules[package]
+    body = ast.parse(inspect.getsource(here)).body
+    guarded = next(node for node in body if isinstance(node, ast.If))
+    imports = [node for node in guarded.body if isinstance(node, ast.ImportFrom)]
+    modules = {alias.name: str(node.module) for node in imports for alias in node.names}
+    public = sorted(modules)
 
     def attribute(name: str) -> Any:
-        if name in topics:
-            return importlib.import_module(f"{package}.{name}")
         if name not in modules:
             raise AttributeError(f"module {package!r} has no attribute {name!r}")
+        if modules[name] == package:
+            return importlib.import_module(f"{package}.{name}")
         value = getattr(importlib.import_module(modules[name]), name)
         # The next access finds it without this function.
-        setattr(sys.modules[package], name, value)
+        setattr(here, name, value)
         return value
 
     def listing() -> list[str]:
-        own = (name for name in vars(sys.modules[package]) if name.startswith("__"))
-        return sorted({*own, *public})
+        return sorted({*(name for name in vars(here) if name.startswith("__")), *public})
 
     return attribute, listing, public

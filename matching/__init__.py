@@ -43,20 +43,4 @@ if TYPE_CHECKING:
     from deepphase.matching.search.searcher import Searcher as Searcher
     from deepphase.matching.search.searcher import open_searcher as open_searcher
 
-# Module -> the public names that it defines.
-_NAMES = {
-    "deepphase.matching.database.database": ("MotionDatabase",),
-    "deepphase.matching.learned.config": ("LearnedConfig",),
-    "deepphase.matching.learned.matcher": ("Matcher",),
-    "deepphase.matching.learned.training": ("train_matcher",),
-    "deepphase.matching.music.dancing": ("dance_with_database",),
-    "deepphase.matching.music.song_tracks": ("ClipSongTracks",),
-    "deepphase.matching.player.playback": ("Playback",),
-    "deepphase.matching.player.player": ("Player",),
-    "deepphase.matching.player.settings": ("PlayerSettings",),
-    "deepphase.matching.player.source": ("PlayerSource", "database_measures"),
-    "deepphase.matching.search.moments": ("Moment", "following", "moment", "nearest_moments"),
-    "deepphase.matching.search.searcher": ("Searcher", "open_searcher"),
-}
-
-__getattr__, __dir__, __all__ = lazy_names(__name__, _NAMES)
+__getattr__, __dir__, __all__ = lazy_names(__name__)

@@ -4,6 +4,8 @@ import ast
 import dataclasses
 import inspect
 import re
+from functools import partial
+from inspect import ismodule
 from pathlib import Path
 
 import numpy as np
@@ -14,7 +16,7 @@ from deepphase.motion.point_track import PointTrack
 from deepphase.viewer.notebook import html_of
 from tests.matching.made_databases import swinging_store
 
-TOPICS = [getattr(deepphase, topic) for topic in deepphase._TOPICS]
+TOPICS = [value for value in map(partial(getattr, deepphase), deepphase.__all__) if ismodule(value)]
 PACKAGES = (deepphase, *TOPICS)
 
 
@@ -28,14 +30,12 @@ def for_type_checkers(package) -> dict[str, str]:
 
 @pytest.mark.parametrize("package", PACKAGES, ids=lambda package: package.__name__)
 def test_every_name_is_there_and_listed(package):
-    modules = {name: module for module, names in package._NAMES.items() for name in names}
-    topics = dict.fromkeys(getattr(package, "_TOPICS", ()), "deepphase")
-    assert package.__all__ == sorted(modules | topics)
+    modules = for_type_checkers(package)
+    assert package.__all__ == sorted(modules)
     assert [name for name in dir(package) if not name.startswith("__")] == package.__all__
-    assert for_type_checkers(package) == modules | topics
     for name, module in modules.items():
         value = getattr(package, name)
-        assert value.__module__ == module
+        assert ismodule(value) or value.__module__ == module
         assert inspect.getdoc(value)
     with pytest.raises(AttributeError, match="has no attribute 'unknown'"):
         _ = package.unknown
@@ -49,8 +49,9 @@ def test_a_public_name_stands_in_one_place_and_the_top_is_short():
 
 def test_the_docstring_of_the_library_lists_all_of_its_names():
     listed = set(re.findall(r"`(\w+)`", deepphase.__doc__))
-    assert listed == set(deepphase.__all__) - set(deepphase._TOPICS)
-    assert re.findall(r"^(\w+)  +\w", deepphase.__doc__, flags=re.MULTILINE) == [*deepphase._TOPICS]
+    topics = [topic.__name__.partition(".")[2] for topic in TOPICS]
+    assert listed == set(deepphase.__all__) - set(topics)
+    assert re.findall(r"^(\w+)  +\w", deepphase.__doc__, flags=re.MULTILINE) == topics
 
 
 @pytest.mark.parametrize("package", PACKAGES, ids=lambda package: package.__name__)
@@ -58,7 +59,8 @@ def test_no_name_hides_a_module(package):
     """The import of a module binds its name in the package, over that of a function."""
     folder = Path(package.__file__).parent
     beside = {path.stem for path in folder.iterdir() if path.suffix == ".py" or path.is_dir()}
-    assert not beside & set(package.__all__) - set(getattr(package, "_TOPICS", ()))
+    functions = {name for name in package.__all__ if not ismodule(getattr(package, name))}
+    assert not beside & functions
 
 
 def test_types_are_for_users_too():

@@ -12,11 +12,4 @@ if TYPE_CHECKING:
     from deepphase.corpus.store import store_groups as store_groups
     from deepphase.corpus.store_writer import StoreWriter as StoreWriter
 
-# Module -> the public names that it defines.
-_NAMES = {
-    "deepphase.corpus.prepare": ("Preparation",),
-    "deepphase.corpus.store": ("open_store", "store_groups"),
-    "deepphase.corpus.store_writer": ("StoreWriter",),
-}
-
-__getattr__, __dir__, __all__ = lazy_names(__name__, _NAMES)
+__getattr__, __dir__, __all__ = lazy_names(__name__)

@@ -30,25 +30,4 @@ if TYPE_CHECKING:
     from deepphase.edit.timing import phase_timing as phase_timing
     from deepphase.edit.training import train_editor as train_editor
 
-# Module -> the public names that it defines.
-_NAMES = {
-    "deepphase.edit.config": ("EditorConfig",),
-    "deepphase.edit.constrain": ("constrained",),
-    "deepphase.edit.control_training": ("train_path",),
-    "deepphase.edit.damage": ("Damage", "find_damage"),
-    "deepphase.edit.editor": ("EditedMotion", "MotionEditor"),
-    "deepphase.edit.effector_motion": (
-        "EffectorPaths",
-        "motion_of_effectors",
-        "read_effector_paths",
-    ),
-    "deepphase.edit.inbetween": ("between_keys", "in_between"),
-    "deepphase.edit.path_motion": ("motion_on_path",),
-    "deepphase.edit.repair": ("repaired",),
-    "deepphase.edit.style": ("StyledMotion", "styled"),
-    "deepphase.edit.targets": ("JointTarget", "read_targets"),
-    "deepphase.edit.timing": ("PhaseTiming", "phase_key_times", "phase_timing"),
-    "deepphase.edit.training": ("train_editor",),
-}
-
-__getattr__, __dir__, __all__ = lazy_names(__name__, _NAMES)
+__getattr__, __dir__, __all__ = lazy_names(__name__)

@@ -10,9 +10,4 @@ if TYPE_CHECKING:
     from deepphase.evaluation.measurement import Measure as Measure
     from deepphase.evaluation.measurement import measure as measure
 
-# Module -> the public names that it defines.
-_NAMES = {
-    "deepphase.evaluation.measurement": ("Measure", "measure"),
-}
-
-__getattr__, __dir__, __all__ = lazy_names(__name__, _NAMES)
+__getattr__, __dir__, __all__ = lazy_names(__name__)

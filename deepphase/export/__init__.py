@@ -9,7 +9,4 @@ from deepphase.lazy_names import lazy_names
 if TYPE_CHECKING:
     from deepphase.export.phase_encoder import export_phase_model as export_phase_model
 
-# Module -> the public names that it defines.
-_NAMES = {"deepphase.export.phase_encoder": ("export_phase_model",)}
-
-__getattr__, __dir__, __all__ = lazy_names(__name__, _NAMES)
+__getattr__, __dir__, __all__ = lazy_names(__name__)

@@ -10,10 +10,4 @@ if TYPE_CHECKING:
     from deepphase.features.feature import Feature as Feature
     from deepphase.features.layout import FeatureLayout as FeatureLayout
 
-# Module -> the public names that it defines.
-_NAMES = {
-    "deepphase.features.feature": ("Feature",),
-    "deepphase.features.layout": ("FeatureLayout",),
-}
-
-__getattr__, __dir__, __all__ = lazy_names(__name__, _NAMES)
+__getattr__, __dir__, __all__ = lazy_names(__name__)

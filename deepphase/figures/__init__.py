@@ -18,17 +18,4 @@ if TYPE_CHECKING:
     from deepphase.figures.similarity import frame_distances as frame_distances
     from deepphase.figures.similarity import similarity_map as similarity_map
 
-# Module -> the public names that it defines.
-_NAMES = {
-    "deepphase.figures.colouring": ("Colouring",),
-    "deepphase.figures.learning_curves": ("training_metrics",),
-    "deepphase.figures.manifold": ("phase_manifold",),
-    "deepphase.figures.phase_parameters": (
-        "parameter_distributions",
-        "parameters_over_time",
-        "phase_strips",
-    ),
-    "deepphase.figures.similarity": ("frame_distances", "similarity_map"),
-}
-
-__getattr__, __dir__, __all__ = lazy_names(__name__, _NAMES)
+__getattr__, __dir__, __all__ = lazy_names(__name__)

@@ -16,13 +16,4 @@ if TYPE_CHECKING:
     from deepphase.motion.roles import load_description as load_description
     from deepphase.motion.root_trajectory import RootTrajectory as RootTrajectory
 
-# Module -> the public names that it defines.
-_NAMES = {
-    "deepphase.motion.cleaning": ("Cleaning", "clean"),
-    "deepphase.motion.clip": ("Source",),
-    "deepphase.motion.contacts": ("Contacts",),
-    "deepphase.motion.roles": ("Roles", "find_roles", "load_description"),
-    "deepphase.motion.root_trajectory": ("RootTrajectory",),
-}
-
-__getattr__, __dir__, __all__ = lazy_names(__name__, _NAMES)
+__getattr__, __dir__, __all__ = lazy_names(__name__)

@@ -10,10 +10,4 @@ if TYPE_CHECKING:
     from deepphase.music.cache import song_features as song_features
     from deepphase.music.features import SongFeatures as SongFeatures
 
-# Module -> the public names that it defines.
-_NAMES = {
-    "deepphase.music.cache": ("song_features",),
-    "deepphase.music.features": ("SongFeatures",),
-}
-
-__getattr__, __dir__, __all__ = lazy_names(__name__, _NAMES)
+__getattr__, __dir__, __all__ = lazy_names(__name__)

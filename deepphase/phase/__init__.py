@@ -22,19 +22,4 @@ if TYPE_CHECKING:
     from deepphase.phase.training.data import PhaseData as PhaseData
     from deepphase.phase.training.module import PhaseModule as PhaseModule
 
-# Module -> the public names that it defines.
-_NAMES = {
-    "deepphase.phase.config": ("NetworkConfig",),
-    "deepphase.phase.extractor": ("PhaseExtractor", "fit_phases", "load_extractor"),
-    "deepphase.phase.health": ("Health",),
-    "deepphase.phase.manifold": ("ManifoldProjection",),
-    "deepphase.phase.networks.autoencoder": ("Encoding", "PeriodicAutoencoder"),
-    "deepphase.phase.networks.presets": ("register_autoencoder",),
-    "deepphase.phase.clip_phases": ("save_phases",),
-    "deepphase.phase.signal_corpus": ("SignalCorpus",),
-    "deepphase.phase.streaming": ("PhaseStream",),
-    "deepphase.phase.training.data": ("PhaseData",),
-    "deepphase.phase.training.module": ("PhaseModule",),
-}
-
-__getattr__, __dir__, __all__ = lazy_names(__name__, _NAMES)
+__getattr__, __dir__, __all__ = lazy_names(__name__)

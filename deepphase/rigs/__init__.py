@@ -20,19 +20,4 @@ if TYPE_CHECKING:
     from deepphase.rigs.keys import thinned_keys as thinned_keys
     from deepphase.rigs.training import train_rig as train_rig
 
-# Module -> the public names that it defines.
-_NAMES = {
-    "deepphase.rigs.body_rig": ("BodyRig", "Control"),
-    "deepphase.rigs.config": ("RigConfig",),
-    "deepphase.rigs.inverse": (
-        "RigInverse",
-        "RigSolution",
-        "inverse_of_effectors",
-        "named_effectors",
-    ),
-    "deepphase.rigs.keying": ("clip_of_controls", "motion_on_rig"),
-    "deepphase.rigs.keys": ("RigKeys", "thinned_keys"),
-    "deepphase.rigs.training": ("train_rig",),
-}
-
-__getattr__, __dir__, __all__ = lazy_names(__name__, _NAMES)
+__getattr__, __dir__, __all__ = lazy_names(__name__)

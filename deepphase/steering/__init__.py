@@ -21,13 +21,4 @@ if TYPE_CHECKING:
     from deepphase.steering.velocity_goals import GamepadGoals as GamepadGoals
     from deepphase.steering.velocity_goals import VelocityGoals as VelocityGoals
 
-# Module -> the public names that it defines.
-_NAMES = {
-    "deepphase.steering.goal_sources": ("GoalSource", "PathGoals"),
-    "deepphase.steering.path": ("GroundPath", "made_path", "read_path"),
-    "deepphase.steering.root_states": ("RootStates",),
-    "deepphase.steering.run": ("Run", "Runner", "rollout", "start_on_path", "start_under_gamepad"),
-    "deepphase.steering.velocity_goals": ("GamepadGoals", "VelocityGoals"),
-}
-
-__getattr__, __dir__, __all__ = lazy_names(__name__, _NAMES)
+__getattr__, __dir__, __all__ = lazy_names(__name__)

@@ -13,11 +13,4 @@ if TYPE_CHECKING:
     from deepphase.synthetic.song import Song as Song
     from deepphase.synthetic.song import make_song as make_song
 
-# Module -> the public names that it defines.
-_NAMES = {
-    "deepphase.synthetic.dance_motion": ("dance",),
-    "deepphase.synthetic.gait_motion": ("SyntheticMotion", "locomotion"),
-    "deepphase.synthetic.song": ("Song", "make_song"),
-}
-
-__getattr__, __dir__, __all__ = lazy_names(__name__, _NAMES)
+__getattr__, __dir__, __all__ = lazy_names(__name__)

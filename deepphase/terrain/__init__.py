@@ -12,12 +12,4 @@ if TYPE_CHECKING:
     from deepphase.terrain.heightmap import Heightmap as Heightmap
     from deepphase.terrain.laying import lay_on_ground as lay_on_ground
 
-# Module -> the public names that it defines.
-_NAMES = {
-    "deepphase.terrain.ground_file": ("read_ground",),
-    "deepphase.terrain.ground_shapes": ("made_ground",),
-    "deepphase.terrain.heightmap": ("Heightmap",),
-    "deepphase.terrain.laying": ("lay_on_ground",),
-}
-
-__getattr__, __dir__, __all__ = lazy_names(__name__, _NAMES)
+__getattr__, __dir__, __all__ = lazy_names(__name__)

@@ -10,10 +10,4 @@ if TYPE_CHECKING:
     from deepphase.viewer.actor import Actor as Actor
     from deepphase.viewer.take import Take as Take
 
-# Module -> the public names that it defines.
-_NAMES = {
-    "deepphase.viewer.actor": ("Actor",),
-    "deepphase.viewer.take": ("Take",),
-}
-
-__getattr__, __dir__, __all__ = lazy_names(__name__, _NAMES)
+__getattr__, __dir__, __all__ = lazy_names(__name__)

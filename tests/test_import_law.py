@@ -166,7 +166,9 @@ def test_circles_are_found():
         "from deepphase.apps.cli import main; main(['--help'])",
         "import deepphase.corpus.prepare",
         "import deepphase as dp; dp.load, dp.prepare, dp.music.song_features, dp.viewer.Actor",
-        "import deepphase as dp; [dir(getattr(dp, topic)) for topic in dp._TOPICS]",
+        "import deepphase as dp\n"
+        "from importlib.util import find_spec\n"
+        "[dir(getattr(dp, name)) for name in dp.__all__ if find_spec(f'deepphase.{name}')]",
         "import deepphase as dp; dp.controllers, dp.matching; assert 'numpy' not in sys.modules",
     ],
 )

@@ -7,14 +7,52 @@ import difflib
 import gc
 import importlib
 import os
+import signal
 import sys
 import threading
-from collections.abc import Callable, Iterable, Sequence
-from contextlib import suppress
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager, suppress
+from types import FrameType
 from typing import Any
 
-from deepphase.apps.interruption import INTERRUPTED, MESSAGE, interrupts_outside_imports
 from deepphase.errors import DeepPhaseError, ParameterError
+
+INTERRUPTED = 130
+MESSAGE = "deepphase: interrupted"
+_IMPORT_SYSTEM = "<frozen importlib._bootstrap>"
+
+
+@contextmanager
+def interrupts_outside_imports() -> Iterator[None]:
+    """Context in which Ctrl-C and SIGTERM raise KeyboardInterrupt, or end an import at once.
+
+    Where another handler of a signal is set, or outside the main thread, nothing changes.
+    """
+    before = {}
+    if threading.current_thread() is threading.main_thread():
+        defaults = {signal.SIGINT: signal.default_int_handler, signal.SIGTERM: signal.SIG_DFL}
+        before = {each: own for each, own in defaults.items() if signal.getsignal(each) is own}
+    for number in before:
+        signal.signal(number, _interrupt)
+    try:
+        yield
+    finally:
+        for number, handler in before.items():
+            if signal.getsignal(number) in (_interrupt, signal.SIG_IGN):
+                signal.signal(number, handler)
+
+
+def _interrupt(number: int, frame: FrameType | None) -> None:
+    while frame is not None:
+        if frame.f_code.co_filename == _IMPORT_SYSTEM:
+            os.write(2, f"{MESSAGE}\n".encode())
+            os._exit(INTERRUPTED)
+        frame = frame.f_back
+    # torchrun's agent sends both, one after the other.
+    if signal.getsignal(signal.SIGTERM) is _interrupt:
+        signal.signal(signal.SIGTERM, signal.SIG_IGN)
+    raise KeyboardInterrupt
+
 
 DONE, BUG, MISTAKE = 0, 1, 2
 # New objects after which Python looks for garbage.
@@ -165,7 +203,7 @@ def _run(words: list[str]) -> int:
         print(f"deepphase {version()}")
         return DONE
     if words[0].startswith("--print-completion"):
-        from deepphase.apps.options.command_line import completion_script
+        from deepphase.apps.command_line import completion_script
 
         _, _, shell = words[0].partition("=")
         commands = {name: (command_named(name), text) for name, text in COMMANDS.items()}
@@ -210,7 +248,7 @@ def command_named(name: str) -> Callable[..., Any]:
 
 def _run_command(name: str, words: list[str], *, quiet: bool) -> int:
     # Imported here: it takes longer to import than `deepphase --help` may take.
-    from deepphase.apps.options.command_line import read_command_line
+    from deepphase.apps.command_line import read_command_line
     from deepphase.apps.terminal import output
     from deepphase.extras import extra_packages
 

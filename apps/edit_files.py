@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
-from deepphase.apps.options.groups import OptionGroup, folder_reader
+from deepphase.apps.options import OptionGroup, folder_reader
 from deepphase.apps.terminal import next_step, note, progress, warn
 from deepphase.errors import FormatError, ParameterError, SkeletonError
 from deepphase.shipped import SHIPPED

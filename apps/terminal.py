@@ -8,10 +8,10 @@ import re
 import shlex
 import sys
 import time
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from rich.console import Console
 from rich.progress import (
@@ -28,6 +28,9 @@ from rich.text import Text
 from deepphase.errors import DeepPhaseError, FormatError
 from deepphase.progress import Progress as Report
 from deepphase.short_repr import counted
+
+if TYPE_CHECKING:
+    from deepphase.corpus.clips import ClipEntry
 
 # Control characters but tab and line feed, which a terminal obeys; marks that reverse the order of
 # letters; line separators; halves of characters, which cannot be encoded.
@@ -187,6 +190,21 @@ def list_or_refuse(refused: Sequence[DeepPhaseError], total: int, what: str, don
         raise FormatError(
             f"none of {total} {what} could be {done}", hint="the reasons are listed above"
         )
+
+
+def each_clip(
+    entries: Sequence[ClipEntry], use: Callable[[ClipEntry], object], doing: str, done: str
+) -> None:
+    """Call a function with every clip; those that it refuses are listed."""
+    refused: list[DeepPhaseError] = []
+    with progress() as report:
+        for number, entry in enumerate(entries, start=1):
+            try:
+                use(entry)
+            except DeepPhaseError as error:
+                refused.append(error)
+            report(doing, number, len(entries), entry.name)
+    list_or_refuse(refused, len(entries), "clips", done)
 
 
 def table(columns: Sequence[str], rows: Sequence[Sequence[str]], title: str = "") -> None:

@@ -11,8 +11,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from deepphase.apps.reports.page import Page
-from deepphase.apps.runs.files import write_table
+from deepphase.apps.reports.page import Page, write_table
 from deepphase.atomic_write import atomic_write, check_writable
 from deepphase.controllers.runtime.controller import Controller
 from deepphase.corpus.store import open_store

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from deepphase.apps.options.groups import SteeringOptions
+from deepphase.apps.options import SteeringOptions
 from deepphase.apps.terminal import next_step
 from deepphase.errors import ParameterError
 

@@ -5,16 +5,18 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
-from deepphase.apps.each_clip import write_clips
-from deepphase.apps.options.groups import ClipOptions
-from deepphase.apps.terminal import note, table, warn
+from deepphase.apps.options import ClipOptions
+from deepphase.apps.terminal import each_clip, note, table, warn
 
 if TYPE_CHECKING:
+    from deepphase.corpus.clips import ClipEntry
     from deepphase.motion.clip import Clip
 
 # Share of the leg length: feet farther from their place are said to miss it.
 _CLOSE_SHARE = 0.05
 _MAX_LISTED = 60
+# Notes that are printed, of all files together.
+_MAX_NOTES = 12
 _COLUMNS = (
     *("clip", "scale", "feet, mean cm", "feet, max cm", "held hands, max cm"),
     *("sliding cm/s, scaled", "sliding cm/s"),
@@ -50,24 +52,39 @@ def command(
         file; a body of two legs is put on the skeleton of SMPL.
     """
     from deepphase.corpus.clips import clips_in
+    from deepphase.corpus.motion_files import clip_targets
     from deepphase.corpus.store import is_store, open_store
     from deepphase.formats.amass import save_amass, smpl_layout
+    from deepphase.formats.load import save
     from deepphase.formats.smpl_skeleton import BODY, smpl_skeleton
     from deepphase.motion.retargeting.retarget import retarget
 
     moved = None
     if to is not None:
         moved = _Moved(open_store(to).clip(0) if is_store(to) else clips_in([to])[0].load())
+    suffix, write = ("npz", save_amass) if format == "amass" else (format, save)
+    entries = clips_in(clips, **reading.clips, allow_truncated=allow_truncated)
+    targets = iter(clip_targets([entry.name for entry in entries], clips, output, suffix))
+    # Notes of the readers are printed once each.
+    texts: dict[str, None] = {}
+    seconds: list[float] = []
 
-    def change(clip: Clip) -> Clip:
+    def write_entry(entry: ClipEntry) -> None:
+        target, clip = next(targets), entry.load()
         if moved is not None:
             clip = moved.clip(clip)
         if format == "amass" and smpl_layout(clip) is None:
             clip = retarget(clip, smpl_skeleton(BODY)).clip
-        return clip
+        write(clip, target)
+        texts.update(dict.fromkeys(clip.source.notes))
+        seconds.append(len(clip) / clip.fps)
 
-    suffix, write = ("npz", save_amass) if format == "amass" else (format, None)
-    write_clips(clips, output, suffix, reading, change, write, allow_truncated=allow_truncated)
+    each_clip(entries, write_entry, "writing", "written")
+    for text in list(texts)[:_MAX_NOTES]:
+        note(text)
+    if len(texts) > _MAX_NOTES:
+        note(f"{len(texts) - _MAX_NOTES} more notes; `deepphase inspect` prints those of each file")
+    note(f"{len(seconds)} clips, {sum(seconds) / 60.0:.1f} minutes -> {output}")
     if moved is not None:
         moved.report()
 

@@ -54,11 +54,15 @@ def command(
         pose every 8 / variety seconds, 5.3 s if not given, and never at 0. A database chooses among
         pieces that cost up to so much more, 0.1 if not given.
     """
-    from deepphase.apps.dances.report import dance_report
-    from deepphase.apps.dances.sources import DanceSource, find_dance_source
+    from deepphase.apps.dance_sources import (
+        SYNTHETIC_DANCES,
+        DanceSource,
+        find_dance_source,
+        made_dances,
+    )
     from deepphase.apps.demo import PHASES
-    from deepphase.apps.demo.dances import SYNTHETIC_DANCES, made_dances
-    from deepphase.apps.reports.measures import measure_table
+    from deepphase.apps.reports.dance_report import dance_report
+    from deepphase.apps.reports.page import measure_table
     from deepphase.atomic_write import check_writable
     from deepphase.controllers.dance.dancer import Dancer
     from deepphase.matching.database.database import MotionDatabase

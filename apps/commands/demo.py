@@ -117,7 +117,7 @@ def _run(data: Path | None, size: _Size, smallest: bool) -> None:
 def _call(words: list[str]) -> None:
     """Call the function of a command line."""
     from deepphase.apps.cli import COMMANDS, command_named
-    from deepphase.apps.options.command_line import read_command_line
+    from deepphase.apps.command_line import read_command_line
 
     count = 2 if " ".join(words[:2]) in COMMANDS else 1
     name = " ".join(words[:count])
@@ -255,8 +255,8 @@ def _write_inputs(size: _Size) -> None:
     """Write what the later commands read beside the clips: a controller, dances and a song."""
     import soundfile
 
+    from deepphase.apps.dance_sources import SONGS, made_dances
     from deepphase.apps.demo import CONTROLLER, PHASES
-    from deepphase.apps.demo.dances import SONGS, made_dances
     from deepphase.phase.model import PhaseModel
     from deepphase.synthetic.song import make_song
 
@@ -271,7 +271,7 @@ def _write_inputs(size: _Size) -> None:
 
 def _write_page(steps: list[_Step], smallest: bool) -> None:
     from deepphase.apps.reports.page import Link, Page
-    from deepphase.apps.reports.player_takes import takes_of_store
+    from deepphase.apps.reports.player import takes_of_store
     from deepphase.corpus.store import open_store
     from deepphase.phase.model import PhaseModel
 

@@ -17,7 +17,7 @@ from deepphase.apps.edit_files import (
     working,
     write_edited,
 )
-from deepphase.apps.options.groups import parse_stretches
+from deepphase.apps.options import parse_stretches
 from deepphase.apps.terminal import note, warn
 from deepphase.errors import ParameterError
 from deepphase.shipped import SHIPPED

@@ -34,7 +34,7 @@ def command(
     """
     from deepphase.apps.corpus_notes import note_chosen_skeleton
     from deepphase.apps.reports.evaluation_report import evaluation_report
-    from deepphase.apps.reports.measures import measure_table
+    from deepphase.apps.reports.page import measure_table
     from deepphase.atomic_write import check_writable
     from deepphase.corpus.prepare import corpus_of
     from deepphase.corpus.store import is_store

@@ -57,8 +57,8 @@ def command(
 
 
 def _write_page(model: Path, output: Path, body: Path | None, terrain: str | None) -> None:
+    from deepphase.apps.live.assets import asset_of
     from deepphase.apps.live.page import save_live_page
-    from deepphase.apps.live.sources import asset_of
     from deepphase.apps.runs.goals import chosen_ground
 
     chosen = chosen_ground(terrain)

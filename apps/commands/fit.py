@@ -7,9 +7,8 @@ from itertools import count
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
-from deepphase.apps.each_clip import each_clip
-from deepphase.apps.options.groups import folder_reader
-from deepphase.apps.terminal import next_step, note, progress, table
+from deepphase.apps.options import folder_reader
+from deepphase.apps.terminal import each_clip, next_step, note, progress, table
 from deepphase.errors import ParameterError
 
 if TYPE_CHECKING:

@@ -16,7 +16,7 @@ from deepphase.apps.corpus_notes import (
     note_store_cleaning,
     note_store_kinds,
 )
-from deepphase.apps.options.groups import FileOptions
+from deepphase.apps.options import FileOptions
 from deepphase.apps.terminal import Outcome, list_left_out, next_step, note, progress, table, warn
 from deepphase.arrays import Array
 from deepphase.corpus.group_passes import other_axes

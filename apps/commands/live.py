@@ -37,8 +37,8 @@ def command(
         Print the address only, and leave the browser closed.
     """
     from deepphase.apps.hosts import HOST, free_port
+    from deepphase.apps.live.assets import live_sources
     from deepphase.apps.live.server import LiveServer
-    from deepphase.apps.live.sources import live_sources
     from deepphase.apps.runs.goals import chosen_ground
 
     sources, chosen = live_sources(source), chosen_ground(terrain)

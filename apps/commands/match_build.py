@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from deepphase.apps.options.groups import ConfigOption, parse_labels
-from deepphase.apps.terminal import next_step, note, progress, warn
+from deepphase.apps.options import ConfigOption, parse_labels
+from deepphase.apps.terminal import next_step, note, progress, table, warn
 from deepphase.errors import ParameterError
+
+if TYPE_CHECKING:
+    from deepphase.matching.database.database import MotionDatabase
+    from deepphase.matching.search.searcher import Searcher
 
 _LAYOUTS = "deepphase.features.layout:FeatureLayout"
 _DEFAULT, _ON_GROUND = "phase_trajectory", "ground_trajectory"
@@ -56,8 +61,7 @@ def command(
         stored beside the database, as OUTPUT.ground.store.
     """
     from deepphase.apps.corpus_notes import note_chosen_skeleton
-    from deepphase.apps.dances.sources import with_songs
-    from deepphase.apps.runs.matching import database_report
+    from deepphase.apps.dance_sources import with_songs
     from deepphase.atomic_write import check_writable
     from deepphase.corpus.store import open_store
     from deepphase.features.layout import FeatureLayout
@@ -147,3 +151,39 @@ def command(
         next_step("match", "run", output, "--path", "square", "-o", "run")
     else:
         next_step("dance", "SONG", "--database", output, "-o", "dance")
+
+
+def database_report(database: MotionDatabase, searcher: Searcher) -> None:
+    """Print the features of a new database, its rows and its index."""
+    from deepphase.features.moment_kinds import kind_shares_text
+
+    rows = [
+        (feature.name, str(feature.dims), feature.unit, f"{feature.weight:g}")
+        for feature in database.layout
+    ]
+    table(("feature", "values", "unit", "weight"), rows)
+    short = Counter(database.clip_of(database.offered_rows).tolist())
+    idle = len(database.clip_names) - len(short)
+    note(
+        f"{len(database.clip_names)} clips, {len(database):,} frames of {database.dims} values, "
+        f"{len(database.offered_rows):,} of them can be found by searches"
+    )
+    if idle:
+        note(f"{idle} clips are shorter than the time that the features span: searches skip them")
+    if database.kinds is not None:
+        note(f"moments: {kind_shares_text(database.kinds)}")
+        if not database.rows_of_kinds(["idle"]).any():
+            note(
+                "no body of the clips stands at rest: characters that stand hold one of the "
+                "quietest poses, with slow noise on it"
+            )
+    note(index_line(searcher))
+
+
+def index_line(searcher: Searcher) -> str:
+    """The index; of an approximate one also its recall."""
+    recall = getattr(searcher, "recall", None)
+    if recall is None:
+        return f"index: {searcher.name}, exact"
+    found = f"finds the nearest row of {recall:.1%} of unusual queries"
+    return f"index: {searcher.name}, approximate: {found}"

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from pathlib import Path
 
-from deepphase.apps.options.groups import parse_labels
+from deepphase.apps.commands.match_build import index_line
+from deepphase.apps.options import parse_labels
 from deepphase.apps.terminal import Outcome, next_step, note, progress, table, warn
 from deepphase.errors import ParameterError
 
@@ -47,7 +48,6 @@ def command(
         Search only clips with these labels, as in style=old+happy,action=walk.
     """
     from deepphase.apps.reports.matches_page import save_matches
-    from deepphase.apps.runs.matching import index_line
     from deepphase.atomic_write import check_writable
     from deepphase.matching.database.database import MotionDatabase
     from deepphase.matching.search.moments import nearest_moments, query_moment

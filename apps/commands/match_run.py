@@ -7,13 +7,15 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from deepphase.apps.options.groups import SteeringOptions, parse_labels
+from deepphase.apps.commands.match_build import index_line
+from deepphase.apps.options import SteeringOptions, parse_labels
 from deepphase.apps.terminal import next_step, note, progress, warn
 from deepphase.errors import ParameterError
 
 if TYPE_CHECKING:
     from deepphase.apps.runs.goals import Goal
     from deepphase.matching.database.database import MotionDatabase
+    from deepphase.matching.player.settings import MomentFilter
     from deepphase.matching.player.source import PlayerSource
     from deepphase.progress import Progress
     from deepphase.steering.run import Runner, RunnerSource
@@ -56,7 +58,6 @@ def command(
         where the database has it.
     """
     from deepphase.apps.runs.goals import read_goals, run_ground
-    from deepphase.apps.runs.matching import index_line, played_moments
     from deepphase.apps.runs.run import report_runs
     from deepphase.atomic_write import check_writable
     from deepphase.matching.database.on_ground import has_ground_heights
@@ -219,3 +220,15 @@ def _feature_entries(sources: Mapping[str, PlayerSource]) -> list[dict[str, Any]
             ("memory", "of all feature rows", source.database.features.nbytes, "bytes"),
         )
     ]
+
+
+def played_moments(include: str | None) -> MomentFilter:
+    """The moments that a run plays: idle and locomotion, and what is included by an option."""
+    from deepphase.features.moment_kinds import KINDS
+    from deepphase.matching.player.settings import MomentFilter
+
+    if include is None:
+        return MomentFilter()
+    if include in KINDS:
+        return MomentFilter(tuple(dict.fromkeys((*MomentFilter().kinds, include))))
+    return MomentFilter(clips=parse_labels(include))

@@ -5,8 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from deepphase.apps.each_clip import each_clip
-from deepphase.apps.terminal import next_step, note
+from deepphase.apps.terminal import each_clip, next_step, note
 from deepphase.errors import ParameterError
 
 if TYPE_CHECKING:
@@ -42,8 +41,7 @@ def command(
     """
     import numpy as np
 
-    from deepphase.apps.reports.player_songs import song_for_player
-    from deepphase.apps.reports.player_takes import takes_of_clips
+    from deepphase.apps.reports.player import song_for_player, takes_of_clips
     from deepphase.atomic_write import check_writable
     from deepphase.corpus.clips import clips_in
     from deepphase.corpus.motion_files import song_beside

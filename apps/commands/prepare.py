@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from deepphase.apps.options.groups import FileOptions
+from deepphase.apps.options import FileOptions
 from deepphase.apps.terminal import next_step, note, progress, table, warn
 
 _SHOWN = 20

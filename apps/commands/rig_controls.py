@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from deepphase.apps.edit_files import check_output
-from deepphase.apps.options.groups import folder_reader
+from deepphase.apps.options import folder_reader
 from deepphase.apps.terminal import note, progress, table, warn
 from deepphase.errors import ParameterError
 

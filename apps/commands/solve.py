@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from deepphase.apps.options.groups import FileOptions
+from deepphase.apps.options import FileOptions
 from deepphase.apps.terminal import list_or_refuse, next_step, note, progress, table, warn
 from deepphase.errors import DeepPhaseError
 

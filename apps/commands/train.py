@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from deepphase.apps.edit_files import load_editor
-from deepphase.apps.options.groups import (
+from deepphase.apps.options import (
     ConfigOption,
     TrainingOptions,
     folder_reader,
@@ -15,7 +15,7 @@ from deepphase.apps.options.groups import (
     parse_size,
 )
 from deepphase.apps.terminal import note, table, warn
-from deepphase.apps.training.command import TrainingInputs, run_training
+from deepphase.apps.training import TrainingInputs, run_training
 from deepphase.errors import ParameterError
 
 if TYPE_CHECKING:
@@ -61,7 +61,7 @@ def phase_command(
         Memory for the signals of each process, such as 2GB or 500MB. Larger signals are kept in a
         temporary file, from which windows are drawn. No limit if not given.
     """
-    from deepphase.apps.training.phase import model_lines, model_pages, read_corpora, start_model
+    from deepphase.apps.training import model_lines, model_pages, read_corpora, start_model
     from deepphase.phase.config import PhaseConfig
     from deepphase.phase.training.train import train_phase
 
@@ -200,7 +200,7 @@ def matching_command(
     config
         Config of the network and its training: a YAML file, or default (configs/learned).
     """
-    from deepphase.apps.runs.matching import played_moments
+    from deepphase.apps.commands.match_run import played_moments
     from deepphase.matching.database.database import MotionDatabase
     from deepphase.matching.learned.training import matcher_lines, train_matcher
 

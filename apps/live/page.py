@@ -1,16 +1,21 @@
-"""The live page: one HTML file with runtime, page and asset that opens offline."""
+"""The live page, one HTML file that opens offline, and the runs that it sends back."""
 
 from __future__ import annotations
 
 import base64
+import json
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, Literal
 
 import numpy as np
 
+from deepphase.arrays import Array
 from deepphase.atomic_write import atomic_write
 from deepphase.errors import FormatError
+from deepphase.motion.clip import Clip
+from deepphase.steering.run import Run, RunnerSpec
 from deepphase.terrain.heightmap import Heightmap
 from deepphase.viewer.bundle import json_in_page, mode_page
 from deepphase.viewer.page import palette
@@ -41,7 +46,7 @@ def live_page(
     `name` is the title, and begins the names of saved files. `choices` are names and addresses of
     the pages of other characters, and `chosen` the name of this one. `keeps` adds a button that
     records: "page" sends what was driven to the page around, as a message of which
-    `deepphase.apps.live.driven_run` makes a run; an address on the page's own server gets it as
+    `deepphase.apps.live.page` makes a run; an address on the page's own server gets it as
     BVH, and answers with a sentence. `body` is a glb file with a skinned mesh. `ground` is a kind
     of generated ground, or heights, of which the page has 600 points of each side.
     """
@@ -117,3 +122,74 @@ def save_live_page(
     with atomic_write(path) as file:
         file.write(content)
     return len(content)
+
+
+# Most characters of a text that is read: a minute of a large skeleton has some 20 million.
+_MAX_TEXT = 100_000_000
+
+
+def read_driven(text: Any, feet: int) -> tuple[str, dict[str, Array]]:
+    """The BVH text and the arrays of a message, with contacts of some feet; FormatError otherwise.
+
+    Arrays are ``positions`` (frames, 2) m, ``angles`` (frames,) rad, ``contacts`` (frames, feet),
+    ``velocities`` (frames, 2) m/s and ``facings`` (frames, 2), 0 without a facing.
+    """
+    widths = {"positions": 2, "angles": 0, "contacts": feet, "velocities": 2, "facings": 2}
+    try:
+        given: Any = json.loads(text) if isinstance(text, str) and len(text) < _MAX_TEXT else None
+        bvh, facings = given["bvh"], [each or (0.0, 0.0) for each in given["facings"]]
+        lists = {**{name: given[name] for name in widths if name != "facings"}, "facings": facings}
+        arrays = {name: np.array(each, np.float64) for name, each in lists.items()}
+    except (ValueError, TypeError, KeyError, RecursionError) as error:
+        raise _foreign() from error
+    frames = len(arrays["angles"])
+    for name, each in arrays.items():
+        shape = (frames, widths[name]) if widths[name] else (frames,)
+        if each.shape != shape or not np.isfinite(each).all():
+            raise _foreign(f": its {name} have the shape {each.shape}")
+    if not isinstance(bvh, str):
+        raise _foreign(": it has no BVH text")
+    return bvh, arrays
+
+
+def _foreign(why: str = "") -> FormatError:
+    return FormatError(
+        f"this is not a motion of the live page{why}", hint="save it there once more"
+    )
+
+
+def driven_run(clip: Clip, arrays: dict[str, Array], spec: RunnerSpec) -> Run:
+    """The run of one character from the clip of the BVH text and the arrays of `read_driven`.
+
+    `spec` is of a runner of the same file. Raises FormatError if they do not belong together.
+    """
+    missing = {*spec.joints, *spec.feet} - set(clip.skeleton.names)
+    if missing or len(clip) != len(arrays["angles"]):
+        raise FormatError(
+            "the motion has another skeleton or length than its goals",
+            hint="save it with the file that it is read with",
+        )
+    spec = replace(
+        spec,
+        fps=clip.fps,
+        skeleton=clip.skeleton,
+        translated_joints=clip.translated_joints,
+        note="steered by hand",
+        # The page sends no poses of before the lock.
+        locked_joints=np.zeros(0, np.int64),
+    )
+    facings = arrays["facings"]
+    # Without a facing, the body faces the way that it is steered.
+    facings = np.where(facings.any(axis=1, keepdims=True), facings, arrays["velocities"])
+    angles = np.arctan2(facings[:, 0], facings[:, 1])
+    return Run(
+        spec=spec,
+        rotations=clip.rotations[None],
+        translations=clip.translations[None],
+        positions=arrays["positions"][None],
+        angles=arrays["angles"][None],
+        contacts=arrays["contacts"][None],
+        alive=np.ones((1, len(clip)), bool),
+        commanded_velocities=arrays["velocities"][None],
+        commanded_angles=angles[None],
+    )

@@ -8,8 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from deepphase.apps.reports.page import Page
-from deepphase.apps.runs.files import write_table
+from deepphase.apps.reports.page import Page, write_table
 from deepphase.arrays import Array
 from deepphase.formats.load import save
 from deepphase.matching.database.database import MotionDatabase

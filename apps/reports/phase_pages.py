@@ -10,11 +10,11 @@ from typing import Any
 import numpy as np
 import plotly.graph_objects as go
 
+from deepphase.apps.reports.evaluation_report import add_health
 from deepphase.apps.reports.example_window import example_window
-from deepphase.apps.reports.health_section import add_health
 from deepphase.apps.reports.manifold_cloud import PhaseCloud, ground_speed
 from deepphase.apps.reports.page import Page
-from deepphase.apps.reports.player_takes import takes_of_store
+from deepphase.apps.reports.player import takes_of_store
 from deepphase.arrays import Array
 from deepphase.corpus.clip_store import ClipStore
 from deepphase.figures.channel_joints import explained_by_joint

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from pathlib import Path
 
-from deepphase.apps.options.groups import SteeringOptions
+from deepphase.apps.options import SteeringOptions
 from deepphase.apps.terminal import note
 from deepphase.errors import ParameterError
 from deepphase.steering.gamepad import Gamepad, read_gamepad

@@ -10,7 +10,7 @@ import pytest
 
 from deepphase.apps import cli
 from deepphase.apps.cli import COMMANDS, command_named
-from deepphase.apps.options.command_line import read_command_line
+from deepphase.apps.command_line import read_command_line
 from deepphase.formats.bvh.writer import save_bvh
 from deepphase.phase.clip_phases import load_phases
 from deepphase.synthetic.gait_motion import locomotion

@@ -12,12 +12,12 @@ import pytest
 import yaml
 
 from deepphase.apps.cli import COMMANDS, JOBS, command_named, main
-from deepphase.apps.options.command_line import (
+from deepphase.apps.command_line import (
     command_parser,
     completion_script,
     read_command_line,
 )
-from deepphase.apps.options.groups import OptionGroup
+from deepphase.apps.options import OptionGroup
 from deepphase.apps.terminal import Outcome
 from deepphase.controllers.config import ControllerConfig
 from deepphase.errors import ParameterError

@@ -27,8 +27,8 @@ from PIL import Image
 
 import deepphase as dp
 from deepphase.apps.cli import main
+from deepphase.apps.dance_sources import SONGS, made_dances
 from deepphase.apps.demo import PHASES
-from deepphase.apps.demo.dances import SONGS, made_dances
 from deepphase.apps.reports.manifold_cloud import PhaseCloud
 from deepphase.apps.reports.matches_page import moment_actor
 from deepphase.corpus.clip_store import ClipStore

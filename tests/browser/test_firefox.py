@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 from deepphase.apps.demo import CONTROLLER
+from deepphase.apps.live.assets import asset_of
 from deepphase.apps.live.page import save_live_page
-from deepphase.apps.live.sources import asset_of
 from tests.browser.dashboard_pages import started, until
 from tests.browser.firefox import find_firefox, firefox
 

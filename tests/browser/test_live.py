@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from deepphase.apps.demo import CONTROLLER
+from deepphase.apps.live.assets import asset_of
 from deepphase.apps.live.page import live_page
-from deepphase.apps.live.sources import asset_of
 from deepphase.formats.load import load
 from deepphase.motion.kinematics import joint_positions
 from deepphase.terrain.heightmap import Heightmap

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from deepphase.apps.cli import main
-from deepphase.apps.options.groups import folder_reader
+from deepphase.apps.options import folder_reader
 from deepphase.corpus.clips import clips_in
 from deepphase.corpus.folder_settings import (
     FILE,

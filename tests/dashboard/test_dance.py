@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 import soundfile
 
-from deepphase.apps.dances.sources import DanceSource
+from deepphase.apps.dance_sources import DanceSource, made_dances
 from deepphase.apps.dashboard.parts import songs
 from deepphase.apps.dashboard.parts.collection import demo_model
 from deepphase.apps.dashboard.parts.dancers import OpenDancer
@@ -25,7 +25,6 @@ from deepphase.apps.dashboard.parts.songs import (
     uploaded_song,
 )
 from deepphase.apps.demo import CONTROLLER
-from deepphase.apps.demo.dances import made_dances
 from deepphase.controllers.dance.config import DanceConfig
 from deepphase.controllers.dance.training import DanceData, train_dance
 from deepphase.corpus.store import open_store

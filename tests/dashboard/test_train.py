@@ -8,19 +8,19 @@ import time
 import numpy as np
 import pytest
 
-import deepphase.apps.training.run as runs
+import deepphase.apps.training_process as runs
 from deepphase.apps.dashboard.parts.collection import MODELS
 from deepphase.apps.dashboard.parts.session import Session
-from deepphase.apps.training.folder import (
+from deepphase.apps.training_process import (
     FAILED,
     FINISHED,
     STOPPED,
     TrainingRequest,
+    TrainingRun,
     TrainingStatus,
     load_curve_points,
     load_views,
 )
-from deepphase.apps.training.run import TrainingRun
 from deepphase.corpus.store_writer import write_store
 from deepphase.errors import CheckpointError, ParameterError
 from deepphase.phase.model import PhaseModel

@@ -15,8 +15,8 @@ import numpy as np
 import torch
 from PIL import Image
 
-from deepphase.apps.live.driven_run import driven_run, read_driven
-from deepphase.apps.training.folder import Epoch, TrainingRequest, TrainingStatus
+from deepphase.apps.live.page import driven_run, read_driven
+from deepphase.apps.training_process import Epoch, TrainingRequest, TrainingStatus
 from deepphase.controllers.ball.ball_track import load_ball, save_ball
 from deepphase.controllers.ball.fitting import fit_ball
 from deepphase.controllers.config import ControllerConfig

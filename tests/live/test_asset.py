@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from deepphase.apps.demo import CONTROLLER
-from deepphase.apps.live.asset import controller_asset
+from deepphase.apps.live.assets import controller_asset
 from deepphase.controllers.runtime.controller import Controller
 from deepphase.controllers.runtime.start import CharacterSource
 from tests.live.node import ask_node, needs_node, python_run, wandering

@@ -6,7 +6,7 @@ import pytest
 
 from deepphase.apps.cli import main
 from deepphase.apps.demo import CONTROLLER
-from deepphase.apps.live.sources import asset_of
+from deepphase.apps.live.assets import asset_of
 from deepphase.controllers.runtime.controller import Controller
 from tests.live.node import ask_node, needs_node
 

@@ -7,7 +7,7 @@ from itertools import product
 import numpy as np
 
 from deepphase.apps.demo import CONTROLLER
-from deepphase.apps.live.sources import asset_of
+from deepphase.apps.live.assets import asset_of
 from tests.live.node import ask_node, needs_node
 
 # Height and length in metres, and the top speed in m/s.

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from deepphase.apps.demo import CONTROLLER
-from deepphase.apps.live.asset import controller_asset
+from deepphase.apps.live.assets import controller_asset
 from deepphase.controllers.data.captured_rows import RestRows, rest_layout
 from deepphase.controllers.networks.normalised import NormalisedController
 from deepphase.controllers.runtime.controller import Controller

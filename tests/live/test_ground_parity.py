@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 import torch
 
-from deepphase.apps.live.asset import controller_asset
+from deepphase.apps.live.assets import controller_asset
 from deepphase.controllers.data.samples import schema_of_store
 from deepphase.controllers.networks.normalised import NormalisedController
 from deepphase.controllers.networks.registry import make_network, network_kind

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from deepphase.apps.live.sources import asset_of
+from deepphase.apps.live.assets import asset_of
 from deepphase.matching.learned.matcher import Matcher
 from deepphase.matching.player.settings import MomentFilter, PlayerSettings
 from deepphase.matching.player.source import PlayerSource

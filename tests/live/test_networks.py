@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 import torch
 
-from deepphase.apps.live.asset import controller_asset
+from deepphase.apps.live.assets import controller_asset
 from deepphase.controllers.config import ControllerConfig
 from deepphase.controllers.data.initial_states import InitialStates
 from deepphase.controllers.data.samples import ControllerSamples, schema_of_store

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from deepphase.apps.demo import CONTROLLER
-from deepphase.apps.live.sources import asset_of
+from deepphase.apps.live.assets import asset_of
 from deepphase.formats.load import load
 from deepphase.motion.kinematics import global_transforms
 from tests.live.node import ask_node, needs_node

@@ -16,7 +16,7 @@ from pathlib import Path
 
 import numpy as np
 
-from deepphase.apps.dances.sources import DanceSource, known_songs
+from deepphase.apps.dance_sources import DanceSource, known_songs
 from deepphase.controllers.dance.dance_set import DanceSet
 from deepphase.controllers.dance.dancer import Dancer
 from deepphase.corpus.prepare import corpus_of

@@ -22,7 +22,7 @@ from deepphase.apps.dashboard.parts.steerables import (
     shown_run,
     steerables,
 )
-from deepphase.apps.runs.files import frame_columns, write_motions
+from deepphase.apps.runs.run import frame_columns, write_motions
 from deepphase.apps.runs.take import compared_take
 from deepphase.controllers.runtime.frame import BLENDS, CharacterSettings
 from deepphase.errors import DeepPhaseError

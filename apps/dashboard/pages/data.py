@@ -26,7 +26,7 @@ from deepphase.apps.dashboard.parts.session import (
     read_upload,
     session,
 )
-from deepphase.apps.reports.player_takes import takes_of_clips
+from deepphase.apps.reports.player import takes_of_clips
 from deepphase.corpus.clip_store import ClipStore
 from deepphase.corpus.folder_settings import FILE, FolderSettings, save_settings
 from deepphase.errors import DeepPhaseError, SkeletonError

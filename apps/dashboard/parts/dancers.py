@@ -8,15 +8,14 @@ from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 
-from deepphase.apps.dances.report import dance_report, dance_take
-from deepphase.apps.dances.sources import DanceSource
+from deepphase.apps.dance_sources import DanceSource, made_dances
 from deepphase.apps.dashboard.parts.collection import demo_model
 from deepphase.apps.dashboard.parts.files import FileKind, ListedSource
 from deepphase.apps.dashboard.parts.folder import FoundFile, open_folder
 from deepphase.apps.dashboard.parts.result_cache import shared_cache
 from deepphase.apps.dashboard.parts.songs import OpenSong
 from deepphase.apps.dashboard.parts.widgets import zip_of
-from deepphase.apps.demo.dances import made_dances
+from deepphase.apps.reports.dance_report import dance_report, dance_take
 from deepphase.controllers.dance.config import MUSIC
 from deepphase.controllers.dance.dancer import Dancer
 from deepphase.controllers.dance.health import dance_words
@@ -86,7 +85,7 @@ def dancer_sources() -> list[ListedSource[OpenDancer]]:
     """The dance databases and dancers of the open folder, then the demo.
 
     Databases come first, as in `deepphase dance`; see
-    `deepphase.apps.dances.sources.find_dance_source`.
+    `deepphase.apps.dance_sources.find_dance_source`.
     """
     found = open_folder()
     databases = [

@@ -23,7 +23,7 @@ from deepphase.apps.dashboard.parts.collection import (
 from deepphase.apps.dashboard.parts.folder import FoundFolder
 from deepphase.apps.dashboard.parts.messages import show_error, working
 from deepphase.apps.reports.manifold_cloud import ground_speed
-from deepphase.apps.reports.player_takes import takes_of_clips
+from deepphase.apps.reports.player import takes_of_clips
 from deepphase.arrays import Array
 from deepphase.errors import DeepPhaseError
 from deepphase.figures.theme import thinning

@@ -14,9 +14,8 @@ from deepphase.apps.dashboard.parts.messages import error_sentence, plain, show_
 from deepphase.apps.dashboard.parts.session import UPLOAD_FPS, prepared_upload, session
 from deepphase.apps.dashboard.parts.steerables import STEERABLE_KEY, Steerable, steerables
 from deepphase.apps.dashboard.parts.theme import is_dark
-from deepphase.apps.live.driven_run import driven_run, read_driven
-from deepphase.apps.live.page import live_page
-from deepphase.apps.live.recordings import save_recording
+from deepphase.apps.live.page import driven_run, live_page, read_driven
+from deepphase.apps.live.server import save_recording
 from deepphase.errors import DeepPhaseError, FormatError, ParameterError
 from deepphase.evaluation.measurement import Measure, measure
 from deepphase.motion.clip import Clip

@@ -26,8 +26,7 @@ from deepphase.apps.dashboard.parts.result_cache import shared_cache
 from deepphase.apps.dashboard.parts.widgets import sentence
 from deepphase.apps.demo import CONTROLLER
 from deepphase.apps.demo.controller import turning_clips
-from deepphase.apps.live.asset import controller_asset
-from deepphase.apps.live.matcher_asset import matcher_asset
+from deepphase.apps.live.assets import controller_asset, matcher_asset
 from deepphase.apps.runs.run import RunResult, run_goal
 from deepphase.apps.runs.take import run_take
 from deepphase.controllers.config import ControllerConfig

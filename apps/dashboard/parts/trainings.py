@@ -21,15 +21,15 @@ from deepphase.apps.dashboard.parts.folder import FoundFile
 from deepphase.apps.dashboard.parts.messages import plain, working
 from deepphase.apps.dashboard.parts.session import session, unused_name
 from deepphase.apps.demo import SAMPLE
-from deepphase.apps.training.command import Saveable
-from deepphase.apps.training.folder import (
+from deepphase.apps.training import Saveable
+from deepphase.apps.training_process import (
     Epoch,
     TrainingRequest,
+    TrainingRun,
     TrainingStatus,
     load_curve_points,
     load_views,
 )
-from deepphase.apps.training.run import TrainingRun
 from deepphase.arrays import Array
 from deepphase.atomic_write import atomic_write
 from deepphase.corpus.clip_store import ClipStore

@@ -16,7 +16,7 @@ import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
 from deepphase.apps.dashboard.parts.theme import TABLE_KEY, is_dark
-from deepphase.apps.reports.measures import (
+from deepphase.apps.reports.page import (
     Columns,
     measure_table,
     measures_by_name,

@@ -1,4 +1,4 @@
-/** Assets: what `apps/live/asset.py` writes, read from one buffer without copies. */
+/** Assets: what `apps/live/assets.py` writes, read from one buffer without copies. */
 
 const ASSET_MAGIC = "DPLIVE1\n";
 const ASSET_ALIGNMENT = 16;

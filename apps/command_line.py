@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal, NoReturn
 
-from deepphase.apps.options.groups import ConfigOption, OptionGroup, split_changes
+from deepphase.apps.options import ConfigOption, OptionGroup, split_changes
 from deepphase.apps.terminal import Outcome
 from deepphase.errors import FormatError, ParameterError
 

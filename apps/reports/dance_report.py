@@ -7,11 +7,15 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from deepphase.apps.dances.sources import DanceSource
-from deepphase.apps.reports.measures import measure_entries, save_report
-from deepphase.apps.reports.page import Page
-from deepphase.apps.reports.player_songs import part_of_song
-from deepphase.apps.runs.files import write_motion, write_table
+from deepphase.apps.dance_sources import DanceSource
+from deepphase.apps.reports.page import (
+    Page,
+    measure_entries,
+    save_report,
+    write_motion,
+    write_table,
+)
+from deepphase.apps.reports.player import part_of_song
 from deepphase.evaluation.dance import (
     DANCE_MEASURES,
     DanceFinding,

@@ -1,1 +1,0 @@
-"""Dances as files, pages and reports."""

@@ -1,1 +1,0 @@
-"""Command-line options: their declaration by typed functions, and shared groups of them."""

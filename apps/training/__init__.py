@@ -1,1 +1,0 @@
-"""Trainings: interrupted and resumed by commands, or in processes of their own."""

@@ -28,6 +28,8 @@ _FLAT_SHARE = 0.2
 # Regularization of point offsets and of lengths, relative to the noise of one frame: points lie
 # on the skin, near their joints.
 _POINT_SHARE, _LENGTH_SHARE = 0.04, 0.005
+# The joints of standard marker sets are at known places: how much more their lengths are kept.
+_STIFF = 200.0
 # Weight of the parent's rotation, as a share of the squared lengths: it decides what the points
 # leave open, as the rotation about the axis of a limb.
 _AS_PARENT = 0.02
@@ -250,6 +252,8 @@ def _refitted(body: BodyModel, solver: PoseSolver, state: SolverState, points: A
     frames, lengths = len(points), len(freedoms)
     unknowns = lengths + 3 * len(plan.carriers)
     matrix, slope = _LENGTH_SHARE * frames * np.eye(unknowns), np.zeros(unknowns)
+    if plan.structure.carried:
+        matrix[:lengths] *= _STIFF
     # Movement of each joint for one unit of each degree of freedom.
     moved = np.zeros((frames, len(skeleton), 3, lengths))
     for joint, parent in enumerate(skeleton.parents[1:].tolist(), start=1):

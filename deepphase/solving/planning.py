@@ -126,12 +126,16 @@ class _Planner:
             self._notes.append("no arms were found: the skeleton has none")
         head = self._head(limb_joints, [arm[0] for arm in arms])
         self._rest(limb_joints, trunk)
+        for point, joint in self._found.carried:
+            self.carriers[point] = self._above(joint)
         names, points = tuple(self.names), tuple(self.points)
         across = tuple((limbs[0][0], limbs[1][0]) for limbs in (legs, arms) if limbs)
         place = {name: joint for joint, name in enumerate(names)}
+        carriers = tuple(np.maximum(self.carriers, 0).tolist())
+        carried = tuple(enumerate(carriers)) if self._found.carried else ()
         return JointPlan(
-            PointStructure(names, tuple(self.parents), points, across, self._found.confidence),
-            tuple(np.maximum(self.carriers, 0).tolist()),
+            PointStructure(names, tuple(self.parents), points, across, carried),
+            carriers,
             tuple((leg[0], leg[1], leg[2], leg[3]) for leg in legs),
             tuple((arm[0], arm[1], arm[2]) for arm in arms),
             tuple(place.get(_other_side(name), place[name]) for name in names),
@@ -155,7 +159,9 @@ class _Planner:
         return joint
 
     def _points(self, *old: int) -> tuple[int, ...]:
-        """The points of joints of the structure, each once."""
+        """The points of joints of the structure; of several joints each once."""
+        if len(old) == 1:
+            return self._found.points[old[0]]
         return tuple(dict.fromkeys(point for joint in old for point in self._found.points[joint]))
 
     def _carry(self, old: Iterable[int], joint: int) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -18,6 +18,7 @@ from deepphase.motion.kinematics import velocities
 from deepphase.motion.point_track import PointTrack
 from deepphase.motion.roles import PAIRED_PARTS
 from deepphase.motion.skeleton import Skeleton
+from deepphase.solving.marker_sets import JointRow, marker_joints
 from deepphase.solving.point_limbs import (
     PointBody,
     PointDistances,
@@ -58,6 +59,8 @@ class PointStructure:
     points: tuple[tuple[int, ...], ...]
     # (left, right) joints of hips and shoulders; empty if no legs were found.
     across: tuple[tuple[int, int], ...] = ()
+    # (point, joint) pairs of points that move with joints which are not at them
+    carried: tuple[tuple[int, int], ...] = ()
     confidence: float = field(default=0.0, compare=False)
     notes: tuple[str, ...] = field(default=(), compare=False)
 
@@ -80,9 +83,12 @@ def find_structure(
     constant distances are connected; legs are the two branches that reach down to the lowest
     points, arms those that leave the middle line above. The root is the hips: a point if there is
     one, else the middle between both hips. Left and right are distinguished by names, else by the
-    directions of feet, knees and elbows. Unnamed points get the names of their roles.
+    directions of feet, knees and elbows. Unnamed points get the names of their roles. Markers of a
+    standard set are known by their labels, unless a description names points.
     """
     description = description or {}
+    if not {*description} - {"kind"} and (rows := marker_joints(track.names)):
+        return _of_marker_set(track, rows)
     track = _described(track, description)
     points = len(track.names)
     distances = point_distances(track.positions)
@@ -128,6 +134,29 @@ def find_structure(
     joints = {points[0]: joint for joint, points in enumerate(structure.points) if len(points) == 1}
     across = tuple((joints[left.points[0]], joints[right.points[0]]) for left, right in body.pairs)
     return replace(structure, across=across, confidence=abs(confidence))
+
+
+def _of_marker_set(track: PointTrack, rows: Sequence[JointRow]) -> PointStructure:
+    """The structure of a standard set; other markers move with the one to which they keep best."""
+    names = tuple(row[0] for row in rows)
+    carriers = {point: joint for joint, row in enumerate(rows) for point in row[3]}
+    known, distances = sorted(carriers), point_distances(track.positions)
+    moved = distances.changes * distances.medians
+    for point in set(range(len(track.names))) - {*known}:
+        carriers[point] = carriers[known[int(np.argmin(moved[point, known]))]]
+    pairs = [("LeftUpLeg", "RightUpLeg"), ("LeftArm", "RightArm")]
+    return PointStructure(
+        names,
+        tuple(names.index(parent) if parent else -1 for _, parent, _, _ in rows),
+        tuple(row[2] for row in rows),
+        tuple((names.index(a), names.index(b)) for a, b in pairs if a in names),
+        tuple(sorted(carriers.items())),
+        1.0,
+        (
+            f"{len(known)} of {len(track.names)} labels are those of a standard marker set: joints "
+            "are at the middle of their markers",
+        ),
+    )
 
 
 def _described(track: PointTrack, description: Mapping[str, Any]) -> PointTrack:

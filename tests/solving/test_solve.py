@@ -8,17 +8,19 @@ from scipy.ndimage import gaussian_filter1d
 
 from deepphase.errors import SkeletonError
 from deepphase.formats.points import load_points
+from deepphase.motion.contacts import foot_contacts
 from deepphase.motion.kinematics import joint_positions
 from deepphase.motion.point_track import PointTrack
 from deepphase.motion.roles import find_roles
 from deepphase.solving.fitting import initial_guess, solve_body
-from deepphase.solving.point_structure import plain_names
+from deepphase.solving.point_structure import clip_of_points, plain_names
 from deepphase.solving.pose_solver import PoseSolver
 from deepphase.solving.solve import body_roles, solve_points
 from deepphase.synthetic.dance_motion import dance
 from deepphase.synthetic.gait_motion import locomotion
 from deepphase.synthetic.song import make_song
 from tests.real_data import real_clips
+from tests.solving.point_bodies import MARKER_SETS, markers_of_set
 
 # Joints that every solved skeleton has.
 LIMBS = tuple(
@@ -116,6 +118,29 @@ def test_noise_and_changing_lengths(make):
     assert np.ptp(lengths, axis=0).max() < 1e-5
     assert jerk(joints) < 0.2 * jerk(points)
     assert angular_speed(result.clip).max() < 20.0
+
+
+@pytest.mark.parametrize("name", MARKER_SETS)
+def test_markers_of_standard_sets_become_the_body_that_carries_them(name):
+    true = walker()
+    track = markers_of_set(true, name)
+    clip = clip_of_points(track)
+    assert any(f"{len(track.names)} of {len(track.names)} labels" in n for n in clip.source.notes)
+    roles = find_roles(clip.skeleton, clip=clip)
+    assert [clip.skeleton.names[joint] for joint in roles.both("foot")] == ["LeftFoot", "RightFoot"]
+    flags = foot_contacts(clip, roles).flags
+    truth = foot_contacts(true, find_roles(true.skeleton)).flags
+    assert (flags == truth).mean() > 0.8
+    result = solve_points(track)
+    assert result.residuals.mean() < 0.01
+    # Markers lie on the skin, beside their joints.
+    errors = errors_cm(result, true)
+    assert max(errors.values()) < 7.0, errors
+    legs = [errors[f"{side}{part}"] for side in ("Left", "Right") for part in ("UpLeg", "Foot")]
+    assert max(legs) < 5.0, errors
+    places = joint_positions(result.clip)
+    assert -0.02 < places[..., 1].min() < 0.05
+    assert (places[:, 0, 1] > 0.8).all()
 
 
 def test_feet_stay_where_they_stand():
@@ -245,3 +270,21 @@ def test_real_dances():
         assert result.residuals.mean() < 0.02
         assert result.feet.sliding_after < 0.01 < result.feet.sliding_before
         assert angular_speed(result.clip).max() < 30.0
+
+
+def test_real_markers_stand_on_two_legs():
+    for path in sorted(real_clips("reading").glob("*.c3d")):
+        track = load_points(path)
+        assert (track.source.up, track.fps) == ("z", 120.0)
+        clip = clip_of_points(track)
+        roles = find_roles(clip.skeleton, clip=clip)
+        contacts = foot_contacts(clip, roles)
+        assert roles.kind == "biped"
+        assert (contacts.flags.mean(axis=0) > 0.15).all()
+        result = solve_points(track)
+        assert np.median(result.residuals) < 0.01
+        skeleton = result.clip.skeleton
+        # Of the same person in another program's solution: .43 m each.
+        for lower in ("LeftLeg", "LeftFoot"):
+            length = np.linalg.norm(skeleton.offsets[skeleton.index(lower)])
+            assert length == pytest.approx(0.43, abs=0.04)

@@ -26,7 +26,7 @@ from deepphase.corpus.name_labels import named_labels
 from deepphase.corpus.store import is_store
 from deepphase.errors import DeepPhaseError, FormatError
 from deepphase.features.moment_kinds import KINDS, clip_kinds
-from deepphase.formats.frame_rates import CORRECTED
+from deepphase.formats.frame_rates import is_warning
 from deepphase.motion.cleaning import cleaning_sentences
 from deepphase.motion.clip import Clip
 from deepphase.motion.orientation import body_length
@@ -178,10 +178,10 @@ def _show_group(document: dict[str, Any], members: list[FileFacts], *, detailed:
     songs = sum(bool(each.song) for each in members)
     if songs:
         note(f"  songs: {songs} of {len(members)} files have one beside them")
-    # Corrections are listed file by file, other notes where most files have them.
+    # Warnings are listed file by file, other notes where most files have them.
     counts = Counter(text for each in members for text in each.notes)
     for text, count in counts.items():
-        if detailed or (count > len(members) / 2 and not text.startswith(CORRECTED)):
+        if detailed or (count > len(members) / 2 and not is_warning(text)):
             note(f"  {text}")
     if detailed:
         note(f"  joints: {', '.join(first.joints)}")
@@ -225,7 +225,7 @@ def _show_files(files: list[FileFacts]) -> None:
 def _show_problems(found: list[FileFacts]) -> None:
     for each in found:
         for text in each.notes:
-            if text.startswith(CORRECTED):
+            if is_warning(text):
                 warn(f"{each.title}: {text}")
         for glitch in each.glitches:
             place = f":{each.first_line + glitch.first}" if each.first_line else ""

@@ -51,7 +51,7 @@ def command(
     )
     from deepphase.corpus.prepare import prepare
     from deepphase.corpus.store import open_store
-    from deepphase.formats.frame_rates import CORRECTED
+    from deepphase.formats.frame_rates import is_warning
 
     with progress() as report:
         done = prepare(
@@ -67,9 +67,9 @@ def command(
             workers=workers,
             **reading.preparation,
         )
-    notes = [each for each in done.notes if CORRECTED not in each[1]]
+    notes = [each for each in done.notes if not is_warning(each[1])]
     for file, text in done.notes:
-        if CORRECTED in text:
+        if is_warning(text):
             warn(f"{file}: {text}")
     for file, text in notes[:_SHOWN]:
         note(f"{file}: {text}")

@@ -22,7 +22,7 @@ from deepphase.corpus.motion_files import (
 from deepphase.corpus.store import is_store, open_store, store_groups
 from deepphase.errors import DeepPhaseError, FormatError, ParameterError, within_memory
 from deepphase.formats.load import holds_points, list_animations, load, load_all
-from deepphase.formats.reading import checked_options
+from deepphase.formats.reading import checked_options, with_doubts
 from deepphase.motion.clip import Clip
 from deepphase.motion.point_track import PointTrack, without_balls
 from deepphase.music.cache import song_features
@@ -98,7 +98,8 @@ def load_clips(path: Path, name: str, point_sets: PointSets, **reader: Any) -> t
     added as a label. `reader` has options of `deepphase.formats.load.load`, as which it raises.
     """
     if holds_points(path):
-        return (replace(point_sets.clip_of(_point_track(path, reader)), name=name),)
+        clip = with_doubts(point_sets.clip_of(_point_track(path, reader)))
+        return (replace(clip, name=name),)
     clips = load_all(path, **reader)
     if len(clips) == 1:
         return (replace(clips[0], name=name),)

@@ -23,6 +23,7 @@ from deepphase.corpus.prepare_file import FileTask, PreparedFile, prepare_file
 from deepphase.corpus.store import StoreGroup, is_store, open_store, store_groups
 from deepphase.corpus.store_writer import StoreWriter
 from deepphase.errors import FormatError, ParameterError
+from deepphase.formats.frame_rates import is_warning
 from deepphase.formats.load import MOTION_FORMATS
 from deepphase.formats.reading import checked_options
 from deepphase.motion.cleaning import Glitch
@@ -333,6 +334,10 @@ class _Run:
                     continue
                 self._stored[file] = task, numbers
                 self.glitches[file] = again.glitches
+                # What was in doubt may no longer be.
+                kept = [each for each in self._notes if each[0] != file or not is_warning(each[1])]
+                self._notes[:] = kept
+                self._notes.extend((file, note) for note in again.notes if is_warning(note))
                 for number, (clip, provenance) in zip(numbers, again.clips, strict=True):
                     self._writer.replace(number, clip, provenance)
             self._notes.append((file, sentence))

@@ -14,7 +14,7 @@ from deepphase.corpus.clips import ANIMATION_LABEL, PointSets, load_clips
 from deepphase.corpus.labels import LabelledPiece
 from deepphase.corpus.motion_files import MotionFile, song_beside
 from deepphase.errors import DeepPhaseError, FormatError, OutOfMemoryError, within_memory
-from deepphase.formats.frame_rates import corrections
+from deepphase.formats.frame_rates import warnings_of
 from deepphase.motion.cleaning import Glitch, clean, find_glitches
 from deepphase.motion.clip import Clip
 from deepphase.motion.kinematics import joint_positions
@@ -159,7 +159,7 @@ def _prepared_clip(captured: Clip, task: FileTask, limit: ResampleLimit) -> _Pre
         "lowest_m": lowest_m,
         **cleaning,
     }
-    return _PreparedClip(clip, first, provenance, (*corrections(captured), *notes), glitches)
+    return _PreparedClip(clip, first, provenance, (*warnings_of(captured), *notes), glitches)
 
 
 def _without_stray_ends(clip: Clip, glitches: list[Glitch]) -> tuple[Clip, int, list[str]]:

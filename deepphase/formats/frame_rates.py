@@ -16,17 +16,19 @@ from deepphase.errors import FormatError, ParameterError
 from deepphase.motion.clip import Clip
 
 SLOWEST_FPS, FASTEST_FPS = 1.0, 2000.0
-# Notes that begin so are about values that were changed: shown for every file.
-CORRECTED = "corrected: "
+# Notes that begin so are about values that were changed, or doubt what was read and say the way
+# out: shown for every file.
+CORRECTED, CHECK = "corrected: ", "check: "
 _GIVE_RATE = "give the right one: fps=, or --file-fps on the command line"
 
 # Film and video rates of NTSC: 24, 30, 60 and 120 frames in 1.001 seconds.
 _NTSC_RATES = tuple(rate / 1.001 for rate in (24, 30, 60, 120))
-USUAL_RATES = (24, 25, 30, 48, 50, 60, 72, 90, 100, 120, 144, 200, 240)
+USUAL_RATES = (24, 25, 30, 48, 50, 60, 72, 90, 100, 120, 144, 200, 240, 250)
 # A frame time that is off by a thousandth is a rounded one; "0.0333" just meets this.
 _TOLERANCE = 1.01e-3
-# "0.033" is 1 % off 1/30 and "0.017" 2 % off 1/60: beyond that, rounding is not an explanation.
-_ROUNDING_TOLERANCE = 0.021
+# "0.033" is 1 % off 1/30, "0.016" and "0.008" are 4 % off 1/60 and 1/120: beyond that, rounding is
+# not an explanation.
+_ROUNDING_TOLERANCE = 0.042
 # Decimals of a frame time that is not rounded.
 _EXACT_DECIMALS = 18
 _NO_CHANGE = 1e-9
@@ -55,9 +57,9 @@ def check_rate_option(fps: float | None) -> None:
 def frame_rate(frame_time: float, decimals: int) -> float:
     """Frames per second of a frame time in seconds that was written with `decimals` decimals.
 
-    The nearest whole or NTSC rate (23.976, 29.97, 59.94, 119.88) within 0.1 %. Where the time
-    was written too roughly for that, a usual rate (24, 25, 30, ... 240) whose frame time, rounded
-    or cut to as many decimals, is what was written. Else 1 / `frame_time`.
+    The nearest usual (24, 25, 30, ... 250) or NTSC rate (23.976, 29.97, 59.94, 119.88) within
+    0.1 %. Where there is none, a usual rate whose frame time, rounded or cut to as many decimals,
+    is what was written; else a whole rate within 0.1 %, else 1 / `frame_time`.
     """
     rate = 1.0 / frame_time
     last_digit = 10.0**-decimals
@@ -74,7 +76,7 @@ def frame_rate(frame_time: float, decimals: int) -> float:
         if abs(usual - rate) <= _TOLERANCE * usual
     ]
     nearest = min(near, key=lambda usual: abs(usual - rate), default=None)
-    if nearest is not None and nearest not in _NTSC_RATES:
+    if nearest in USUAL_RATES:
         return nearest
     rounded = [usual for usual in USUAL_RATES if is_written_so(usual)]
     if rounded:
@@ -169,9 +171,14 @@ def are_milliseconds(key_times: Array) -> bool:
     return is_usual and bool(off <= 0.02 * gap + 1.0)
 
 
-def corrections(clip: Clip) -> tuple[str, ...]:
-    """Notes of a clip on values of its file that were put right."""
-    return tuple(note for note in clip.source.notes if note.startswith(CORRECTED))
+def is_warning(note: str) -> bool:
+    """Whether a note is on a value that was put right, or doubts what was read."""
+    return CORRECTED in note or CHECK in note
+
+
+def warnings_of(clip: Clip) -> tuple[str, ...]:
+    """Notes of a clip on values of its file that were put right or are in doubt."""
+    return tuple(filter(is_warning, clip.source.notes))
 
 
 DEFAULT_FPS = 60.0

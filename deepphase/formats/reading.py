@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
@@ -11,18 +11,29 @@ import numpy as np
 
 from deepphase.arrays import Array
 from deepphase.errors import FormatError, ParameterError
-from deepphase.formats.frame_rates import check_rate_option, is_plausible_rate
+from deepphase.formats.frame_rates import CHECK, check_rate_option, is_plausible_rate
+from deepphase.motion import quaternions
 from deepphase.motion.clip import Clip, Source
+from deepphase.motion.kinematics import joint_positions
 from deepphase.motion.orientation import (
+    ASSUMED_UP,
     AXES,
     FRAMES_LOOKED_AT,
     LARGEST_BODY,
+    NOT_A_BODY,
     SMALLEST_BODY,
+    body_length,
     infer_unit,
     infer_up,
+    is_body,
+    nearest_axis,
     rotate_up,
+    stature,
+    thinned,
+    turn_to_y,
 )
-from deepphase.motion.skeleton import Skeleton
+from deepphase.motion.roles import Roles, find_roles
+from deepphase.motion.skeleton import Skeleton, path_length
 
 METRES_PER_UNIT = {"m": 1.0, "cm": 0.01, "mm": 0.001, "inch": 0.0254, "foot": 0.3048}
 _PLURALS = {
@@ -39,10 +50,16 @@ LARGEST_LENGTH_M = 1e6
 # Ten times the joints of the most detailed film characters, faces and hands included. A joint takes
 # a few bytes in a file, but a thousand times as many in memory.
 MAX_JOINTS = 10_000
-# Notes that begin so doubt what was read, and say the way out.
-CHECK = "check: "
-# No body is faster.
-_FASTEST_M_S = 15.0
+# No body is faster, none is captured in fewer frames, and none but a bird is as far above 0.
+_FASTEST_M_S, _FEWEST_FPS, _HIGHEST_M = 15.0, 5.0, 10.0
+# Metres: statures of people, from a newborn child.
+_SMALLEST_PERSON, _LARGEST_PERSON = 0.3, 3.0
+# A body of fewer joints or frames may stand still. Radians that were read as degrees are below two
+# pi; a body whose limbs do is as stiff.
+_FEWEST_JOINTS, _FEWEST_FRAMES, _STIFF_DEGREES = 10, 20, 6.3
+_LEAST_TRAVEL_M = 0.5
+# Frames in which the place of a body and its limbs are looked at.
+_FRAMES_DOUBTED = 100
 EXPORT_AGAIN = "copy or export the file again"
 
 # First bytes -> foreign content that users give as a motion file.
@@ -231,7 +248,7 @@ def in_metres_y_up(
     skeleton, notes = motion.skeleton, source.notes
     if unit_m is None:
         unit_m, note = infer_unit(skeleton)
-        notes = (*notes, note)
+        notes = (*notes, f"{CHECK}{note}; --unit gives another" if note is NOT_A_BODY else note)
     # Some frames are enough for the up axis. Making a clip checks its rotations, which takes time.
     some = slice(None, None, max(1, len(motion.rotations) // FRAMES_LOOKED_AT))
     parts = (motion.rotations[some], motion.translations[some], motion.fps)
@@ -261,19 +278,75 @@ def with_notes(clip: Clip, notes: Sequence[str]) -> Clip:
 
 
 def with_doubts(clip: Clip) -> Clip:
-    """The clip, with notes where its size or its speed is not that of a body."""
-    notes = []
-    size = float(np.ptp(clip.skeleton.rest_positions, axis=0).max())
-    if size > 0 and not SMALLEST_BODY <= size <= LARGEST_BODY:
-        notes.append(f"{CHECK}the body is {size:.3g} m long: give the unit with --unit")
-    moved = np.diff(clip.translations[:, 0], axis=0)
-    speed = float(np.percentile(np.linalg.norm(moved, axis=-1), 95)) * clip.fps if len(moved) else 0
+    """The clip, with notes where a value is not that of a body, and on the way out."""
+    roles = find_roles(clip.skeleton)
+    doubts = [*_doubts_of_speed(clip), *_doubts_of_limbs(clip)]
+    if is_body(clip.skeleton, roles):
+        doubts = [*_doubts_of_size(clip.skeleton, roles), *_doubts_of_place(clip, roles), *doubts]
+    return with_notes(clip, [f"{CHECK}{doubt}" for doubt in doubts])
+
+
+def _doubts_of_size(skeleton: Skeleton, roles: Roles) -> Iterator[str]:
+    size, smallest, largest = body_length(skeleton, roles), SMALLEST_BODY, LARGEST_BODY
+    hips, feet = roles.both("hip"), roles.both("foot")
+    if roles.kind == "biped" and hips and feet:
+        size = stature(path_length(skeleton, hips[0], feet[0]))
+        smallest, largest = _SMALLEST_PERSON, _LARGEST_PERSON
+    if size > 0 and not smallest <= size <= largest:
+        yield f"the body is {size:.3g} m long: give the unit with --unit"
+
+
+def _doubts_of_place(clip: Clip, roles: Roles) -> Iterator[str]:
+    """Doubts about the height of the hips over the feet, and of the feet over 0."""
+    feet = roles.both("foot")
+    if feet is None:
+        return
+    positions = joint_positions(thinned(clip, _FRAMES_DOUBTED))
+    level = float(np.median(positions[:, list(feet), 1].min(axis=1)))
+    if abs(level) > _HIGHEST_M:
+        side = "above" if level > 0 else "below"
+        yield f"the feet are {abs(level):.3g} m {side} 0: give the unit with --unit"
+    if any(note.startswith(ASSUMED_UP) for note in clip.source.notes):
+        return
+    rise = (positions[:, [roles.hips]] - positions[:, list(feet)]).mean(axis=(0, 1))
+    rise = quaternions.rotate(quaternions.conjugate(turn_to_y(clip.source.up)), rise)
+    axis, clear = nearest_axis(rise)
+    if clear and axis != clip.source.up:
+        yield (
+            f"the hips are along {axis} from the feet, not along {clip.source.up}: if the body "
+            f"does not lie, give the up axis with --up {axis}"
+        )
+
+
+def _doubts_of_speed(clip: Clip) -> Iterator[str]:
+    moved = np.linalg.norm(np.diff(clip.translations, axis=0), axis=-1)
+    speed = clip.fps * float(np.percentile(moved, 95, axis=0).max()) if moved.size else 0.0
     if speed > _FASTEST_M_S:
-        notes.append(
-            f"{CHECK}the root goes at {speed:.3g} m/s: give the unit with --unit, or the rate with "
+        yield (
+            f"the body goes at {speed:.3g} m/s: give the unit with --unit, or the rate with "
             "--file-fps"
         )
-    return with_notes(clip, notes)
+    if clip.fps < _FEWEST_FPS:
+        yield (
+            f"{clip.fps:.3g} frames a second: is this the rate? --file-fps gives another, as 60 or "
+            "120"
+        )
+
+
+def _doubts_of_limbs(clip: Clip) -> Iterator[str]:
+    """Doubts about joints that do not turn from their pose at rest, or while the body travels."""
+    few = len(clip) < _FEWEST_FRAMES or len(clip.skeleton) < _FEWEST_JOINTS
+    if few or not clip.has_rotations:
+        return
+    turns = thinned(clip, _FRAMES_DOUBTED).rotations[:, 1:]
+    still = np.cos(np.deg2rad(_STIFF_DEGREES) / 2.0)
+    travels = np.ptp(clip.translations, axis=0)[:, [0, 2]].max() > _LEAST_TRAVEL_M
+    alike = np.abs(np.einsum("fjc,jc->fj", turns, turns[0])).min()
+    if np.abs(turns[..., 3]).min() > still or (travels and alike > still):
+        yield (
+            f"no joint turns by more than {_STIFF_DEGREES:g} degrees: the file may hold radians, "
+            "where degrees are read, or no motion of the limbs"
+        )
 
 
 def checked_body(clip: Clip, path: str | Path) -> Clip:

@@ -16,6 +16,7 @@ from deepphase.arrays import Array
 from deepphase.errors import ParameterError
 from deepphase.motion import quaternions
 from deepphase.motion.clip import Clip
+from deepphase.motion.joint_names import parse_names
 from deepphase.motion.kinematics import joint_positions
 from deepphase.motion.roles import Roles, find_roles
 from deepphase.motion.skeleton import (
@@ -57,12 +58,15 @@ _UNITS = {
 }
 # Metres of an adult along the joints, after the proportions of Winter, Biomechanics (2009), for a
 # stature of 1.72 m; captured skeletons differ by 10 %, and the median of the ratios is taken.
-_HUMAN_LEG, _HUMAN_ARM = 0.82, 0.53
+_HUMAN_STATURE, _HUMAN_LEG, _HUMAN_ARM = 1.72, 0.82, 0.53
 # Longest path along the joints of any other body, metres, from a cat to a horse.
 SMALLEST_BODY, LARGEST_BODY = 0.3, 6.0
 FRAMES_LOOKED_AT = 1000
 # An up axis with less than this share of the length of (hips - feet) is a guess.
 _CLEAR_SHARE = 0.8
+# Joints of a prop, whose names are not those of a body's parts.
+_MOST_PROP_JOINTS = 6
+NOT_A_BODY = "the unit is not inferred from what is not a body: metres are assumed"
 # Beginning of the note on an up axis that no file states.
 ASSUMED_UP = "up axis assumed to be "
 # Share of a body's length: a clip whose lowest joint stays this near to the floor of the others
@@ -76,10 +80,13 @@ def infer_unit(skeleton_in_file_units: Skeleton) -> tuple[float, str]:
     Lengths are paths along the joints, so the rest pose does not matter. A human's thigh and
     shin, upper arm and forearm decide among metres, centimetres, millimetres, inches, feet,
     decimetres and the CMU unit; any other body is in the first of metres, centimetres,
-    millimetres and inches that makes it 0.3 to 6 m long.
+    millimetres and inches that makes it 0.3 to 6 m long. The size of a hand alone or of a prop
+    tells nothing: it is in metres.
     """
     skeleton = skeleton_in_file_units
     roles = find_roles(skeleton)
+    if not is_body(skeleton, roles):
+        return 1.0, NOT_A_BODY
     longest = body_length(skeleton, roles)
     if longest <= 0:
         return 1.0, "unit assumed to be metres: the skeleton has no length"
@@ -106,6 +113,20 @@ def infer_unit(skeleton_in_file_units: Skeleton) -> tuple[float, str]:
     return 1.0, f"unit assumed to be metres: a body {longest:.3g} units long matches no unit better"
 
 
+def stature(leg: float) -> float:
+    """Height of a person of average proportions, from the length of thigh and shin; metres."""
+    return leg / _HUMAN_LEG * _HUMAN_STATURE
+
+
+def is_body(skeleton: Skeleton, roles: Roles) -> bool:
+    """Whether a skeleton is of a person or an animal, and not of a hand alone or of a prop."""
+    parts = [name.part for name in parse_names(skeleton.names)]
+    hand = sum(part in ("finger", "hand", "wrist") for part in parts)
+    if 2 * hand > len(parts):
+        return {"hips", "upper leg", "foot", "head"}.intersection(parts) != set()
+    return roles.kind != "other" or any(parts) or len(parts) > _MOST_PROP_JOINTS
+
+
 def body_length(skeleton: Skeleton, roles: Roles | None = None) -> float:
     """Length of the longest path along the joints of a body, from tip to tip."""
     roles = roles or find_roles(skeleton)
@@ -129,18 +150,14 @@ def other_floors(heights: Sequence[float], length: float) -> tuple[float, list[i
 
 def infer_up(clip_in_file_units: Clip) -> tuple[str, str]:
     """The up axis of a file, inferred from the position of the hips over the feet, and a note."""
-    # A thousand frames, evenly spread, are enough.
-    clip = clip_in_file_units
-    step = max(1, len(clip) // FRAMES_LOOKED_AT)
-    clip = replace(clip, rotations=clip.rotations[::step], translations=clip.translations[::step])
+    clip = thinned(clip_in_file_units, FRAMES_LOOKED_AT)
     roles = find_roles(clip.skeleton)
     positions = joint_positions(clip)
     feet = roles.both("foot")
-    if feet is not None:
+    if feet is not None and is_body(clip.skeleton, roles):
         rise = (positions[:, [roles.hips]] - positions[:, list(feet)]).mean(axis=(0, 1))
-        length = np.linalg.norm(rise)
-        if length > 0:
-            up, clear = _nearest_axis(rise), np.abs(rise).max() > _CLEAR_SHARE * length
+        if rise.any():
+            up, clear = nearest_axis(rise)
             doubt = "" if clear else ", but leans far: check it"
             return up, f"{ASSUMED_UP}{up}: from the feet to the hips on average{doubt}"
     # A body travels along the ground and keeps its height above it.
@@ -149,9 +166,15 @@ def infer_up(clip_in_file_units: Clip) -> tuple[str, str]:
     steadiness = np.abs(mean) / np.maximum(spread, 1e-6 * max(np.abs(mean).max(), 1e-12))
     axis = int(np.argmax(steadiness))
     if spread.max() > 0 and steadiness[axis] > 3.0 * max(np.delete(steadiness, axis).max(), 1.0):
-        up = _nearest_axis(mean * np.eye(3)[axis])
+        up = nearest_axis(mean * np.eye(3)[axis])[0]
         return up, f"{ASSUMED_UP}{up}: the root keeps its distance along it alone"
     return "y", f"{ASSUMED_UP}y: no legs found, and the root's path is not conclusive"
+
+
+def thinned(clip: Clip, frames: int) -> Clip:
+    """About as many frames of a clip, evenly spread, where it has more."""
+    step = max(1, len(clip) // frames)
+    return replace(clip, rotations=clip.rotations[::step], translations=clip.translations[::step])
 
 
 def axis_levels(positions: Array, up: str) -> Array:
@@ -189,9 +212,11 @@ def agreed_up(
     return up, tuple(misread)
 
 
-def _nearest_axis(vector: Array) -> str:
+def nearest_axis(vector: Array) -> tuple[str, bool]:
+    """The axis nearest to a direction, and whether it clearly is."""
     axis = int(np.argmax(np.abs(vector)))
-    return AXES[axis] if vector[axis] > 0 else AXES[axis + 3]
+    is_clear = abs(vector[axis]) > _CLEAR_SHARE * np.linalg.norm(vector)
+    return AXES[axis if vector[axis] > 0 else axis + 3], bool(is_clear)
 
 
 def rotate_up(clip: Clip, up: str) -> Clip:

@@ -14,7 +14,7 @@ from deepphase.corpus.clips import ClipEntry
 from deepphase.corpus.motion_files import unique_stems
 from deepphase.corpus.parallel import check_workers, map_in_order, workers_for
 from deepphase.errors import DeepPhaseError, within_memory
-from deepphase.formats.frame_rates import corrections
+from deepphase.formats.frame_rates import warnings_of
 from deepphase.motion.clip import Clip
 from deepphase.phase.clip_phases import ClipPhases, save_csv, save_phases
 from deepphase.phase.extractor import PhaseExtractor, load_model, reads_songs
@@ -98,7 +98,7 @@ def _encoded(model: PhaseExtractor, clip: Any) -> ClipPhases:
 def _encode_file(model: Path, folder: Path, csv: bool, task: _Task) -> EncodedFile:
     def encoded() -> tuple[ClipPhases, tuple[str, ...]]:
         source = task.entry.load()
-        notes = corrections(source) if isinstance(source, Clip) else ()
+        notes = warnings_of(source) if isinstance(source, Clip) else ()
         notes = tuple(f"{task.entry.name}: {note}" for note in notes)
         return _encoded(opened_model(model), source), notes
 

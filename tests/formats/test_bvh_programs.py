@@ -199,6 +199,27 @@ def file_of(walk: Clip, form: Form) -> str:
     return form.end.join(form.changed(line) for line in lines) + form.end
 
 
+@pytest.mark.parametrize("everywhere", [False, True])
+def test_positions_relative_to_offsets_are_added(walk, tmp_path, everywhere):
+    """As three.js reads them: OFFSETs and positions are added up."""
+    path = tmp_path / "walk.bvh"
+    path.write_text(file_of(walk, Form(OURS, everywhere=everywhere)))
+    head, motion = path.read_text().split("Frame Time: 0.0333333\n")
+    offset = np.array(head.split("OFFSET", 2)[1].split()[:3], np.float64)
+    rows = np.loadtxt(motion.splitlines())
+    rows[:, :3] -= offset
+    if everywhere:
+        rows[:, 6:].reshape(len(rows), -1, 6)[:, :, :3] = 0.0
+    lines = [" ".join(f"{value:.6f}" for value in row) for row in rows]
+    path.write_text(f"{head}Frame Time: 0.0333333\n" + "\n".join(lines) + "\n")
+    clip = load(path)
+    expected = joint_positions(walk)[::2]
+    names = OURS.split()
+    columns = [clip.skeleton.index(name) for name in names]
+    np.testing.assert_allclose(joint_positions(clip)[:, columns], expected, atol=2e-3)
+    assert any("OFFSET was added" in note for note in clip.source.notes)
+
+
 @pytest.mark.parametrize("program", list(FORMS))
 def test_a_file_of_the_program_is_the_walk(walk, tmp_path, program):
     form = FORMS[program]

@@ -6,6 +6,7 @@ from scipy.spatial.transform import Rotation
 
 from deepphase.errors import FormatError, ParameterError
 from deepphase.formats.bvh.reader import load_bvh
+from deepphase.formats.load import load
 from deepphase.motion.kinematics import end_positions, global_transforms, joint_positions
 from tests.formats.bvh_text import (
     JOINT_CHANNELS,
@@ -265,9 +266,9 @@ def test_angles_that_may_be_radians_are_doubted(tmp_path):
     joints = [(f"J{i}", i - 1, (0, 10, 0), JOINT_CHANNELS) for i in range(12)]
     rows = np.random.default_rng(0).uniform(-1.5, 1.5, (30, 36))
     radians, degrees = (
-        load_bvh(written(tmp_path, bvh_text(joints, scale * rows))) for scale in (1.0, 57.0)
+        load(written(tmp_path, bvh_text(joints, scale * rows))) for scale in (1.0, 57.0)
     )
-    assert any("are they radians?" in note for note in radians.source.notes)
+    assert any("may hold radians" in note for note in radians.source.notes)
     assert not any("radians" in note for note in degrees.source.notes)
 
 

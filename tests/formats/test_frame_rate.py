@@ -5,8 +5,15 @@ import pytest
 
 from deepphase.errors import FormatError, ParameterError
 from deepphase.formats.bvh.reader import load_bvh
-from deepphase.formats.frame_rates import CORRECTED, check_rate_option, corrections, frame_rate
+from deepphase.formats.frame_rates import (
+    CHECK,
+    CORRECTED,
+    check_rate_option,
+    frame_rate,
+    warnings_of,
+)
 from deepphase.formats.gltf.reader import load_gltf
+from deepphase.formats.load import load
 from deepphase.formats.npz.archive import write_npz
 from deepphase.formats.npz.motion import load_npz
 from tests.formats import gltf_files
@@ -17,11 +24,11 @@ from tests.formats.bvh_text import two_joints, written
     ("written", "fps"),
     [
         ("0.0333333", 30), ("0.033333", 30), ("0.0333", 30), ("0.033", 30), ("0.0083333", 120),
-        ("0.0083", 120), ("0.008", 125), ("0.0166667", 60), ("0.0167", 60), ("0.01667", 60),
+        ("0.0083", 120), ("0.008", 120), ("0.0166667", 60), ("0.0167", 60), ("0.01667", 60),
         ("0.04", 25), ("0.0111111", 90), ("0.00416667", 240), ("1.0", 1), ("0.0416667", 24),
         ("0.0417083", 24 / 1.001), ("0.0333667", 30 / 1.001), ("0.0166833", 60 / 1.001),
-        ("0.0083417", 120 / 1.001), ("0.036", 1 / 0.036), ("0.0364", 1 / 0.0364), ("0.016", 62.5),
-        ("2.5", 0.4),
+        ("0.0083417", 120 / 1.001), ("0.036", 1 / 0.036), ("0.0364", 1 / 0.0364), ("0.016", 60),
+        ("0.004", 250), ("2.5", 0.4),
     ],
 )  # fmt: skip
 def test_rate_is_the_one_that_was_meant(written, fps):
@@ -50,9 +57,23 @@ def test_a_frame_time_in_milliseconds_is_corrected_or_refused(tmp_path, written_
     else:
         clip = load_bvh(path)
         assert clip.fps == pytest.approx(fps, rel=1e-9)
-        assert len(corrections(clip)) == (float(written_time) > 1)
+        assert len(warnings_of(clip)) == (float(written_time) > 1)
     given = load_bvh(path, fps=30)
-    assert (given.fps, given.source.fps, corrections(given)) == (30, 30, ())
+    assert (given.fps, given.source.fps, warnings_of(given)) == (30, 30, ())
+
+
+@pytest.mark.parametrize(
+    ("frame_time", "fps", "words"),
+    [
+        ("0.016", 60, "a frame time of 0.016 seconds was taken for 60 frames a second"),
+        ("0.008", 120, "a frame time of 0.008 seconds was taken for 120 frames a second"),
+        ("1", 1, f"{CHECK}1 frames a second: is this the rate?"),
+    ],
+)
+def test_a_rate_that_is_assumed_or_odd_is_said(tmp_path, frame_time, fps, words):
+    clip = load(written(tmp_path, two_joints(frame_time=frame_time)))
+    assert clip.fps == fps
+    assert any(note.startswith(words) for note in clip.source.notes), clip.source.notes
 
 
 @pytest.mark.parametrize("fps", [0.01, 0.0333, 1e6, -30.0, 0.0, 2500.0])
@@ -92,8 +113,8 @@ def test_key_times_in_milliseconds_are_corrected(tmp_path, gap_ms, fps):
     assert len(clip) == len(seconds) == 20
     # In whole milliseconds, 120 frames a second are not even.
     assert fps == 120 or whole.fps == pytest.approx(fps, rel=0.01)
-    assert corrections(clip) == (f"{CORRECTED}key times are in milliseconds",)
-    assert not corrections(seconds)
+    assert warnings_of(clip) == (f"{CORRECTED}key times are in milliseconds",)
+    assert not warnings_of(seconds)
     np.testing.assert_allclose(clip.rotations, seconds.rotations, atol=1e-5)
 
 
@@ -101,4 +122,4 @@ def test_slow_keys_made_by_hand_stay_seconds(tmp_path):
     for times in (np.arange(5) * 10.0, np.arange(12) * 3.0, np.array([0.0, 4.0])):
         clip = load_gltf(_animation(times).written(tmp_path))
         assert clip.duration == pytest.approx(times[-1], abs=0.02)
-        assert not corrections(clip)
+        assert not warnings_of(clip)

@@ -14,6 +14,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from deepphase.formats.bvh.writer import save_bvh
 from deepphase.formats.gltf.writer import save_gltf
 from deepphase.motion.kinematics import joint_positions
 from deepphase.synthetic.gait_motion import locomotion
@@ -78,17 +79,30 @@ def test_three_js_plays_the_same(tmp_path, name):
     save_gltf(clip, tmp_path / "clip.glb")
     frames = [0, 1, 7, 20, len(clip) - 2]
     times = json.dumps([frame / clip.fps for frame in frames])
-    script, path = str(HERE / "gltf_in_three.mjs"), str(tmp_path / "clip.glb")
+    script, path = str(HERE / "in_three.mjs"), str(tmp_path / "clip.glb")
     played = node(script, modules, path, "0", times)
     np.testing.assert_allclose(played["positions"], joint_positions(clip)[frames], atol=1e-5)
     assert played["duration"] == pytest.approx(clip.duration)
+
+
+@pytest.mark.parametrize("name", ["biped", "quadruped", "travelling"])
+def test_three_js_plays_bvh(tmp_path, name):
+    modules = modules_with("three", "examples/jsm/loaders/BVHLoader.js")
+    clip, path = clips()[name], tmp_path / "clip.bvh"
+    save_bvh(clip, path, unit="m", up="y", decimals=9)
+    frames = [0, 7, 20]
+    times = json.dumps([frame / clip.fps for frame in frames])
+    played = node(str(HERE / "in_three.mjs"), modules, str(path), "0", times)
+    order = [clip.skeleton.names.index(name) for name in played["bones"]]
+    expected = joint_positions(clip)[frames][:, order]
+    np.testing.assert_allclose(played["positions"], expected, atol=1e-4)
 
 
 def test_three_js_plays_several(tmp_path):
     modules = modules_with("three", "examples/jsm/loaders/GLTFLoader.js")
     both = clips()["several"]
     save_gltf(both, tmp_path / "clips.glb")
-    script, path = str(HERE / "gltf_in_three.mjs"), str(tmp_path / "clips.glb")
+    script, path = str(HERE / "in_three.mjs"), str(tmp_path / "clips.glb")
     played = node(script, modules, path, "1", "[0, 0.5]")
     assert played["names"] == [clip.name for clip in both]
     np.testing.assert_allclose(played["positions"], joint_positions(both[1])[[0, 30]], atol=1e-5)

@@ -1,17 +1,18 @@
 """Formats by suffix."""
 
 import os
+from dataclasses import replace
 
 import numpy as np
 import pytest
 
 from deepphase.errors import FormatError, ParameterError
+from deepphase.formats.frame_rates import CHECK
 from deepphase.formats.load import MOTION_FORMATS, WRITTEN_SUFFIXES, load, save
-from deepphase.formats.reading import CHECK
 from deepphase.motion.kinematics import joint_positions
-from deepphase.motion.orientation import scaled
+from deepphase.motion.orientation import rotate_from_y_up, scaled
 from deepphase.synthetic.gait_motion import locomotion
-from tests.formats.bvh_text import two_joints, written
+from tests.formats.bvh_text import JOINT_CHANNELS, ROOT_CHANNELS, bvh_text, two_joints, written
 from tests.hostile.npz_cases import POINTS, archive
 
 
@@ -69,6 +70,42 @@ def test_sizes_and_speeds_of_no_body_are_doubted(tmp_path):
         save(scaled(walk, factor), tmp_path / "walk.glb")
         notes = load(tmp_path / "walk.glb").source.notes
         assert sum(note.startswith(CHECK) for note in notes) == doubts, notes
+
+
+def _doubts(clip):
+    return " ".join(note for note in clip.source.notes if note.startswith(CHECK))
+
+
+def test_a_body_that_lies_glides_or_is_far_away_is_doubted(tmp_path):
+    walk, path = locomotion(0, 2.0).clip, tmp_path / "walk.glb"
+    lying = rotate_from_y_up(walk, "z")
+    stiff = replace(walk, rotations=np.repeat(walk.rotations[:1], len(walk), axis=0))
+    high = replace(walk, translations=walk.translations + np.array([0, 84.0, 0]))
+    for clip, words in (
+        (lying, "--up z"), (stiff, "radians"), (high, "m above 0"), (walk, "")
+    ):  # fmt: skip
+        save(clip, path)
+        assert words in _doubts(load(path))
+        assert bool(_doubts(load(path))) == bool(words)
+    save(lying, path)
+    turned = load(path, up="z")
+    np.testing.assert_allclose(joint_positions(turned), joint_positions(walk), atol=1e-5)
+    assert not _doubts(turned)
+
+
+def test_the_unit_of_what_is_not_a_body_is_not_guessed(tmp_path):
+    fingers = [(f"{name}{k}", 0 if k == 1 else -1, (1.0, 3.0, 0.0), JOINT_CHANNELS)
+               for name in ("Thumb", "Index", "Ring") for k in (1, 2)]  # fmt: skip
+    hand = [("Wrist", -1, (0.0, 0.0, 0.0), ROOT_CHANNELS)]
+    for name, parent, *rest in fingers:
+        hand.append((name, parent if parent == 0 else len(hand) - 1, *rest))
+    sword = [("Sword", -1, (0, 0, 0), ROOT_CHANNELS), ("Blade", 0, (0, 149, 0), JOINT_CHANNELS)]
+    for joints in (hand, sword):
+        path = written(tmp_path, bvh_text(joints, np.zeros((3, 3 + 3 * len(joints)))))
+        clip = load(path)
+        assert (clip.source.unit_m, clip.source.up) == (1.0, "y")
+        assert "not a body" in _doubts(clip)
+        assert not _doubts(load(path, unit="cm"))
 
 
 @pytest.mark.parametrize("suffix", WRITTEN_SUFFIXES)

@@ -30,6 +30,7 @@ from deepphase.apps.reports.player import takes_of_clips
 from deepphase.corpus.clip_store import ClipStore
 from deepphase.corpus.folder_settings import FILE, FolderSettings, save_settings
 from deepphase.errors import DeepPhaseError, SkeletonError
+from deepphase.formats.frame_rates import is_warning
 from deepphase.formats.reading import LARGEST_FLOOR_M, METRES_PER_UNIT, unit_in_words
 from deepphase.motion.clip import Clip
 from deepphase.motion.contacts import foot_contacts
@@ -340,5 +341,5 @@ def _outcome(result: UploadResult) -> None:
         for clip in result.clips
     ]
     st.success("; ".join(parts), icon=":material/check:")
-    for note in result.notes[:6]:
-        st.caption(plain(note))
+    for note in sorted(result.notes, key=is_warning, reverse=True)[:6]:
+        (st.warning if is_warning(note) else st.caption)(plain(note))

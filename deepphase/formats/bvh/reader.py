@@ -8,6 +8,7 @@ writers differ, the reader decides from the data and says so in its notes.
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
@@ -18,7 +19,6 @@ from deepphase.errors import FormatError
 from deepphase.formats.bvh.hierarchy import Hierarchy, parse_hierarchy
 from deepphase.formats.bvh.motion import load_scan, parse_motion
 from deepphase.formats.reading import (
-    CHECK,
     EXPORT_AGAIN,
     RawMotion,
     checked_options,
@@ -26,15 +26,22 @@ from deepphase.formats.reading import (
     in_metres_y_up,
     listed,
     read_content,
+    with_notes,
 )
 from deepphase.motion import quaternions
 from deepphase.motion.clip import Clip, Source
+from deepphase.motion.kinematics import joint_positions
+from deepphase.motion.orientation import thinned
 from deepphase.motion.skeleton import Skeleton
 
 # Each with the parity of its axes: even orders turn XYZ in a circle.
 EULER_ORDERS = {"XYZ": 1, "YZX": 1, "ZXY": 1, "XZY": -1, "ZYX": -1, "YXZ": -1}
 # Shares of the skeleton's size below which a joint keeps its place, and a channel is empty.
-STILL, _EMPTY = 1e-5, 1e-6
+STILL = 1e-5
+# Share of the OFFSETs' lengths below which position channels are relative to them.
+_RELATIVE = 0.2
+# A body stands on the floor if its lowest joint is at so small a share of its height.
+_NEAR_FLOOR, _FRAMES_ON_FLOOR = 0.1, 100
 # A quarter of a degree, in radians.
 _QUARTER_DEGREE = np.pi / 720.0
 # Angles in a block of frames, three a joint: its temporaries stay in a processor's cache.
@@ -54,10 +61,9 @@ def load_bvh(
 ) -> Clip:
     """Read a BVH file as a clip: metres, Y up. What is inferred is said in `clip.source.notes`.
 
-    A joint's position channels take the place of its OFFSET, as in MotionBuilder's files. Where
-    all joints but the root have OFFSETs and position channels that stay at zero, the channels are
-    taken to be added to the OFFSETs instead. Position channels that do not change become the
-    joint's offset.
+    A joint's position channels take the place of its OFFSET, as in MotionBuilder's files. They are
+    added to it where only then the feet are on the floor (the root's), or the body keeps its size
+    (those of other joints). Position channels that do not change become the joint's offset.
 
     OFFSETs of six numbers, as of the SOMA skeleton, have the joint's rest rotation in degrees about
     X, Y and Z, in the order of its channels, which are not relative to it. Joints are turned so
@@ -105,8 +111,6 @@ def load_bvh(
         content, begin.end(), width, path, fps=fps, allow_truncated=allow_truncated
     )
     del content
-    if _are_radians(hierarchy, motion.values):
-        notes.append(f"{CHECK}no joint turns by more than 6.3 degrees: are they radians?")
     offsets, translations, translated, position_notes = _local_positions(hierarchy, motion.values)
     rotations, end_offsets = _local_rotations(hierarchy, motion.values), hierarchy.end_offsets
     if hierarchy.rests is not None:
@@ -131,7 +135,30 @@ def load_bvh(
         first_line=motion.first_line,
     )
     raw = RawMotion(skeleton, rotations, translations, motion.fps, translated)
-    return in_metres_y_up(raw, unit_m, up, source)
+    clip = in_metres_y_up(raw, unit_m, up, source)
+    if all(f"{axis}position" in hierarchy.channels[0] for axis in "XYZ"):
+        return _with_root_offset(clip)
+    return clip
+
+
+def _with_root_offset(clip: Clip) -> Clip:
+    """The clip, with the root's OFFSET added to its path where only so the feet are on the floor.
+
+    Programs differ in whether a root's positions take the place of its OFFSET.
+    """
+    offset = clip.skeleton.offsets[0]
+    if abs(offset[1]) <= STILL:
+        return clip
+    positions = joint_positions(thinned(clip, _FRAMES_ON_FLOOR))
+    lowest = positions[..., 1].min(axis=1)
+    near = _NEAR_FLOOR * float(np.median(positions[..., 1].max(axis=1) - lowest))
+    level = float(np.percentile(lowest, 10))
+    if abs(level) < 2.0 * near or abs(level + offset[1]) > near:
+        return clip
+    translations = clip.translations.copy()
+    translations[:, 0] += offset
+    note = "the root's OFFSET was added to its positions: only then the feet are on the floor"
+    return with_notes(replace(clip, translations=translations), [note])
 
 
 def _normalized(content: bytes) -> bytes:
@@ -143,14 +170,6 @@ def _normalized(content: bytes) -> bytes:
         content = content.replace(b"\r\n", b"\n").replace(b"\r", b"\n")
     # The end mark of DOS, and the unwritten rest of a disk block.
     return content.rstrip(b"\x1a\0")
-
-
-def _are_radians(hierarchy: Hierarchy, values: Array) -> bool:
-    """Whether the angles of many joints and frames are so small that they may be radians."""
-    names = [name for channels in hierarchy.channels for name in channels]
-    turns = [at for at, name in enumerate(names) if name.endswith("rotation")]
-    some = np.abs(values[:: max(1, len(values) // 200)][:, turns])
-    return len(some) >= 20 and len(turns) >= 30 and 0.5 < some.max() < 2.0 * np.pi
 
 
 def completed_order(order: str) -> str:
@@ -276,19 +295,24 @@ def _local_positions(
     lowest, highest = positions.min(axis=0), positions.max(axis=0)
     farthest = np.maximum(np.abs(lowest), np.abs(highest)) * is_channel
     size = max(np.abs(hierarchy.offsets[1:]).max(), farthest[1:].max())
-    stated = offsets[joints] * is_channel
-    if (farthest[1:] <= _EMPTY * size).all() and (np.abs(stated[1:]) > STILL * size).any():
-        positions[:, 1:] = offsets[joints[1:]]
-        notes = ("position channels were added to the OFFSETs: they stay at zero",)
-        moving = np.zeros(len(joints), bool)
-    else:
-        moving = (highest - lowest).max(axis=1) > STILL * size
-        still = joints[1:][~moving[1:]]
-        offsets[still] = (lowest + highest)[1:][~moving[1:]] / 2.0
-        apart = np.abs(offsets[still] - hierarchy.offsets[still]).max(axis=1)
-        replaced = int((apart > 1e-3 * size).sum())
-        if replaced:
-            notes = (f"still position channels took the place of {replaced} OFFSETs",)
+    stated = (offsets[joints] * is_channel)[1:]
+    reach, length = (np.linalg.norm(rows, axis=1).sum() for rows in (farthest[1:], stated))
+    if reach < _RELATIVE * length:
+        positions[:, 1:] += stated
+        lowest[1:] += stated
+        highest[1:] += stated
+        notes = ("position channels were added to the OFFSETs: they stay near zero",)
+    moving = (highest - lowest).max(axis=1) > STILL * size
+    still = joints[1:][~moving[1:]]
+    offsets[still] = (lowest + highest)[1:][~moving[1:]] / 2.0
+    apart = np.abs(offsets[still] - hierarchy.offsets[still]).max(axis=1)
+    replaced = int((apart > 1e-3 * size).sum())
+    if replaced:
+        notes += (f"still position channels took the place of {replaced} OFFSETs",)
+    # Our own writer leaves out what three.js would add to the positions.
+    bare = moving & ~hierarchy.offsets[joints].any(axis=1) & is_channel.all(axis=1)
+    bare[0] = False
+    offsets[joints[bare]] = np.median(positions[:, bare], axis=0)
     moving[0] = True
     names = [hierarchy.names[joint] for joint in joints[moving]][1:]
     if names:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import warnings
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
@@ -21,12 +22,15 @@ from deepphase.formats.reading import (
     children_of,
     depth_first,
     metres_per_unit,
+    unique_names,
 )
 from deepphase.motion.clip import Clip
 from deepphase.motion.orientation import infer_unit, rotate_from_y_up, scaled
 from deepphase.motion.skeleton import Skeleton
 
 _MAX_DECIMALS = 15
+# Readers that split a line at its blanks keep the first word of a name.
+_ODD = re.compile(r"[^\w:.|+\-#]+")
 # Indentation is for the eye; without a bound, a chain of joints grows a file with its square.
 _DEEPEST_INDENT = 40
 _FRAMES_A_BLOCK = 256
@@ -42,12 +46,14 @@ def save_bvh(
     up: str | None = None,
     rotation_order: str | Sequence[str] | None = None,
     decimals: int = 6,
+    keep_names: bool = False,
 ) -> None:
     """Write a clip as a BVH file, by default as its source wrote it.
 
     Joints are written depth first. Every joint has three rotation channels, the root and
-    every joint that travels three position channels before them. Angles are continuous over time
-    and may pass 180 degrees. The file appears whole or not at all.
+    every joint that travels three position channels before them. These have an OFFSET of zeros,
+    which some programs add to the positions and others do not. Angles are continuous over time and
+    may pass 180 degrees. The file appears whole or not at all.
 
     Parameters
     ----------
@@ -58,6 +64,9 @@ def save_bvh(
     rotation_order
         One order such as "ZXY" for all joints, or one for each; None takes the source's, filled
         up to three axes, or "ZXY".
+    keep_names
+        Write names as they are. Else "_" takes the place of what other programs do not read, as
+        by `plain_names`.
     """
     path = Path(path)
     unit_m = metres_per_unit(clip.source.unit_m if unit is None else unit)
@@ -66,7 +75,9 @@ def save_bvh(
         raise ParameterError(
             f"{decimals} decimals cannot be written", hint=f"choose 0 to {_MAX_DECIMALS}"
         )
-    _check_names(clip.skeleton.names, path)
+    names = clip.skeleton.names if keep_names else plain_names(clip.skeleton.names)
+    _check_names(names, path)
+    clip = replace(clip, skeleton=replace(clip.skeleton, names=names))
     written = rotate_from_y_up(clip, clip.source.up if up is None else up)
     check_writable_body(clip, path)
     written = _without_still_joints(scaled(written, 1.0 / unit_m))
@@ -84,6 +95,12 @@ def save_bvh(
         for start in range(0, len(values), _FRAMES_A_BLOCK):
             block = values[start : start + _FRAMES_A_BLOCK]
             file.write((row * len(block) % tuple(block.ravel().tolist())).encode())
+
+
+def plain_names(names: Sequence[str]) -> tuple[str, ...]:
+    """Names that every program reads: "_" is in place of blanks, braces, brackets and quotes."""
+    plain = (_ODD.sub("_", name.strip().encode("utf-8", "replace").decode()) for name in names)
+    return unique_names([name or "joint" for name in plain])[0]
 
 
 def _orders(clip: Clip, given: str | Sequence[str] | None) -> list[str]:
@@ -163,6 +180,8 @@ def _hierarchy(clip: Clip, orders: list[str], decimals: int) -> Iterator[str]:
     for parent, end in zip(skeleton.end_parents.tolist(), skeleton.end_offsets, strict=True):
         ends.setdefault(parent, []).append(end)
     places = set(clip.translated_joints.tolist())
+    offsets = skeleton.offsets.copy()
+    offsets[clip.translated_joints] = 0.0
     open_joints: list[int] = []
     yield "HIERARCHY"
     for joint, parent in enumerate([*skeleton.parents.tolist(), -1]):
@@ -176,7 +195,7 @@ def _hierarchy(clip: Clip, orders: list[str], decimals: int) -> Iterator[str]:
         yield line("{")
         open_joints.append(joint)
         depth += 1
-        yield line(offset(skeleton.offsets[joint]))
+        yield line(offset(offsets[joint]))
         axes = [f"{axis}position" for axis in "XYZ"] if joint in places else []
         axes += [f"{axis}rotation" for axis in orders[joint]]
         yield line(f"CHANNELS {len(axes)} {' '.join(axes)}")

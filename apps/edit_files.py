@@ -46,15 +46,17 @@ _NEAR_M = 0.01
 
 
 def open_clips(
-    clips: Sequence[Path], output: Path, options: EditOptions, *, without: Without = "refuse"
+    clips: Sequence[Path],
+    output: Path | None,
+    options: EditOptions,
+    *,
+    without: Without = "refuse",
 ) -> tuple[list[Clip], MotionEditor | None]:
-    """Read the clips of a command, with their travel on the hips, and its editor.
+    """Read the clips of a command, and its editor.
 
     `without` says what is done where no editor is given: it is refused, the shipped editor is
     taken, or there is none.
     """
-    from deepphase.edit.motion_rows import MotionSpace
-
     for path in clips:
         check_output(path, output, options.player)
     if options.editor is not None or without == "refuse":
@@ -63,10 +65,9 @@ def open_clips(
     else:
         read = [read_body(path) for path in clips]
         if without == "none":
-            return [MotionSpace.from_clip(clip, clip.fps).on_hips(clip) for clip in read], None
+            return read, None
         editor = shipped_editor(read[0])
         note(f"made by an editor {SHIPPED['editor'].words}")
-    read = [editor.space.on_hips(clip) for clip in read]
     seconds = sum(len(clip) / clip.fps for clip in read)
     window = editor.config.network.window / editor.fps
     if seconds < window:
@@ -140,18 +141,18 @@ def report_timing(timing: PhaseTiming, passed: float) -> None:
 
 
 def check_output(
-    clip: Path | None, output: Path, player: Path | None, *, also: Sequence[str] = ()
+    clip: Path | None, output: Path | None, player: Path | None, *, also: Sequence[str] = ()
 ) -> None:
     """Refuse outputs that cannot be written, before long work."""
     from deepphase.atomic_write import check_writable
     from deepphase.formats.load import MOTION_FORMATS
 
-    if clip is not None and output.resolve() == clip.resolve():
+    if clip is not None and output is not None and output.resolve() == clip.resolve():
         raise ParameterError(
             "the clip would be written over its own file", hint="choose another -o", path=output
         )
     known = [*also, *MOTION_FORMATS]
-    if output.suffix.lower() not in known:
+    if output is not None and output.suffix.lower() not in known:
         raise FormatError(
             f"{'controls' if also else 'clips'} cannot be written as "
             f"{output.suffix or 'a file without a suffix'}",
@@ -176,7 +177,7 @@ def load_editor(path: Path | None) -> MotionEditor:
 
 def shipped_editor(clip: Clip) -> MotionEditor:
     """The shipped editor for the body of a clip. Raises SkeletonError without two legs."""
-    from deepphase.edit.repair import bound_editor
+    from deepphase.edit.bound_editor import bound_editor
 
     return bound_editor(load_editor(SHIPPED["editor"].path), clip)
 

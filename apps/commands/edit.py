@@ -34,80 +34,85 @@ _SPACING_M = 1.5
 
 def repair_command(
     clip: Path,
-    output: Path,
+    output: Path | None = None,
     joints: str | None = None,
     frames: str | None = None,
-    slide: bool = False,
+    ground: bool = False,
     uneven: bool = False,
     edit: EditOptions = _EDIT,
 ) -> None:
-    """Repair a clip: sliding feet and drifting floors; with an editor, missing and noisy joints.
+    """Repair a clip: what is damaged is restored, all else stays as it is.
 
-    Without an editor, one that comes with the package fills dropped frames and restores missing
-    joints of any body on two legs (gaps of others are interpolated), the floor is levelled and feet
-    stay in contacts. With an editor of your own clips, jumps, noise and stepped keys are found as
-    well, unless joints or frames are named; what is whole stays as it is.
+    Without joints and frames, damage is found: dropped frames and missing joints, and with an
+    editor of your own clips also jumps, noise and stepped keys. What changes, and by how much, is
+    printed first. Without an editor, one that comes with the package restores bodies on two legs;
+    gaps of others are interpolated.
 
     Parameters
     ----------
     clip
         Motion file.
     output
-        Clip to write (.bvh, .glb or .npz).
+        Clip to write (.bvh, .glb or .npz); if not given, what would change is only printed.
     joints
         Names of the broken joints, separated by commas. All joints if only frames are named.
     frames
         Broken frames, counted from 0: stretches separated by commas, as in 40-65,90. All frames if
         only joints are named.
-    slide
-        Leave the feet as the network makes them; in repaired frames they are held in contacts
-        otherwise. Without an editor, leave feet and floor as they are.
+    ground
+        Level a drifting or tilted floor, and hold sliding feet where they stand, in all frames.
     uneven
-        Leave the floor as it is, for stairs and slopes, without an editor.
+        With --ground, leave the floor as it is, for stairs and slopes.
     """
     from deepphase.edit.damage import Damage, find_damage
     from deepphase.edit.grounding import grounded
     from deepphase.edit.motion_rows import MotionSpace
-    from deepphase.edit.repair import repaired
+    from deepphase.edit.repair import change_between, repaired
     from deepphase.motion.roles import find_roles
 
     names = [] if joints is None else [name.strip() for name in joints.split(",")]
     stretches = parse_stretches(frames)
     (given,), own = open_clips([clip], output, edit, without="none")
-    space = MotionSpace.from_clip(given, given.fps) if own is None else own.space
-    editor, said = own, []
+    editor, is_named = own, joints is not None or frames is not None
     # Bodies of other kinds have smooth curves in their gaps.
     if own is None and find_roles(given.skeleton, clip=given).kind == "biped":
         editor = shipped_editor(given)
-    with working("repairing", output.name):
-        if joints is None and frames is None:
-            damage = find_damage(given, editor)
-        else:
+    space = MotionSpace.from_clip(given, given.fps) if editor is None else editor.space
+    with working("repairing", clip.name):
+        if is_named:
             damage = Damage.stated(len(given), space.joints, joints=names, stretches=stretches)
-        if own is not None:
-            made = repaired(given, own, damage, feet=not slide)
         else:
-            made = repaired(given, editor if damage.any else None, damage, feet=False)
-            if editor is not None and damage.any:
-                said.append(f"gaps are filled by an editor {SHIPPED['editor'].words}")
-            if not slide:
-                held = grounded(made, space, level=not uneven)
-                made = held.clip
-                said += held.findings
-                if held.drift or held.tilt:
-                    said.append("stairs and slopes stay with --uneven")
-    for finding in [*damage.findings, *said]:
+            damage = find_damage(given, editor)
+        made = repaired(given, editor, damage)
+        held = None
+        if ground or (own is None and not is_named):
+            held = grounded(made, space, level=not uneven)
+    for finding in damage.findings:
         note(finding)
-    if own is None:
+    if damage.any:
+        note(f"repair: {change_between(given, made)}")
+        if own is None and editor is not None:
+            note(f"gaps are filled by an editor {SHIPPED['editor'].words}")
+    else:
+        note("no damage was found: the repair changes nothing")
+    if held is not None and ground:
+        for finding in held.findings:
+            note(finding)
+        if held.drift or held.tilt:
+            note("stairs and slopes stay with --uneven")
+    elif held is not None:
+        note(f"--ground, which is not given, would do this: {'; '.join(held.findings)}")
+    if own is None and not is_named:
         note(
             "an editor of your own clips (--editor) also finds and restores joints that jump or "
             "are noisy"
         )
-    elif not damage.any:
-        note("nothing broken was found: the clip is written as it is")
-    else:
-        note(f"{damage.frames.sum()} of {len(given)} frames were repaired")
-    write_edited([made], output, edit.player, before=given)
+    if output is None:
+        note("nothing is written: give -o FILE")
+        return
+    write_edited(
+        [held.clip if held is not None and ground else made], output, edit.player, before=given
+    )
 
 
 def inbetween_command(
@@ -406,7 +411,7 @@ def _on_effectors(
     effector_networks(editor)
     before = None
     if file.suffix.lower() != ".csv":
-        before = editor.space.on_hips(read_clip(file, editor))
+        before = read_clip(file, editor)
     with working("making", file.name):
         if before is None:
             given = read_effector_paths(file, editor, None if root is None else read_path(root))

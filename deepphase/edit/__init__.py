@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from deepphase.edit.effector_motion import EffectorPaths as EffectorPaths
     from deepphase.edit.effector_motion import motion_of_effectors as motion_of_effectors
     from deepphase.edit.effector_motion import read_effector_paths as read_effector_paths
+    from deepphase.edit.grounding import grounded as grounded
     from deepphase.edit.inbetween import between_keys as between_keys
     from deepphase.edit.inbetween import in_between as in_between
     from deepphase.edit.path_motion import motion_on_path as motion_on_path

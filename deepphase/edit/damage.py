@@ -24,9 +24,12 @@ _MOVING = 0.15
 # A joint that is still over a whole clip is missing if it usually turns by this, in radians.
 _TURNS = 0.1
 _SHORTEST_MISSING_S = 1.0
-# A joint is rough at this multiple of what is usual. Rough stretches that are closer than the
-# first duration are one; up to the second they are missing, and longer ones are noisy.
-_ROUGH_FACTOR = 2.0
+# A joint is rough at this multiple of what is usual in the training clips. A rough stretch is
+# damage if it reaches the second multiple, where fourth differences are so much larger than second
+# ones: movement that is livelier than in training is slower than noise and jumps (3.4 and 3.2).
+_ROUGH_FACTOR, _DAMAGE_FACTOR, _WHITE = 2.0, 5.0, 2.4
+# Rough stretches that are closer than the first duration are one; up to the second they are
+# missing, and longer ones are noisy.
 _JOINED_S, _MISSING_S = 0.3, 0.35
 # A held joint is longer than this.
 _HELD_JOINT_S = 0.15
@@ -138,15 +141,17 @@ def find_damage(clip: Clip, editor: MotionEditor | None = None) -> Damage:
     Parameters
     ----------
     clip
-        A clip with its travel on the hips, of the editor's body if one is given, at any rate.
+        A clip of the editor's body if an editor is given, of any body otherwise, at any rate.
 
     Notes
     -----
     Poses that repeat exactly while the body moves are dropped frames or stepped keys. A joint that
-    does not turn in the whole clip, and does in the training clips, is missing. Rotations whose
-    fourth differences exceed twice what is usual in the training clips are jumps or noise.
+    does not turn in the whole clip, and does in the training clips, is missing. Stretches whose
+    fourth differences exceed twice what is usual in the training clips, and five times somewhere,
+    are jumps or noise; what is less rough is said and is no damage.
     """
     space = MotionSpace.from_clip(clip, clip.fps) if editor is None else editor.space
+    clip = space.on_hips(clip)
     joints = space.joints
     known = np.ones((len(clip), len(joints) + 1), np.float32)
     if len(clip) < 5:
@@ -207,11 +212,16 @@ def _mark_held(
 
 def _mark_rough(known: Array, clip: Clip, editor: MotionEditor, steps: Array) -> list[str]:
     """Mark jumps as missing and noise as noisy; the findings."""
-    findings = []
-    rough = _rough(clip, editor, known)
+    findings, livelier = [], []
+    rough, certain = _rough(clip, editor, known)
     for column in np.flatnonzero(rough.any(axis=0)):
+        name = "the place of the hips" if column == 0 else editor.space.joints[column - 1]
         held_joint = _held_joint(steps[:, column], clip.fps)
+        found = np.zeros(len(clip), bool)
         for first, stop in true_runs(rough[:, column]):
+            if not certain[first:stop, column].any():
+                continue
+            found[first:stop] = True
             which = np.zeros(len(clip), bool)
             which[first:stop] = True
             # A joint that is held between two jumps is missing there.
@@ -219,14 +229,15 @@ def _mark_rough(known: Array, clip: Clip, editor: MotionEditor, steps: Array) ->
             lost = still.any() or stop - first <= _MISSING_S * clip.fps
             which |= still
             known[which, column] = np.minimum(known[which, column], 0.0 if lost else NOISY)
-        name = "the place of the hips" if column == 0 else editor.space.joints[column - 1]
-        jumps = (known[rough[:, column], column] == 0).all()
-        findings.append(f"{name} {'jumps' if jumps else 'is noisy'} in {_frames(rough[:, column])}")
-    if rough.any():
+        if found.any():
+            jumps = (known[found, column] == 0).all()
+            findings.append(f"{name} {'jumps' if jumps else 'is noisy'} in {_frames(found)}")
+        if not found[rough[:, column]].all():
+            livelier.append(name)
+    if livelier:
         findings.append(
-            "jumps and noise are what is rougher than in the editor's training clips; a livelier "
-            "movement is that, too: where the clip is whole, name what is broken with --joints and "
-            "--frames"
+            f"livelier than in the editor's training clips, and left as it is: "
+            f"{', '.join(livelier)}; where something is broken, name it with --joints and --frames"
         )
     return findings
 
@@ -253,23 +264,27 @@ def _held_joint(steps: Array, fps: float) -> Array:
     return still
 
 
-def _rough(clip: Clip, editor: MotionEditor, known: Array) -> Array:
-    """(frames, body joints + 1) bool: rougher than usual, where not known to be missing."""
+def _rough(clip: Clip, editor: MotionEditor, known: Array) -> tuple[Array, Array]:
+    """(frames, body joints + 1) bool each: rougher than usual, and so rough that it is damage.
+
+    Neither is where something is known to be missing.
+    """
     times = np.arange(0, len(clip) - 1 + 1e-6, clip.fps / editor.fps)
     # Poses at the editor's rate, without a low-pass that would hide noise.
     sampled = clip if clip.fps == editor.fps else at_frames(clip, times)
-    rough = roughness(sampled, editor.space)
+    fourth, second = (roughness(sampled, editor.space, order) for order in (4, 2))
     # Joints that hardly move in training must not be found by rounding.
-    usual = np.maximum(editor.statistics.roughness, 2e-3)
-    found = rough > _ROUGH_FACTOR * usual
+    share = fourth / np.maximum(editor.statistics.roughness, 2e-3)
     nearest = np.round(np.arange(len(clip)) * editor.fps / clip.fps).astype(int)
-    found = found[np.minimum(nearest, len(found) - 1)] & (known > 0)
+    nearest = np.minimum(nearest, len(share) - 1)
     # A held pose makes its neighbours rough.
     beside = _widened((known == 0).all(axis=1), round(6 * clip.fps / editor.fps))
-    found &= ~beside[:, None]
+    inside = (known > 0) & ~beside[:, None]
+    found = (share > _ROUGH_FACTOR)[nearest] & inside
+    certain = ((share > _DAMAGE_FACTOR) & (fourth > _WHITE * second))[nearest] & inside
     joined = max(round(_JOINED_S * clip.fps), 1)
     padded = np.pad(found, ((joined, joined), (0, 0)))
-    return binary_closing(padded, np.ones((joined, 1), bool))[joined:-joined]
+    return binary_closing(padded, np.ones((joined, 1), bool))[joined:-joined], certain
 
 
 def _widened(which: Array, frames: int) -> Array:

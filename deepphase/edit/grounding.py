@@ -64,7 +64,7 @@ class GroundedMotion:
     findings: tuple[str, ...]
 
 
-def grounded(clip: Clip, space: MotionSpace, *, level: bool = True) -> GroundedMotion:
+def grounded(clip: Clip, space: MotionSpace | None = None, *, level: bool = True) -> GroundedMotion:
     """A clip on a level floor, whose feet stay in contacts.
 
     Contacts are found by height and speed over a floor that may drift, on a body that may slip. A
@@ -72,7 +72,23 @@ def grounded(clip: Clip, space: MotionSpace, *, level: bool = True) -> GroundedM
     the whole body, as is the movement that all feet in contact share. The rest is removed by
     inverse kinematics of the legs: feet are held where they stand, and knees keep their direction.
     Bones do not change.
+
+    Parameters
+    ----------
+    clip
+        A clip of any body with legs.
+    space
+        Its body, if roles of joints are described; found by names and structure by default.
+    level
+        Level the floor; otherwise feet are held at their heights, as on stairs and slopes.
+
+    Raises
+    ------
+    SkeletonError
+        If no pairs of legs were found.
     """
+    space = space or MotionSpace.from_clip(clip, clip.fps)
+    clip = space.on_hips(clip)
     roles = space.roles_of(clip)
     limbs = standing_limbs(clip, roles)
     leg = path_length(clip.skeleton, int(limbs.upper[0]), int(limbs.last[0]))
@@ -383,20 +399,17 @@ def with_gaps_held(clip: Clip, space: MotionSpace, contacts: Array, broken: Arra
     A contact that begins or ends in a whole frame stays at the place that it has there; one that
     does both goes from one place to the other. Contacts are those of `with_held_feet`; `broken`
     (frames, body joints + 1) says where the place of the hips and the rotations of joints were
-    made.
+    made. Legs of which a joint is whole are not turned.
     """
     roles = space.roles_of(clip)
     limbs = LegChains.from_skeleton(clip.skeleton, roles)
     if len(limbs) != contacts.shape[1]:
         return clip
-    depends = space.points.groups()
-    depends[:, 0] = True
     tips = global_transforms(clip)[1][:, limbs.tips]
     shifts, turned = np.zeros_like(tips), np.zeros(clip.rotations.shape[:2], bool)
     blend = max(2, round(HOLD_BLEND_S * clip.fps))
     for foot, chain in enumerate(np.stack([limbs.upper, limbs.middle, limbs.last], axis=1)):
-        above = depends[np.searchsorted(space.points.joints, chain[2]) + 1]
-        made = np.asarray(broken[:, above].any(axis=1))
+        made = np.asarray(broken[:, np.searchsorted(space.points.joints, chain) + 1].all(axis=1))
         turned[:, chain] = made[:, None]
         shifts[:, foot] = _gap_shift(tips[:, foot], contacts[:, foot], made, blend)
     if not np.abs(shifts).max(initial=0.0):

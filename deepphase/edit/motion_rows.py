@@ -285,17 +285,18 @@ def pose_steps(clip: Clip, space: MotionSpace) -> tuple[Array, Array]:
     return np.diff(places, axis=0), rotation_vectors(turns)
 
 
-def roughness(clip: Clip, space: MotionSpace) -> Array:
-    """(frames, body joints + 1) root mean square fourth difference around each frame.
+def roughness(clip: Clip, space: MotionSpace, order: int = 4) -> Array:
+    """(frames, body joints + 1) root mean square difference of an even order around each frame.
 
-    It is 8.4 times the standard deviation of noise that is independent from frame to frame, and
-    small for movement: metres for the hips' place, then radians of each joint.
+    That of order 4 is 8.4 times the standard deviation of noise that is independent from frame to
+    frame, that of order 2 is 2.4 times it; both are small for movement. In metres for the hips'
+    place, then in radians of each joint.
     """
     if len(clip) < 5:
         return np.zeros((len(clip), len(space.joints) + 1))
-    moved, turned = (np.diff(steps, n=3, axis=0) for steps in pose_steps(clip, space))
+    moved, turned = (np.diff(steps, n=order - 1, axis=0) for steps in pose_steps(clip, space))
     squares = np.square(np.concatenate([moved[:, None], turned], axis=1)).sum(axis=-1)
-    squares = np.pad(squares, ((2, 2), (0, 0)))
+    squares = np.pad(squares, ((order // 2, order // 2), (0, 0)))
     return np.sqrt(np.maximum(uniform_filter1d(squares, _ROUGH_FRAMES, axis=0), 0.0))
 
 

@@ -72,7 +72,9 @@ def test_repair(run, files):
     steps = np.abs(np.diff(joint_positions(made), axis=0)).max(axis=(1, 2))
     assert steps[60:90].min() > 1e-3
     whole = np.r_[0:61, 91 : len(given)]
-    assert np.abs(joint_positions(made)[whole] - joint_positions(given)[whole]).max() < 1e-4
+    assert np.abs(joint_positions(made)[whole] - joint_positions(given)[whole]).max() < 1e-6
+    assert "repair: 30 of 240 frames, in which joints move by" in said
+    assert "nothing is written" in run(*words)[1]
     assert (files / "a.html").stat().st_size > 10_000
     # Named damage: nothing else is looked for.
     assert run(*words, "--joints", "LeftArm", "--frames", "10-30", "-o", "b.bvh")[0] == 0
@@ -137,10 +139,13 @@ def test_repair_and_constrain_without_an_editor(run, tmp_path):
     clip = locomotion(0, seconds=6.0, gait="walk").clip
     drift = np.linspace(0, 0.3, len(clip))[:, None] * [1.0, 0.5, 0.0]
     save(replace(clip, translations=clip.translations + drift[:, None]), "slips.bvh")
-    status, said = run("edit", "repair", "slips.bvh", "-o", "out.bvh")
-    assert status == 0
-    for words in ("contacts were held", "cm of drift", "an editor of your own clips (--editor)"):
-        assert words in said
+    told = ("contacts were held", "cm of drift", "an editor of your own clips (--editor)")
+    for words in ([], ["--ground"]):
+        status, said = run("edit", "repair", "slips.bvh", "-o", "out.bvh", *words)
+        assert status == 0
+        assert all(text in said for text in told)
+        apart = np.abs(joint_positions(load("out.bvh")) - joint_positions(load("slips.bvh")))
+        assert apart.max() > 0.05 if words else apart.max() < 1e-6
     x, y, z = joint_positions(clip)[60, clip.skeleton.index("RightHand")] + [0.0, 0.03, 0.02]
     (tmp_path / "targets.csv").write_text(
         f"joint,frame,last,x,y,z\nRightHand,60,62,{x},{y},{z}\nLeftHand,60,60,{x},{y + 4},{z}\n"

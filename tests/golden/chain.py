@@ -120,7 +120,7 @@ def dance_by_dancer(folder: Path) -> np.ndarray:
 
 def repaired(folder: Path) -> np.ndarray:
     out = folder / "repaired.bvh"
-    words = ("--joints", "LeftHand", "--frames", "60-90", "-o", out)
+    words = ("--joints", "LeftHand", "--frames", "60-90", "--ground", "-o", out)
     _run("edit", "repair", _INPUTS / "walk_1.bvh", *words)
     return _places(out)
 

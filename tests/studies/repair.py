@@ -16,10 +16,11 @@ from scipy.signal import savgol_filter
 from scipy.spatial.transform import Rotation
 
 from deepphase.corpus.store import open_store
+from deepphase.edit.curves import slerped, straight
 from deepphase.edit.damage import Damage, find_damage
 from deepphase.edit.editor import MotionEditor
 from deepphase.edit.missing import NOISY
-from deepphase.edit.repair import interpolated, repaired
+from deepphase.edit.repair import repaired
 from deepphase.motion import quaternions
 from deepphase.motion.clip import Clip
 from deepphase.motion.contacts import foot_contacts
@@ -74,6 +75,16 @@ def damaged_by(
         else:
             rotations[lost[:, column + 1], body[column]] = quaternions.IDENTITY
     return editor.space.with_pose(clip, rotations[:, body], places), Damage(known, joints)
+
+
+def interpolated(clip: Clip, editor: MotionEditor, damage: Damage) -> Clip:
+    """Missing rotations by spherical, and places by linear interpolation; means if all are."""
+    rotations, places = editor.space.pose(clip)
+    for joint, known in enumerate(damage.known[:, 1:].T > 0):
+        rotations[:, joint] = editor.statistics.mean[joint]
+        if known.any():
+            rotations[:, joint] = slerped(editor.space.pose(clip)[0][:, joint], known)
+    return editor.space.with_pose(clip, rotations, straight(places, damage.known[:, 0] > 0))
 
 
 def smoothed(clip: Clip, editor: MotionEditor, damage: Damage) -> Clip:

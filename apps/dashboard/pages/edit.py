@@ -28,12 +28,13 @@ from deepphase.apps.dashboard.parts.messages import plain, show_error, working
 from deepphase.apps.dashboard.parts.path_choice import choose_path
 from deepphase.apps.dashboard.parts.pose_pad import pose_pad
 from deepphase.arrays import Array, true_runs
+from deepphase.edit.bound_editor import bound_editor
 from deepphase.edit.constrain import constrained
 from deepphase.edit.damage import Damage, find_damage
 from deepphase.edit.editor import MotionEditor
 from deepphase.edit.inbetween import between_keys
 from deepphase.edit.path_motion import motion_on_path, path_networks
-from deepphase.edit.repair import bound_editor, repaired
+from deepphase.edit.repair import repaired
 from deepphase.edit.style import MAX_AMOUNT, styled
 from deepphase.edit.targets import JointTarget
 from deepphase.edit.timing import phase_key_times
@@ -113,7 +114,7 @@ def _choices(timeline: DeltaGenerator) -> Edits:
             f"Shipped with the package: it learnt from {plain(SHIPPED['editor'].motion)}. It fills "
             "in between keys and repairs; one that is trained on your clips does the rest, too."
         )
-    given = editor.space.on_hips(whole.sliced(0, round(SHOWN_S * whole.fps)))
+    given = whole.sliced(0, round(SHOWN_S * whole.fps))
     if len(given) < len(whole):
         st.caption(f"The first {SHOWN_S:g} s of {whole.duration:,.0f} s are edited.")
     edits, begins = edits_of((source.id, source.stamp, clips.key, chosen), given)
@@ -166,6 +167,9 @@ def _repair(sheet: Sheet) -> Edit | None:
         if not damage.any:
             st.caption("No damage found. Turn this off to mark it yourself.")
             return None
+        st.caption(
+            f"Apply restores {damage.frames.sum()} of {len(clip)} frames; all else stays as it is."
+        )
         broken = damage.known < 1
         found = [
             [row, start, stop - 1]

@@ -1,0 +1,143 @@
+"""Curves through what is known of a motion, and estimates that are moved to continue it."""
+
+from __future__ import annotations
+
+import numpy as np
+from scipy.linalg import cho_factor, cho_solve
+from scipy.spatial.transform import Rotation, Slerp
+
+from deepphase.arrays import Array, true_runs
+from deepphase.easing import smoothstep
+from deepphase.motion import quaternions
+from deepphase.motion.resample import low_passed
+from deepphase.steering.springs import rotation_vectors
+
+# Seconds over which a difference of velocity at the edge of a restored stretch fades.
+_FADE_S = 0.1
+# The curve: length and noise of its covariance, chosen on other clips than those reported; the part
+# of a clip that is computed at once, and what is read on both sides of it, in seconds.
+_LENGTH_S, _NOISE = 0.2, 1e-6
+_PART_S, _BESIDE_S = 1.6, 0.8
+
+
+def straight(values: Array, known: Array) -> Array:
+    """Values (frames, values) interpolated linearly where they are not known (frames,)."""
+    has = np.flatnonzero(known)
+    if not len(has):
+        return values.copy()
+    frames = np.arange(len(values))
+    lines = np.stack([np.interp(frames, has, own) for own in values[has].T], axis=1)
+    return np.where(known[:, None], values, lines)
+
+
+def slerped(rotations: Array, known: Array) -> Array:
+    """As `straight`, for quaternions (frames, 4), by spherical interpolation."""
+    has, lost = np.flatnonzero(known), np.flatnonzero(~known)
+    result = rotations.copy()
+    if len(has) == 1:
+        result[:] = rotations[has[0]]
+    elif len(has) and len(lost):
+        between = Slerp(has, Rotation.from_quat(rotations[has]))
+        result[lost] = between(np.clip(lost, has[0], has[-1])).as_quat()
+    return result
+
+
+def curve(values: Array, known: Array, fps: float) -> Array:
+    """(frames, values) a smooth curve through the known values.
+
+    It is the mean of a Gaussian process with a Matern kernel of order 5/2 around a straight line
+    (Rasmussen and Williams 2006, equations 2.25 and 4.17), computed for a few seconds at a time.
+    """
+    result, has = values.copy(), np.flatnonzero(known)
+    if len(has) < 4:
+        return result
+    part, beside = round(_PART_S * fps), round(_BESIDE_S * fps)
+    for start in range(int(has[0]), int(has[-1]) + 1, part):
+        lost = np.arange(start, min(start + part, int(has[-1]) + 1))
+        lost = lost[~known[lost]]
+        if not lost.size:
+            continue
+        near = has[(has >= start - beside) & (has < start + part + beside)]
+        if len(near) < 4:
+            near = np.sort(has[np.argsort(np.abs(has - start), kind="stable")[:8]])
+        line = np.stack([np.ones(len(near)), near - start], axis=1)
+        slope = np.linalg.lstsq(line, values[near], rcond=None)[0]
+        kernel = _matern(near[:, None] - near, fps) + _NOISE * np.eye(len(near))
+        weights = cho_solve(cho_factor(kernel), values[near] - line @ slope)
+        trend = np.stack([np.ones(len(lost)), lost - start], axis=1) @ slope
+        result[lost] = trend + _matern(lost[:, None] - near, fps) @ weights
+    return result
+
+
+def rotation_curves(rotations: Array, known: Array, fps: float) -> Array:
+    """(frames, joints, 4) smooth curves through the known rotations (frames, joints)."""
+    curves = rotations.copy()
+    for joint in np.flatnonzero(~known.all(axis=0)):
+        has, values = known[:, joint], rotations[:, joint].copy()
+        values[has] = quaternions.sign_continuous(values[has])
+        curves[:, joint] = quaternions.normalized(curve(values, has, fps))
+    return curves
+
+
+def _matern(frames: Array, fps: float) -> Array:
+    """Matern covariance of order 5/2 at distances in frames."""
+    scaled = np.sqrt(5.0) * np.abs(frames) / (_LENGTH_S * fps)
+    covariance: Array = (1.0 + scaled + scaled**2 / 3.0) * np.exp(-scaled)
+    return covariance
+
+
+def low_passed_rotations(rotations: Array, cutoff_hz: float, fps: float) -> Array:
+    """(frames, joints, 4) rotations, low-passed."""
+    filtered = low_passed(quaternions.sign_continuous(rotations), cutoff_hz, fps)
+    return quaternions.normalized(filtered)
+
+
+def blended(first: Array, second: Array, weights: Array) -> Array:
+    """(frames, joints, 4) means of rotations, with weights (frames, joints) of the first."""
+    sign = np.where((first * second).sum(axis=-1) < 0, -1.0, 1.0)
+    mean = weights[..., None] * first + ((1.0 - weights) * sign)[..., None] * second
+    return quaternions.normalized(mean)
+
+
+def bridged(estimate: Array, own: Array, broken: Array, fps: float) -> Array:
+    """Values (frames, values) whose broken stretches are estimates that continue the others.
+
+    Outside of `broken` (frames,) they are `own`.
+    """
+    result = own.copy()
+    result[broken] = estimate[broken] + _offsets(own - estimate, broken, fps)[broken]
+    return result
+
+
+def bridged_rotations(estimate: Array, own: Array, broken: Array, fps: float) -> Array:
+    """As `bridged`, for quaternions (frames, 4)."""
+    result = own.copy()
+    if broken.any():
+        apart = rotation_vectors(quaternions.multiply(own, quaternions.conjugate(estimate)))
+        turns = Rotation.from_rotvec(_offsets(apart, broken, fps)[broken]).as_quat()
+        result[broken] = quaternions.multiply(turns, estimate[broken])
+    return quaternions.sign_continuous(result)
+
+
+def _offsets(apart: Array, broken: Array, fps: float) -> Array:
+    """(frames, values) differences at whole frames, continued over broken stretches.
+
+    Between its ends a stretch takes them over smoothly; a difference of velocity fades. A stretch
+    at an end of the clip keeps the difference of its one neighbour.
+    """
+    offsets = apart.copy()
+    frames = len(broken)
+    for first, stop in true_runs(broken):
+        here = slice(first, stop)
+        if first == 0 or stop == frames:
+            offsets[here] = apart[stop] if stop < frames else apart[first - 1] if first else 0.0
+            continue
+        length = stop - first + 1
+        share = (np.arange(1, length) / length)[:, None]
+        offsets[here] = apart[first - 1] + (apart[stop] - apart[first - 1]) * smoothstep(share)
+        for edge, inner, away in ((first - 1, first - 2, share), (stop, stop + 1, 1.0 - share)):
+            if 0 <= inner < frames and not broken[inner]:
+                slope = apart[edge] - apart[inner]
+                fade = np.exp(-away * length / (_FADE_S * fps))
+                offsets[here] += slope * length * away * (1.0 - away) ** 2 * fade
+    return offsets

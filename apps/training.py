@@ -1,11 +1,11 @@
-"""The frame of all `train` commands, and what that of phase models reads and writes."""
+"""The frame of all `train` commands, and the files that one of phase models reads and writes."""
 
 from __future__ import annotations
 
 import json
 import os
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
@@ -13,12 +13,10 @@ from deepphase.apps.options import TrainingOptions
 from deepphase.apps.terminal import list_left_out, next_step, note, progress, silence, warn
 from deepphase.atomic_write import atomic_write, check_writable
 from deepphase.corpus.clip_store import ClipStore
-from deepphase.corpus.store import is_store, open_store, store_groups
 from deepphase.errors import DeepPhaseError, ParameterError
 from deepphase.progress import Progress
 
 if TYPE_CHECKING:
-    from deepphase.corpus.clip_store import ClipStore
     from deepphase.phase.model import PhaseModel
     from deepphase.phase.signal_corpus import SignalCorpus
 
@@ -33,91 +31,68 @@ class Saveable(Protocol):
 Result = TypeVar("Result", bound=Saveable)
 
 
-@dataclass(frozen=True)
-class TrainingInputs:
-    """What a training command reads its clips with."""
-
-    skeleton: str | None
-    progress: Progress
-
-    def clips(self, path: Path, joints: Sequence[str] = ()) -> ClipStore:
-        """The clips at a path; see `corpus_of` for `joints`."""
-        from deepphase.corpus.prepare import corpus_of
-
-        return corpus_of(path, joints=joints, progress=self.progress, skeleton=self.skeleton)
-
-
 def run_training(
     kind: str,
     output: Path,
     run: TrainingOptions,
-    prepare: Callable[[TrainingInputs], Callable[..., Result | None]],
+    train: Callable[..., Result | None],
     *,
     lines: Callable[[Result], Iterable[str]],
-    skeleton: str | None = None,
-    pages: Callable[[Result], Iterable[Path]] | None = None,
+    pages: Callable[[Result], Iterable[Path]] = lambda trained: (),
     json_report: bool = False,
     part: str = "",
     then: Sequence[object] = (),
 ) -> None:
     """Train as a command asks, write the output file and its metrics, and report.
 
-    Of a training on several devices every process runs the command: all but the first are silent
-    and end without a result.
+    `train` is called with progress, folder, resume and the options of Lightning's Trainer. Of a
+    training on several devices every process runs the command: all but the first are silent and
+    end without a result.
     """
-    from deepphase.training.checkpoint import finish, kept_until_saved, unfinished
+    from deepphase.training.checkpoint import check_folder, finish, kept_until_saved, unfinished
+    from deepphase.training.metrics_file import metrics_file
     from deepphase.training.trainer import check_trainer, is_first_process
 
     report = output.with_name(f"{output.name}.report.json")
     work = output.with_name(f"{output.name}.unfinished")
     trainer, first = run.trainer_options(output), is_first_process()
     if first:
-        _check_work_folder(work, output, resume=run.resume)
+        check_writable(output, example="model")
+        # Inside the folder of an unfinished training, where a killed one leaves temporary files.
+        check_writable(metrics_file(work) if os.path.isdir(work) else work)
+        check_folder(work, resume=run.resume)
         if json_report:
             check_writable(report)
     check_trainer(trainer)
-    with silence(not first), progress() as on_progress:
-        train = prepare(TrainingInputs(skeleton, on_progress))
-        with kept_until_saved(work):
-            try:
-                result = train(folder=work, resume=run.resume, progress=on_progress, **trainer)
-            except KeyboardInterrupt:
-                if first and unfinished(work):
-                    warn("the same command with --resume continues this training")
-                raise
+    with silence(not first), progress() as shown, kept_until_saved(work):
+        try:
+            result = train(progress=shown, folder=work, resume=run.resume, **trainer)
+        except KeyboardInterrupt:
+            if first and unfinished(work):
+                warn("the same command with --resume continues this training")
+            raise
     if result is None:
         return
     result.save(output)
     finish(work, output, part)
-    if json_report:
-        with atomic_write(report) as file:
-            file.write(json.dumps(result.report, indent=1).encode())  # type: ignore[attr-defined]
     for line in lines(result):
         note(line)
     note(f"{kind}: {output}")
     if json_report:
+        with atomic_write(report) as file:
+            file.write(json.dumps(result.report, indent=1).encode())  # type: ignore[attr-defined]
         note(f"report: {report}")
-    for page in () if pages is None else pages(result):
+    for page in pages(result):
         note(f"report: {page}")
     if then:
         next_step(*then)
 
 
-def _check_work_folder(work: Path, output: Path, *, resume: bool) -> None:
-    """Refuse what cannot begin: a file that cannot be written, or an unfinished training."""
-    from deepphase.training.checkpoint import check_folder
-    from deepphase.training.metrics_file import metrics_file
-
-    check_writable(output, example="model")
-    # Inside the folder of an unfinished training, where a killed one leaves temporary files.
-    check_writable(metrics_file(work) if os.path.isdir(work) else work)
-    check_folder(work, resume=resume)
-
-
 def read_corpora(
     paths: Sequence[Path],
-    inputs: TrainingInputs,
     features: tuple[str, ...] | None,
+    skeleton: str | None,
+    on_progress: Progress,
     *,
     any_skeleton: bool,
 ) -> list[Any]:
@@ -126,22 +101,24 @@ def read_corpora(
     Songs are read where `features` are given, or where there is nothing else.
     """
     from deepphase.corpus.clips import holds_only_songs
+    from deepphase.corpus.prepare import corpus_of
+    from deepphase.corpus.store import is_store, open_store, store_groups
 
     if any_skeleton:
         corpora: list[ClipStore] = []
         for path in paths:
-            if inputs.skeleton is None and is_store(path):
+            if skeleton is None and is_store(path):
                 corpora += [open_store(path, group.name) for group in store_groups(path)]
             else:
-                corpora.append(inputs.clips(path))
+                corpora.append(corpus_of(path, skeleton=skeleton, progress=on_progress))
         return corpora
     if features is None and not holds_only_songs(paths[0]):
-        return [inputs.clips(paths[0])]
-    if inputs.skeleton is not None:
+        return [corpus_of(paths[0], skeleton=skeleton, progress=on_progress)]
+    if skeleton is not None:
         raise ParameterError(
             "--skeleton applies to clips, and these are songs", hint="leave it out"
         )
-    return [_songs(paths[0], features, inputs.progress)]
+    return [_songs(paths[0], features, on_progress)]
 
 
 def _songs(path: Path, features: tuple[str, ...] | None, on_progress: Progress) -> SignalCorpus:
@@ -198,15 +175,13 @@ def model_pages(model: PhaseModel[Any], corpora: list[Any], output: Path) -> Ite
     folder = output.with_name(f"{output.name}.report")
     parts = [(model, corpora[0], folder)]
     if model.skeletons:
+        bound = [
+            replace(model.bound(store, store.description), health=skeleton.health)
+            for skeleton, store in zip(model.skeletons, corpora, strict=True)
+        ]
         parts = [
-            (
-                replace(model.bound(store, store.description), health=skeleton.health),
-                store,
-                folder / f"{number}_{store.group}",
-            )
-            for number, (skeleton, store) in enumerate(
-                zip(model.skeletons, corpora, strict=True), start=1
-            )
+            (own, store, folder / f"{number}_{store.group}")
+            for number, (own, store) in enumerate(zip(bound, corpora, strict=True), start=1)
         ]
     for part, corpus, place in parts:
         with progress() as shown:

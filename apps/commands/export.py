@@ -58,12 +58,14 @@ def command(
 
 def _write_page(model: Path, output: Path, body: Path | None, terrain: str | None) -> None:
     from deepphase.apps.live.assets import asset_of
-    from deepphase.apps.live.page import save_live_page
+    from deepphase.apps.live.page import live_page
     from deepphase.apps.runs.goals import chosen_ground
+    from deepphase.atomic_write import atomic_write
 
-    chosen = chosen_ground(terrain)
-    asset = asset_of(model)
-    size = save_live_page(output, asset, name=model.stem, body=body, ground=chosen)
+    ground = chosen_ground(terrain)
+    page = live_page(asset_of(model), name=model.stem, body=body, ground=ground)
+    with atomic_write(output) as file:
+        size = file.write(page.encode("utf-8", "replace"))
     note(f"page: {output} ({size / 1e6:.1f} MB)")
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -15,7 +14,7 @@ from deepphase.apps.options import (
     parse_size,
 )
 from deepphase.apps.terminal import note, table, warn
-from deepphase.apps.training import TrainingInputs, run_training
+from deepphase.apps.training import run_training
 from deepphase.errors import ParameterError
 
 if TYPE_CHECKING:
@@ -24,6 +23,7 @@ if TYPE_CHECKING:
     from deepphase.edit.editor import MotionEditor
     from deepphase.matching.learned.matcher import Matcher
     from deepphase.phase.model import PhaseModel
+    from deepphase.progress import Progress
     from deepphase.rigs.inverse import RigInverse
 
 _RUN = TrainingOptions()
@@ -80,19 +80,18 @@ def phase_command(
     names = None if features is None else tuple(name.strip() for name in features.split(","))
     corpora: list[Any] = []
 
-    def prepare(inputs: TrainingInputs) -> partial[PhaseModel | None]:
-        corpora.extend(read_corpora(stores, inputs, names, any_skeleton=several))
+    def train(progress: Progress, **how: Any) -> PhaseModel | None:
+        corpora.extend(read_corpora(stores, names, skeleton, progress, any_skeleton=several))
         description = getattr(corpora[0], "description", None)
         own, first = config, None
         if start is not None:
             first = start_model(start, corpora[0])
             own = PhaseConfig(first.config.network, config.training)
-        clips = corpora if several else corpora[0]
-        return partial(train_phase, clips, own, description=description, memory=limit, start=first)
+        how |= {"description": description, "memory": limit, "start": first}
+        return train_phase(corpora if several else corpora[0], own, progress=progress, **how)
 
     run_training(
-        "model", output, run, prepare,
-        skeleton=skeleton,
+        "model", output, run, train,
         lines=model_lines,
         pages=lambda trained: model_pages(trained, corpora, output),
         then=("encode", output, "CLIPS" if several else stores[0], "-o", "phases"),
@@ -138,6 +137,7 @@ def controller_command(
     from deepphase.controllers.data.label_choice import chosen_label
     from deepphase.controllers.training.health import health_lines
     from deepphase.controllers.training.train import train_controller
+    from deepphase.corpus.prepare import corpus_of
     from deepphase.phase.extractor import load_model
     from deepphase.terrain.grounded_clip import ClipGrounds
 
@@ -150,11 +150,12 @@ def controller_command(
         "phases`",
     )  # fmt: skip
 
-    def prepare(inputs: TrainingInputs) -> partial[Controller | None]:
+    def train(progress: Progress, **how: Any) -> Controller | None:
         loaded = None if model is None else load_model(model)
         grounds = None if terrain is None else ClipGrounds.read(terrain)
         balls = None if ball is None else ClipBalls.read(ball)
-        corpus = inputs.clips(store, () if loaded is None else loaded.signals.joints)
+        joints = () if loaded is None else loaded.signals.joints
+        corpus = corpus_of(store, joints=joints, skeleton=skeleton, progress=progress)
         choice = chosen_label(corpus, config.schema)
         if choice.sentence:
             note(choice.sentence)
@@ -165,13 +166,12 @@ def controller_command(
             grounds=grounds,
             balls=balls,
             description=corpus.description,
-            progress=inputs.progress,
+            progress=progress,
         )
-        return partial(train_controller, data, config)
+        return train_controller(data, config, progress=progress, **how)
 
     run_training(
-        "controller", output, run, prepare,
-        skeleton=skeleton,
+        "controller", output, run, train,
         lines=lambda trained: health_lines(trained.health),
         then=("control", output, "--path", "square", "-o", "run"),
     )  # fmt: skip
@@ -206,11 +206,11 @@ def matching_command(
 
     moments = played_moments(include)
 
-    def prepare(inputs: TrainingInputs) -> partial[Matcher | None]:
-        return partial(train_matcher, MotionDatabase.load(database), config, moments=moments)
+    def train(**how: Any) -> Matcher | None:
+        return train_matcher(MotionDatabase.load(database), config, moments=moments, **how)
 
     run_training(
-        "matcher", output, run, prepare,
+        "matcher", output, run, train,
         lines=lambda trained: matcher_lines(trained.health),
         then=("match", "run", output, "--path", "square", "-o", "run"),
     )  # fmt: skip
@@ -248,6 +248,7 @@ def dance_command(
     from deepphase.controllers.dance.health import dance_words
     from deepphase.controllers.dance.training import DanceData, train_dance
     from deepphase.controllers.training.health import health_lines
+    from deepphase.corpus.prepare import corpus_of
     from deepphase.phase.extractor import load_model
 
     _check_phases(
@@ -256,11 +257,11 @@ def dance_command(
         "phase SOLVED -o MODEL --config dance; then repeat this with --model MODEL",
     )  # fmt: skip
 
-    def prepare(inputs: TrainingInputs) -> partial[Dancer | None]:
-        shown = inputs.progress
+    def train(progress: Progress, **how: Any) -> Dancer | None:
         loaded = None if model is None else load_model(model)
-        corpus = inputs.clips(dances, () if loaded is None else loaded.signals.joints)
-        about: dict[str, Any] = {"description": corpus.description, "progress": shown}
+        joints = () if loaded is None else loaded.signals.joints
+        corpus = corpus_of(dances, joints=joints, skeleton=skeleton, progress=progress)
+        about: dict[str, Any] = {"description": corpus.description, "progress": progress}
         folder = songs or (dances if dances.is_dir() else dances.parent)
         learnt = DanceSet.from_store(corpus, folder, **about)
         for clip, why in learnt.left_out:
@@ -279,7 +280,7 @@ def dance_command(
         data = DanceData.read(learnt, config, phases, **about)
         for line in data.clocks.words() if data.clocks else ():
             note(line)
-        return partial(train_dance, data, config)
+        return train_dance(data, config, progress=progress, **how)
 
     def lines(trained: Dancer) -> list[str]:
         health = trained.controller.health
@@ -288,7 +289,7 @@ def dance_command(
         return [*health_lines(health), *words, path]
 
     then = ("dance", "SONG", "--dancer", output, "-o", "dance")
-    run_training("dancer", output, run, prepare, skeleton=skeleton, lines=lines, then=then)
+    run_training("dancer", output, run, train, lines=lines, then=then)
 
 
 def _check_phases(network: str, model: Path | None, hint: str) -> None:
@@ -319,16 +320,17 @@ def editor_command(
         Config of the network and its training: a YAML file, masked, or inbetween for gaps before a
         target pose (configs/editor).
     """
+    from deepphase.corpus.prepare import corpus_of
     from deepphase.edit.report import report_lines
     from deepphase.edit.training import train_editor
 
-    def prepare(inputs: TrainingInputs) -> partial[MotionEditor | None]:
-        corpus = inputs.clips(store)
-        return partial(train_editor, corpus, config, description=corpus.description)
+    def train(progress: Progress, **how: Any) -> MotionEditor | None:
+        corpus = corpus_of(store, skeleton=skeleton, progress=progress)
+        how |= {"description": corpus.description, "progress": progress}
+        return train_editor(corpus, config, **how)
 
     run_training(
-        "editor", output, run, prepare,
-        skeleton=skeleton,
+        "editor", output, run, train,
         lines=lambda trained: report_lines(trained.report),
         json_report=True,
     )  # fmt: skip
@@ -363,6 +365,7 @@ def path_command(
     windows
         Number of windows of 3.2 s to train on.
     """
+    from deepphase.corpus.prepare import corpus_of
     from deepphase.edit.control_training import train_path
     from deepphase.edit.effector_motion import effector_networks
     from deepphase.edit.path_motion import path_networks
@@ -370,11 +373,11 @@ def path_command(
     wanted = parse_labels(labels) if labels else {}
     given = load_editor(editor)
 
-    def prepare(inputs: TrainingInputs) -> partial[MotionEditor | None]:
-        clips = inputs.clips(store, given.space.skeleton.names)
-        return partial(
-            train_path, clips, given, windows=windows, effectors=effectors, labels=wanted
-        )
+    def train(progress: Progress, **how: Any) -> MotionEditor | None:
+        joints = given.space.skeleton.names
+        clips = corpus_of(store, joints=joints, skeleton=skeleton, progress=progress)
+        how |= {"windows": windows, "effectors": effectors, "labels": wanted}
+        return train_path(clips, given, progress=progress, **how)
 
     def lines(trained: MotionEditor) -> list[str]:
         if effectors:
@@ -384,7 +387,7 @@ def path_command(
         return [f"paths up to {limits.speed:.1f} m/s, of {limits.clips} clips"]
 
     part = "effectors" if effectors else "path"
-    run_training("editor", output, run, prepare, skeleton=skeleton, lines=lines, part=part)
+    run_training("editor", output, run, train, lines=lines, part=part)
 
 
 def rig_command(
@@ -413,14 +416,15 @@ def rig_command(
     config
         Config of the inverse: a YAML file, or default (configs/rig).
     """
+    from deepphase.corpus.prepare import corpus_of
     from deepphase.formats.load import load
     from deepphase.rigs.body_rig import BodyRig
     from deepphase.rigs.training import train_rig
 
-    def prepare(inputs: TrainingInputs) -> partial[RigInverse | None]:
-        corpus = inputs.clips(rig if poses is None else poses)
+    def train(progress: Progress, **how: Any) -> RigInverse | None:
+        corpus = corpus_of(poses or rig, skeleton=skeleton, progress=progress)
         body = BodyRig.from_clip(load(rig, **folder_reader(rig)), corpus.description)
-        return partial(train_rig, corpus, body, config)
+        return train_rig(corpus, body, config, progress=progress, **how)
 
     def summary(trained: RigInverse) -> list[str]:
         body = trained.rig
@@ -437,4 +441,4 @@ def rig_command(
         table(columns, rows)
         return []
 
-    run_training("rig", output, run, prepare, skeleton=skeleton, lines=summary, json_report=True)
+    run_training("rig", output, run, train, lines=summary, json_report=True)

@@ -40,22 +40,37 @@ from deepphase.phase.manifold import ManifoldProjection
 from deepphase.shipped import SHIPPED
 from deepphase.steering.foot_lock import FootLockSettings
 
-MAGIC = b"DPLIVE1\n"
+Weights = Literal["float32", "float16"]
+
+_MAGIC = b"DPLIVE1\n"
 _ALIGNMENT = 16
 _TYPES = {"float32": "<f4", "float16": "<f2", "int32": "<i4", "int8": "|i1"}
+# Labels that a page offers first.
+_FIRST_LABELS = ("style", "gait")
+_LEG_PARTS = ("upper", "middle", "last", "tips")
+# Shipped files, the first of which a page opens with.
+_CHARACTERS = ("person", "dog")
+_HINT = "give a controller, a matcher, or a folder of them"
 
 
-def asset_bytes(header: Mapping[str, Any], arrays: Mapping[str, Array]) -> bytes:
-    """The file of a header, whose small arrays become lists, and of arrays of these types."""
+def _asset_bytes(header: Mapping[str, Any], arrays: Mapping[str, Array]) -> bytes:
+    """The file of a header, whose small arrays become lists, and of arrays of these types.
+
+    It begins with ``DPLIVE1``, a line feed and the length of the header, four bytes. The header is
+    JSON, whose entry ``arrays`` maps a name to ``{type, shape, start}``; `start` counts bytes from
+    the end of the header. Header and arrays are little-endian, and padded to 16 bytes each.
+    """
     table, parts, start = {}, [], 0
     for name, array in arrays.items():
         written = np.ascontiguousarray(array, _TYPES[array.dtype.name]).tobytes()
         table[name] = {"type": array.dtype.name, "shape": list(array.shape), "start": start}
         parts.append(_padded(written))
         start += len(parts[-1])
-    text = json.dumps({**header, "arrays": table}, default=_listed, separators=(",", ":"))
+    text = json.dumps(
+        {**header, "arrays": table}, default=lambda value: value.tolist(), separators=(",", ":")
+    )
     content = text.encode()
-    head = MAGIC + len(content).to_bytes(4, "little") + content
+    head = _MAGIC + len(content).to_bytes(4, "little") + content
     return b"".join([_padded(head), *parts])
 
 
@@ -63,14 +78,7 @@ def _padded(content: bytes) -> bytes:
     return content + b"\0" * (-len(content) % _ALIGNMENT)
 
 
-def _listed(value: Any) -> Any:
-    """Arrays and NumPy numbers as JSON has them."""
-    if isinstance(value, np.ndarray | np.generic):
-        return value.tolist()
-    raise TypeError(f"no JSON of {type(value).__name__}")
-
-
-def manifold_arrays(vectors: Array) -> dict[str, Array]:
+def _manifold_arrays(vectors: Array) -> dict[str, Array]:
     """Projection of vectors (points, 2 * channels) of a phase manifold to three dimensions.
 
     A vector is projected to ``manifold.basis`` @ (vector - ``manifold.mean``). ``manifold.points``
@@ -85,9 +93,6 @@ def manifold_arrays(vectors: Array) -> dict[str, Array]:
         f"manifold.{name}": each.astype(np.float32)
         for name, each in (arrays | {"phase": phase}).items()
     }
-
-
-Weights = Literal["float32", "float16"]
 
 
 def controller_asset(controller: Controller, *, weights: Weights = "float32") -> bytes:
@@ -132,8 +137,8 @@ def controller_asset(controller: Controller, *, weights: Weights = "float32") ->
     gate = controller.schema.gate
     if gate is not None and "phase_manifold" in gate:
         vectors = controller.starts.gate[:, gate.slices["phase_manifold"]]
-        arrays |= manifold_arrays(vectors.reshape(-1, 2 * controller.schema.channels))
-    return asset_bytes(header, arrays)
+        arrays |= _manifold_arrays(vectors.reshape(-1, 2 * controller.schema.channels))
+    return _asset_bytes(header, arrays)
 
 
 def _network_arrays(controller: Controller, weights: Weights) -> dict[str, Array]:
@@ -149,11 +154,6 @@ def _network_arrays(controller: Controller, weights: Weights) -> dict[str, Array
         columns, arrays["carried_shares"] = controller.schema.carried
         arrays["carried_columns"] = columns.astype(np.int32)
     return arrays
-
-
-# Labels that a page offers first.
-_FIRST_LABELS = ("style", "gait")
-_LEG_PARTS = ("upper", "middle", "last", "tips")
 
 
 def matcher_asset(matcher: Matcher) -> bytes:
@@ -202,7 +202,7 @@ def matcher_asset(matcher: Matcher) -> bytes:
     if len(rest):
         header |= {"rest": rest.described(), "breathing": motion.breathing}
         arrays["rest_poses"] = rest.poses
-    return asset_bytes(header, arrays)
+    return _asset_bytes(header, arrays)
 
 
 def _bits(flags: Array) -> Array:
@@ -292,16 +292,6 @@ def _trajectory(layout: FeatureLayout) -> list[dict[str, Any]]:
     return samples
 
 
-# Shipped files, the first of which a page opens with.
-_CHARACTERS = ("person", "dog")
-_HINT = "give a controller, a matcher, or a folder of them"
-
-
-def is_live_source(path: Path) -> bool:
-    """Whether a file can be steered in the live page, by its header."""
-    return _format(path) in (CONTROLLER_FORMAT, MATCHER_FORMAT)
-
-
 def _format(path: Path) -> str:
     """The format in a file's header; empty for other files."""
     try:
@@ -316,8 +306,7 @@ def live_sources(path: Path | None) -> dict[str, Path]:
     """Name -> file that can be steered, at a path or in a folder; without one the shipped ones."""
     if path is None:
         return {SHIPPED[name].title: SHIPPED[name].path for name in _CHARACTERS}
-    if not path.exists():
-        raise FormatError("there is no such file or folder", hint=_HINT, path=path)
+    steered = (CONTROLLER_FORMAT, MATCHER_FORMAT)
     if path.is_file():
         if _format(path) == DATABASE_FORMAT:
             raise FormatError(
@@ -325,20 +314,23 @@ def live_sources(path: Path | None) -> dict[str, Path]:
                 hint=f"deepphase train matching {path} -o {path.with_suffix('.matcher')}",
                 path=path,
             )
-        if not is_live_source(path):
+        if _format(path) not in steered:
             raise FormatError("not a file that can be steered", hint=_HINT, path=path)
         return {path.name: path}
-    found = [each for each in islice(files_under(path), MAX_LISTED_FILES) if is_live_source(each)]
+    if not path.exists():
+        raise FormatError("there is no such file or folder", hint=_HINT, path=path)
+    files = islice(files_under(path), MAX_LISTED_FILES)
+    found = {each.relative_to(path).as_posix(): each for each in files if _format(each) in steered}
     if not found:
         raise FormatError("no file in this folder can be steered", hint=_HINT, path=path)
-    return {each.relative_to(path).as_posix(): each for each in found}
+    return found
 
 
-def asset_of(path: Path, weights: Weights = "float16") -> bytes:
-    """The live asset of a file; `weights` is the type of a controller's."""
+def asset_of(path: Path) -> bytes:
+    """The live asset of a file, with 16-bit weights."""
     if path.is_dir():
         raise FormatError("this is a folder, not a file", hint="give one of its files", path=path)
     (file,) = live_sources(path).values()
     if read_header(file)["format"] == MATCHER_FORMAT:
         return matcher_asset(Matcher.load(file))
-    return controller_asset(Controller.load(file), weights=weights)
+    return controller_asset(Controller.load(file), weights="float16")

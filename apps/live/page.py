@@ -12,7 +12,6 @@ from typing import Any, Literal
 import numpy as np
 
 from deepphase.arrays import Array
-from deepphase.atomic_write import atomic_write
 from deepphase.errors import FormatError
 from deepphase.motion.clip import Clip
 from deepphase.steering.run import Run, RunnerSpec
@@ -25,6 +24,8 @@ Look = Literal["auto", "light", "dark"]
 # Beginning of glb files: their name and version.
 _GLB = b"glTF\x02\0\0\0"
 _MAX_BODY_BYTES = 200_000_000
+# Most characters of a motion that is read: a minute of a large skeleton has some 20 million.
+_MAX_TEXT = 100_000_000
 # Points along each side of a ground that a page holds: 1.4 MB of heights.
 _MAX_GROUND_POINTS = 600
 
@@ -45,10 +46,10 @@ def live_page(
 
     `name` is the title, and begins the names of saved files. `choices` are names and addresses of
     the pages of other characters, and `chosen` the name of this one. `keeps` adds a button that
-    records: "page" sends what was driven to the page around, as a message of which
-    `deepphase.apps.live.page` makes a run; an address on the page's own server gets it as
-    BVH, and answers with a sentence. `body` is a glb file with a skinned mesh. `ground` is a kind
-    of generated ground, or heights, of which the page has 600 points of each side.
+    records: "page" sends what was driven to the page around, as a message that `read_driven` reads;
+    an address on the page's own server gets it as BVH, and answers with a sentence. `body` is a
+    glb file with a skinned mesh. `ground` is a kind of generated ground, or heights, of which the
+    page has 600 points of each side.
     """
     about_ground, heights = _ground_parts(ground)
     content = {
@@ -94,38 +95,18 @@ def _ground_parts(ground: str | Heightmap | None) -> tuple[Any, bytes]:
 
 def _read_glb(path: Path) -> bytes:
     try:
-        content = path.read_bytes() if path.stat().st_size <= _MAX_BODY_BYTES else None
+        if path.stat().st_size > _MAX_BODY_BYTES:
+            raise FormatError(
+                f"a body has at most {_MAX_BODY_BYTES / 1e6:.0f} MB",
+                hint="use smaller textures",
+                path=path,
+            )
+        content = path.read_bytes()
     except OSError as error:
         raise FormatError(f"this is not readable: {error.strerror}", path=path) from error
-    if content is None:
-        raise FormatError(
-            f"a body has at most {_MAX_BODY_BYTES / 1e6:.0f} MB",
-            hint="use smaller textures",
-            path=path,
-        )
     if content[:8] != _GLB:
         raise FormatError("this is not a glb file", hint="export a binary glTF 2.0 file", path=path)
     return content
-
-
-def save_live_page(
-    path: str | Path,
-    asset: bytes,
-    *,
-    name: str,
-    body: Path | None = None,
-    ground: str | Heightmap | None = None,
-) -> int:
-    """Write the page of `live_page` atomically, and return its size in bytes."""
-    page = live_page(asset, name=name, body=body, ground=ground)
-    content = page.encode("utf-8", "replace")
-    with atomic_write(path) as file:
-        file.write(content)
-    return len(content)
-
-
-# Most characters of a text that is read: a minute of a large skeleton has some 20 million.
-_MAX_TEXT = 100_000_000
 
 
 def read_driven(text: Any, feet: int) -> tuple[str, dict[str, Array]]:
@@ -142,7 +123,7 @@ def read_driven(text: Any, feet: int) -> tuple[str, dict[str, Array]]:
         arrays = {name: np.array(each, np.float64) for name, each in lists.items()}
     except (ValueError, TypeError, KeyError, RecursionError) as error:
         raise _foreign() from error
-    frames = len(arrays["angles"])
+    frames = arrays["angles"].size
     for name, each in arrays.items():
         shape = (frames, widths[name]) if widths[name] else (frames,)
         if each.shape != shape or not np.isfinite(each).all():

@@ -1,9 +1,9 @@
-"""Server of live pages on this machine, for `deepphase live`, and their recordings."""
+"""Server of live pages on this machine, for `deepphase live`, and the recordings of pages."""
 
 from __future__ import annotations
 
 import threading
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from http import HTTPStatus
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
@@ -13,9 +13,9 @@ from deepphase.apps.hosts import HOST, is_own_request
 from deepphase.apps.live.assets import asset_of
 from deepphase.apps.live.page import live_page
 from deepphase.apps.terminal import printable
-from deepphase.atomic_write import atomic_write
+from deepphase.atomic_write import atomic_write, writing
 from deepphase.corpus.motion_files import RECORDINGS_FOLDER
-from deepphase.errors import CheckpointError, DeepPhaseError, FormatError
+from deepphase.errors import DeepPhaseError, FormatError
 from deepphase.formats.load import load
 from deepphase.temporary_files import temporary_folder
 from deepphase.terrain.heightmap import Heightmap
@@ -23,6 +23,8 @@ from deepphase.terrain.heightmap import Heightmap
 _OPEN, _KEEP = "/open/", "/keep/"
 # Pages that are kept in memory, of up to 20 MB each.
 _MAX_PAGES = 4
+# Bytes of a recording: a minute of a large skeleton has some 20 million.
+_MAX_BYTES = 100_000_000
 
 
 class LiveServer(ThreadingHTTPServer):
@@ -49,26 +51,12 @@ class LiveServer(ThreadingHTTPServer):
 
     def page(self, address: str) -> str | None:
         """The HTML at an address, that of the first file at "/"; None if there is none."""
-        path = urlsplit(address).path
-        if path == "/":
-            return self._live_page(next(iter(self._sources)))
-        name = self._name(path, _OPEN)
-        return None if name is None else self._live_page(name)
-
-    def keep(self, address: str, content: bytes) -> str | None:
-        """Save the motion that a page sent; a sentence on it, None for an unknown address."""
-        name = self._name(urlsplit(address).path, _KEEP)
+        if urlsplit(address).path == "/":
+            name: str | None = next(iter(self._sources))
+        else:
+            name = self._name(address, _OPEN)
         if name is None:
             return None
-        path, seconds = save_recording(self._folder, Path(name).stem, content)
-        where = path.relative_to(self._folder)
-        return f"kept {seconds:.1f} s as {where} in {self._folder.resolve()}"
-
-    def _name(self, path: str, begin: str) -> str | None:
-        name = unquote(path.removeprefix(begin))
-        return name if path.startswith(begin) and name in self._sources else None
-
-    def _live_page(self, name: str) -> str:
         path = self._sources[name]
         # A file that was written again gets a new page.
         key = (name, path.stat().st_mtime_ns)
@@ -76,11 +64,10 @@ class LiveServer(ThreadingHTTPServer):
             if key not in self._pages:
                 while len(self._pages) >= _MAX_PAGES:
                     self._pages.pop(next(iter(self._pages)))
-                choices = {each: f"{_OPEN}{quote(each)}" for each in self._sources}
                 self._pages[key] = live_page(
                     asset_of(path),
                     name=Path(name).stem,
-                    choices=choices,
+                    choices={each: f"{_OPEN}{quote(each)}" for each in self._sources},
                     chosen=name,
                     keeps=f"{_KEEP}{quote(name)}",
                     body=self._body,
@@ -88,56 +75,61 @@ class LiveServer(ThreadingHTTPServer):
                 )
             return self._pages[key]
 
+    def keep(self, address: str, content: bytes) -> str | None:
+        """Save the motion that a page sent; a sentence on it, None for an unknown address."""
+        name = self._name(address, _KEEP)
+        if name is None:
+            return None
+        path, seconds = save_recording(self._folder, Path(name).stem, content)
+        where = path.relative_to(self._folder)
+        return f"kept {seconds:.1f} s as {where} in {self._folder.resolve()}"
+
+    def _name(self, address: str, begin: str) -> str | None:
+        path = urlsplit(address).path
+        name = unquote(path.removeprefix(begin))
+        return name if path.startswith(begin) and name in self._sources else None
+
 
 class _Handler(BaseHTTPRequestHandler):
     server: LiveServer
 
-    def _is_own(self) -> bool:
-        hosts = self.headers.get_all("Host") or []
-        origins = self.headers.get_all("Origin") or []
-        own = is_own_request(hosts, origins, self.server.server_address[1])
-        if not own:
-            self._answer(HTTPStatus.FORBIDDEN, "This address is not that of deepphase live.")
-        return own
-
-    def do_POST(self) -> None:
-        if not self._is_own():
-            return
-        length = self.headers.get("Content-Length", "")
-        try:
-            # A page of another site may send forms, but always names itself.
-            if not self.headers.get("Origin") or not length.isdecimal():
-                raise FormatError("this is not a motion of the live page", hint="save it there")
-            if int(length) > MAX_BYTES:
-                raise FormatError("the motion is too long", hint="record less than a minute")
-            kept = self.server.keep(self.path, self.rfile.read(int(length)))
-        except (DeepPhaseError, OSError) as error:
-            self._answer(HTTPStatus.BAD_REQUEST, printable(error))
-            return
-        if kept is None:
-            self._answer(HTTPStatus.NOT_FOUND, "There is no such page.")
-        else:
-            self._answer(HTTPStatus.OK, kept)
-
     def do_GET(self) -> None:
-        if not self._is_own():
-            return
-        try:
-            content = self.server.page(self.path)
-        except (DeepPhaseError, OSError) as error:
-            self._answer(HTTPStatus.INTERNAL_SERVER_ERROR, printable(error))
-            return
-        if content is None:
-            self._answer(HTTPStatus.NOT_FOUND, "There is no such page.")
-        else:
-            self._answer(HTTPStatus.OK, content, "text/html")
+        failed = HTTPStatus.INTERNAL_SERVER_ERROR
+        self._respond(lambda: self.server.page(self.path), failed, "text/html")
 
     do_HEAD = do_GET
 
-    def _answer(self, status: HTTPStatus, text: str, kind: str = "text/plain") -> None:
+    def do_POST(self) -> None:
+        self._respond(self._keep, HTTPStatus.BAD_REQUEST)
+
+    def _keep(self) -> str | None:
+        length = self.headers.get("Content-Length", "")
+        # A page of another site may send forms, but always names itself.
+        if not self.headers.get("Origin") or not length.isdecimal():
+            raise FormatError("this is not a motion of the live page", hint="save it there")
+        if int(length) > _MAX_BYTES:
+            raise FormatError("the motion is too long", hint="record less than a minute")
+        return self.server.keep(self.path, self.rfile.read(int(length)))
+
+    def _respond(
+        self, answer: Callable[[], str | None], failed: HTTPStatus, kind: str = "text/plain"
+    ) -> None:
+        """Send an answer; of errors their text, with the status `failed`."""
+        hosts, origins = (self.headers.get_all(name) or [] for name in ("Host", "Origin"))
+        status, text = HTTPStatus.OK, None
+        if not is_own_request(hosts, origins, self.server.server_address[1]):
+            status, text = HTTPStatus.FORBIDDEN, "This address is not that of deepphase live."
+        else:
+            try:
+                text = answer()
+            except (DeepPhaseError, OSError) as error:
+                status, text = failed, printable(error)
+        if text is None:
+            status, text = HTTPStatus.NOT_FOUND, "There is no such page."
         content = text.encode("utf-8", "replace")
         self.send_response(status)
-        self.send_header("Content-Type", f"{kind}; charset=utf-8")
+        shown = kind if status == HTTPStatus.OK else "text/plain"
+        self.send_header("Content-Type", f"{shown}; charset=utf-8")
         self.send_header("Content-Length", str(len(content)))
         self.send_header("Cache-Control", "no-store")
         self.send_header("X-Content-Type-Options", "nosniff")
@@ -149,10 +141,6 @@ class _Handler(BaseHTTPRequestHandler):
         """Requests are not printed."""
 
 
-MAX_BYTES = 100_000_000
-"""Bytes of a recording: a minute of a large skeleton has some 20 million."""
-
-
 def save_recording(folder: Path, name: str, content: bytes) -> tuple[Path, float]:
     """Write BVH text below a folder, as recordings/NAME_01.bvh; its file and length in seconds."""
     with temporary_folder() as place:
@@ -162,18 +150,12 @@ def save_recording(folder: Path, name: str, content: bytes) -> tuple[Path, float
         except FormatError as error:
             raise FormatError(error.fact, hint="record it again") from None
     recordings = folder / RECORDINGS_FOLDER
-    try:
+    stem = "".join(c if c.isalnum() or c in "-_ ." else "_" for c in name).strip(". ") or "motion"
+    with writing(recordings):
         recordings.mkdir(exist_ok=True)
-        stem = (
-            "".join(c if c.isalnum() or c in "-_ ." else "_" for c in name).strip(". ") or "motion"
-        )
         number = 1
         while (path := recordings / f"{stem}_{number:02d}.bvh").exists():
             number += 1
         with atomic_write(path) as file:
             file.write(content)
-    except OSError as error:
-        raise CheckpointError(
-            f"the recording cannot be written: {error.strerror or error}", path=recordings
-        ) from None
     return path, seconds

@@ -16,7 +16,7 @@ import numpy as np
 import pytest
 
 from deepphase.apps import cli
-from deepphase.apps.training import command as train_command
+from deepphase.apps import training as train_command
 from deepphase.corpus.store import open_store
 from deepphase.formats.bvh.writer import save_bvh
 from deepphase.formats.load import save

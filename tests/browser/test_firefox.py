@@ -9,7 +9,7 @@ import pytest
 
 from deepphase.apps.demo import CONTROLLER
 from deepphase.apps.live.assets import asset_of
-from deepphase.apps.live.page import save_live_page
+from deepphase.apps.live.page import live_page
 from tests.browser.dashboard_pages import started, until
 from tests.browser.firefox import find_firefox, firefox
 
@@ -49,7 +49,7 @@ def window(tmp_path):
 @pytest.fixture
 def page(window, tmp_path):
     path = tmp_path / "walk.html"
-    save_live_page(path, asset_of(CONTROLLER), name="walk")
+    path.write_text(live_page(asset_of(CONTROLLER), name="walk"), encoding="utf-8")
     window.resize(480, 360)
     window.goto(path.as_uri())
     until(lambda: window.evaluate("(window.deepphaseLive?.pictures ?? 0) > 1"))

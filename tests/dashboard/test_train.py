@@ -8,10 +8,10 @@ import time
 import numpy as np
 import pytest
 
-import deepphase.apps.training_process as runs
+import deepphase.apps.training_run as runs
 from deepphase.apps.dashboard.parts.collection import MODELS
 from deepphase.apps.dashboard.parts.session import Session
-from deepphase.apps.training_process import (
+from deepphase.apps.training_run import (
     FAILED,
     FINISHED,
     STOPPED,

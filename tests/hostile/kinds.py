@@ -16,7 +16,7 @@ import torch
 from PIL import Image
 
 from deepphase.apps.live.page import driven_run, read_driven
-from deepphase.apps.training_process import Epoch, TrainingRequest, TrainingStatus
+from deepphase.apps.training_run import Epoch, TrainingRequest, TrainingStatus
 from deepphase.controllers.ball.ball_track import load_ball, save_ball
 from deepphase.controllers.ball.fitting import fit_ball
 from deepphase.controllers.config import ControllerConfig

@@ -18,7 +18,7 @@ from deepphase.apps.dashboard.parts.files import choose
 from deepphase.apps.dashboard.parts.messages import plain, show_error
 from deepphase.apps.dashboard.parts.session import plain_file_name
 from deepphase.apps.dashboard.parts.trainings import FinishedTraining, OwnTraining
-from deepphase.apps.training_process import (
+from deepphase.apps.training_run import (
     CHANNELS,
     FAILED,
     OFFERED_CONFIGS,

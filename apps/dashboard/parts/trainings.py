@@ -22,7 +22,7 @@ from deepphase.apps.dashboard.parts.messages import plain, working
 from deepphase.apps.dashboard.parts.session import session, unused_name
 from deepphase.apps.demo import SAMPLE
 from deepphase.apps.training import Saveable
-from deepphase.apps.training_process import (
+from deepphase.apps.training_run import (
     Epoch,
     TrainingRequest,
     TrainingRun,

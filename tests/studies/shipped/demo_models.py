@@ -15,7 +15,7 @@ import numpy as np
 from deepphase.apps.demo import CONTROLLER, EMBEDDING, PHASES, SAMPLE
 from deepphase.apps.demo.controller import turning_clips
 from deepphase.apps.terminal import note, progress
-from deepphase.apps.training_process import TrainingRequest, TrainingRun
+from deepphase.apps.training_run import TrainingRequest, TrainingRun
 from deepphase.controllers.config import ControllerConfig, ControllerTraining
 from deepphase.controllers.data.captured_rows import RestRows
 from deepphase.controllers.data.controller_data import ControllerData

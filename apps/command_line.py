@@ -11,7 +11,7 @@ import re
 import sys
 import types
 import typing
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal, NoReturn
@@ -48,21 +48,6 @@ _TEXTS = {
     "the topmost joint of the skeleton.",
 }
 _REQUIRED = inspect.Parameter.empty
-# Options that a command does not have -> where it is stated instead.
-_ELSEWHERE = {
-    **{
-        f"--{name}": f"write it as --set trainer.{name}=VALUE"
-        for name in ("accelerator", "devices", "precision", "logger")
-    },
-    "--restart": "remove the folder OUTPUT.unfinished, and train again",
-    "--unit": "write it into deepphase.yaml in the folder of the files, or give it to prepare",
-    "--up": "write it into deepphase.yaml in the folder of the files, or give it to prepare",
-    "--file-fps": "give it to deepphase prepare or convert, and take what these write",
-    "--skeleton-description": "give it to deepphase prepare, whose store keeps it",
-    "--terrain-spacing": "save the heights as .npz, which states the spacing",
-    "--terrain-scale": "save the heights as .npz, in metres",
-    "--seed": "the seed is fixed; a config has its own, as in --set training.seed=1",
-}
 
 
 @dataclass(frozen=True)
@@ -85,7 +70,8 @@ def read_command_line(
     :class:`ConfigOption` is the config that --config names, with the changes of
     ``--set SECTION.KEY=VALUE``. ``--set trainer.KEY=VALUE`` is an option of Lightning's Trainer.
     """
-    config = _config_option(command)
+    parameters = _parameters(command)
+    config = _config_option(parameters)
     prints_config = config is not None and "--print-config" in words
     parser = command_parser(f"deepphase {name}", command, required=not prints_config)
     values = vars(parser.parse_intermixed_args(_spelled(words)))
@@ -94,53 +80,50 @@ def read_command_line(
     if check_inputs and not prints_config:
         # Before the config is read, which imports the libraries of its class.
         _check_inputs(parser, values)
-    if changes and config is None:
+    if config is not None:
+        values["config"] = config.load(values["config"], changes)
+    elif changes:
         raise ParameterError(
             f"this command has no config with {next(iter(changes))}",
             hint="--set sets options of Lightning's Trainer here, as in trainer.accelerator=gpu",
         )
-    if config is not None:
-        values["config"] = config.load(values["config"], changes)
-    for parameter, kind in _groups(command):
-        given = {name: values.pop(name) for name in _option_names(kind)}
-        values[parameter] = kind(**given, **({"trainer": trainer} if trainer else {}))
-    return Call(
-        values,
-        json=bool(common["json"]),
-        config=_as_yaml(values["config"]) if prints_config else "",
-    )
+    for parameter, (kind, _) in parameters.items():
+        if _is_group(kind):
+            given = {option: values.pop(option) for option in _option_names(kind)}
+            values[parameter] = kind(**given, **({"trainer": trainer} if trainer else {}))
+    printed = _as_yaml(values["config"]) if prints_config else ""
+    return Call(values, json=bool(common["json"]), config=printed)
 
 
 def command_parser(program: str, command: Callable[..., Any], *, required: bool) -> CommandParser:
     """The parser of a command; without `required`, every argument may be left out."""
-    document, hints = inspect.getdoc(command) or "", typing.get_type_hints(command)
-    texts, groups = _TEXTS | parameter_texts(document), dict(_groups(command))
+    document, parameters = inspect.getdoc(command) or "", _parameters(command)
+    texts = _TEXTS | parameter_texts(document)
     parser = CommandParser(
         prog=program,
         description=document.partition("\nParameters\n")[0].strip(),
         allow_abbrev=False,
         formatter_class=_HelpFormatter,
     )
-    for name, parameter in inspect.signature(command).parameters.items():
+    groups = {name: own for name, own in parameters.items() if _is_group(own[0])}
+    for name, (kind, default) in parameters.items():
+        if isinstance(default, ConfigOption):
+            kind, default = str, default.default
         if name not in groups:
-            kind, default = hints[name], parameter.default
-            if isinstance(default, ConfigOption):
-                kind, default = str, default.default
             _add(parser, name, kind, default, texts.get(name, ""), required)
-    for name, group_type in groups.items():
-        default = inspect.signature(command).parameters[name].default
-        heading = (inspect.getdoc(group_type) or "").partition("\n")[0].rstrip(".")
-        group, hints = parser.add_argument_group(heading), typing.get_type_hints(group_type)
+    for kind, default in groups.values():
+        heading = (inspect.getdoc(kind) or "").partition("\n")[0].rstrip(".")
+        group, hints = parser.add_argument_group(heading), typing.get_type_hints(kind)
         texts = dict(_TEXTS)
-        for base in reversed(group_type.__mro__):
+        for base in reversed(kind.__mro__):
             texts |= parameter_texts(inspect.cleandoc(base.__doc__ or ""))
-        for option in _option_names(group_type):
-            value = getattr(default, option)
-            _add(group, option, hints[option], value, texts.get(option, ""), required)
+        for option in _option_names(kind):
+            text = texts.get(option, "")
+            _add(group, option, hints[option], getattr(default, option), text, required)
     if typing.get_type_hints(command).get("return") is Outcome:
         text = "Print one JSON document to standard output; progress and tables go to stderr."
         parser.add_argument("--json", action="store_true", help=text)
-    config = _config_option(command)
+    config = _config_option(parameters)
     if config is not None:
         text = "Print the config with all options applied as YAML, for --config FILE, and exit."
         parser.add_argument("--print-config", action="store_true", help=text)
@@ -151,6 +134,27 @@ def command_parser(program: str, command: Callable[..., Any], *, required: bool)
         )
         parser.add_argument("--set", action="append", metavar="KEY=VALUE", help=text)
     return parser
+
+
+def _parameters(command: Callable[..., Any]) -> dict[str, tuple[Any, Any]]:
+    """Name -> type and default of each parameter of a command."""
+    hints, signature = typing.get_type_hints(command), inspect.signature(command)
+    return {name: (hints[name], each.default) for name, each in signature.parameters.items()}
+
+
+def _config_option(parameters: Mapping[str, tuple[Any, Any]]) -> ConfigOption | None:
+    """The declaration of a command's config; None without one."""
+    defaults = (default for _, default in parameters.values())
+    return next((each for each in defaults if isinstance(each, ConfigOption)), None)
+
+
+def _is_group(kind: Any) -> bool:
+    return isinstance(kind, type) and issubclass(kind, OptionGroup)
+
+
+def _option_names(group: Any) -> list[str]:
+    """The fields of a group that are options."""
+    return [each.name for each in dataclasses.fields(group) if each.metadata.get("option", True)]
 
 
 def parameter_texts(docstring: str) -> dict[str, str]:
@@ -238,33 +242,11 @@ class CommandParser(argparse.ArgumentParser):
         fact = re.sub(r"invalid _number value:", "expected a number, not", fact)
         hint = f"{self.prog} --help lists its options"
         unknown = re.search(r"unrecognized arguments: (--[\w.-]+)", fact)
-        if unknown and unknown[1] in _ELSEWHERE:
-            hint = _ELSEWHERE[unknown[1]]
-        elif unknown:
+        if unknown:
             known = [text for action in self._actions for text in action.option_strings]
             near = difflib.get_close_matches(unknown[1], known, n=1)
             hint = f"did you mean {near[0]}? {hint}" if near else hint
         raise ParameterError(fact, hint=hint)
-
-
-def _groups(command: Callable[..., Any]) -> Iterator[tuple[str, Any]]:
-    """Parameters of a command that are groups of options."""
-    hints = typing.get_type_hints(command)
-    for name in inspect.signature(command).parameters:
-        if isinstance(hints[name], type) and issubclass(hints[name], OptionGroup):
-            yield name, hints[name]
-
-
-def _option_names(group: Any) -> list[str]:
-    """The fields of a group that are options."""
-    return [each.name for each in dataclasses.fields(group) if each.metadata.get("option", True)]
-
-
-def _config_option(command: Callable[..., Any]) -> ConfigOption | None:
-    """The declaration of the command's config; None without one."""
-    parameter = inspect.signature(command).parameters.get("config")
-    default = None if parameter is None else parameter.default
-    return default if isinstance(default, ConfigOption) else None
 
 
 def _check_inputs(parser: argparse.ArgumentParser, values: Mapping[str, Any]) -> None:
@@ -309,14 +291,12 @@ def _spelled(words: Sequence[str]) -> list[str]:
 
 def _as_yaml(config: Any) -> str:
     """The config as YAML, with lists instead of tuples."""
+    import json
+
     import yaml
 
-    def plain(value: Any) -> Any:
-        if isinstance(value, dict):
-            return {key: plain(own) for key, own in value.items()}
-        return [plain(own) for own in value] if isinstance(value, list | tuple) else value
-
-    return yaml.safe_dump(plain(config.as_mapping()), sort_keys=False, allow_unicode=True)
+    plain = json.loads(json.dumps(config.as_mapping()))
+    return yaml.safe_dump(plain, sort_keys=False, allow_unicode=True)
 
 
 SHELLS = ("bash", "zsh")

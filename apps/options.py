@@ -41,20 +41,13 @@ class ConfigOption:
     default: str
     has_keys: bool = True
 
-    @property
-    def kind(self) -> Any:
-        """Class of the config, with `load` and `as_mapping`."""
-        module, _, name = self.place.partition(":")
-        return getattr(importlib.import_module(module), name)
-
-    def load(self, name: str, values: Mapping[str, Any] | None = None) -> Any:
+    def load(self, name: str, values: Mapping[str, Any]) -> Any:
         """The config of that name or file, with values such as {"training.seed": 1}."""
-        kind = self.kind
-        config = kind.load(name)
-        if not values:
-            return config
+        module, _, kind = self.place.partition(":")
+        load = getattr(importlib.import_module(module), kind).load
+        config = load(name)
         try:
-            return kind.load(name, **values)
+            return load(name, **values) if values else config
         except ParameterError as error:
             # The file is not at fault, which the error would name.
             hint = f"{error.hint}; " if error.hint else ""
@@ -123,34 +116,6 @@ class FileOptions(OptionGroup):
 
         file = self.skeleton_description
         return None if file is None else load_description(config_path("skeletons", file))
-
-    @property
-    def preparation(self) -> dict[str, Any]:
-        """Keyword arguments of :func:`deepphase.corpus.prepare.prepare`."""
-        return {
-            "unit": self.unit,
-            "up": self.up,
-            "file_fps": self.file_fps,
-            "description": self.description,
-        }
-
-
-@dataclass(frozen=True)
-class ClipOptions(FileOptions):
-    """Reading stores and motion files.
-
-    Parameters
-    ----------
-    skeleton
-        Name of the skeleton group to use, if the files hold several skeletons.
-    """
-
-    skeleton: str | None = None
-
-    @property
-    def clips(self) -> dict[str, Any]:
-        """Keyword arguments of :func:`deepphase.corpus.clips.clips_in`."""
-        return {"skeleton": self.skeleton, "description": self.description, **self.reader}
 
 
 def folder_reader(path: Path) -> dict[str, Any]:
@@ -240,10 +205,10 @@ class SteeringOptions(OptionGroup):
     root_motion: Literal["auto", "root", "hips", "in_place"] = "auto"
 
 
-def parse_labels(text: str) -> dict[str, list[str]]:
+def parse_labels(text: str | None) -> dict[str, list[str]]:
     """Values of each label, parsed from text such as "style=old+happy,action=walk"."""
     labels = {}
-    for part in text.split(","):
+    for part in text.split(",") if text else ():
         name, equals, values = part.partition("=")
         if not equals or not name.strip() or not values.strip():
             raise ParameterError(
@@ -257,7 +222,7 @@ def parse_labels(text: str) -> dict[str, list[str]]:
 def parse_stretches(text: str | None) -> list[tuple[int, int]]:
     """First and last frames of a list such as "40-65,90"; none of None."""
     stretches = []
-    for part in [] if text is None else text.split(","):
+    for part in text.split(",") if text else ():
         first, dash, last = part.strip().partition("-")
         if not first.isdigit() or (dash and not last.isdigit()):
             raise ParameterError(

@@ -63,7 +63,8 @@ def command(
     from deepphase.controllers.runtime.frame import CharacterSettings
     from deepphase.controllers.runtime.start import CharacterSource
 
-    goals, ground = read_goals(steering.path, steering.gamepad), run_ground(steering)
+    goals = read_goals(steering.path, steering.gamepad)
+    ground = run_ground(steering.terrain, seed=steering.seed)
     settings = CharacterSettings(*_biases(blend), foot_ik=foot_ik)
     check_writable(output / "index.html")
     opened = Controller.load(controller)

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
-from deepphase.apps.options import ClipOptions
+from deepphase.apps.options import FileOptions
 from deepphase.apps.terminal import each_clip, note, table, warn
 
 if TYPE_CHECKING:
@@ -29,7 +29,8 @@ def command(
     to: Path | None = None,
     format: Literal["bvh", "glb", "npz", "fbx", "amass"] = "bvh",
     allow_truncated: bool = False,
-    reading: ClipOptions = ClipOptions(),  # noqa: B008 (frozen)
+    skeleton: str | None = None,
+    reading: FileOptions = FileOptions(),  # noqa: B008 (frozen)
 ) -> None:
     """Convert clips to another file format, or put them on another skeleton (--to).
 
@@ -63,7 +64,11 @@ def command(
     if to is not None:
         moved = _Moved(open_store(to).clip(0) if is_store(to) else clips_in([to])[0].load())
     suffix, write = ("npz", save_amass) if format == "amass" else (format, save)
-    entries = clips_in(clips, **reading.clips, allow_truncated=allow_truncated)
+    reader: dict[str, Any] = {
+        "allow_truncated": allow_truncated,
+        "description": reading.description,
+    }
+    entries = clips_in(clips, skeleton=skeleton, **reader, **reading.reader)
     targets = iter(clip_targets([entry.name for entry in entries], clips, output, suffix))
     # Notes of the readers are printed once each.
     texts: dict[str, None] = {}

@@ -381,7 +381,7 @@ def _on_path(
     if len(read) > 1:
         raise ParameterError(f"{path!r} names several paths", hint="give one of them")
     usual = path_networks(editor).limits.usual
-    (goal,) = complete_goals(read, usual, seconds=seconds, speed=speed).values()
+    (goal,) = complete_goals(read, usual, seconds=seconds, speed=speed)
     assert isinstance(goal, GroundPath)
     starts = np.random.default_rng(0).uniform(-np.pi, np.pi, characters)
     starts[0] = 0.0

@@ -63,12 +63,13 @@ def command(
     from deepphase.matching.database.on_ground import has_ground_heights
     from deepphase.matching.player.settings import PlayerSettings, moments_line
 
-    goals, ground = read_goals(steering.path, steering.gamepad), run_ground(steering)
+    goals = read_goals(steering.path, steering.gamepad)
+    ground = run_ground(steering.terrain, seed=steering.seed)
     kept = [name.strip() for name in (keep or "").split(",") if name.strip()]
     settings = PlayerSettings(moments=played_moments(include))
     if keep is not None:
         settings = replace(settings, keep=() if kept == ["none"] else tuple(kept))
-    wanted, factors = parse_labels(labels) if labels else {}, _factors(weight)
+    wanted, factors = parse_labels(labels), _factors(weight)
     check_writable(output / "index.html")
     if _is_matcher(source):
         for name, value in {"compare": compare, "weight": weight}.items():

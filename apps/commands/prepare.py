@@ -65,7 +65,10 @@ def command(
             clean=clean,
             progress=report,
             workers=workers,
-            **reading.preparation,
+            unit=reading.unit,
+            up=reading.up,
+            file_fps=reading.file_fps,
+            description=reading.description,
         )
     notes = [each for each in done.notes if not is_warning(each[1])]
     for file, text in done.notes:

@@ -56,11 +56,12 @@ def command(
     terrain
         Ground that the body walks on: its kind, or a file with heights around the origin.
     """
-    from deepphase.apps.runs.goals import chosen_ground, heights_of
+    from deepphase.apps.runs.goals import run_ground
     from deepphase.formats.load import load, save
     from deepphase.rigs.inverse import RigInverse, inverse_of_effectors, named_effectors
     from deepphase.rigs.keying import clip_of_controls, motion_on_rig
     from deepphase.rigs.keys import RigKeys, thinned_keys
+    from deepphase.terrain.ground_shapes import INCH_M
 
     suffix = output.suffix.lower()
     check_output(clip, output, player, also=(_KEYS,))
@@ -75,7 +76,7 @@ def command(
             hint="leave them out, or give the motion file",
             path=clip,
         )
-    ground = heights_of(chosen_ground(terrain))
+    ground = run_ground(terrain, spacing_m=INCH_M)
     if effectors is not None:
         names = [name.strip() for name in effectors.split(",") if name.strip()]
         trained = inverse_of_effectors(trained, named_effectors(body, names))

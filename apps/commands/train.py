@@ -370,7 +370,7 @@ def path_command(
     from deepphase.edit.effector_motion import effector_networks
     from deepphase.edit.path_motion import path_networks
 
-    wanted = parse_labels(labels) if labels else {}
+    wanted = parse_labels(labels)
     given = load_editor(editor)
 
     def train(progress: Progress, **how: Any) -> MotionEditor | None:

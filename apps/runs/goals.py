@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 
-from deepphase.apps.options import SteeringOptions
 from deepphase.apps.terminal import note
 from deepphase.errors import ParameterError
 from deepphase.steering.gamepad import Gamepad, read_gamepad
 from deepphase.steering.path import MADE_PATHS, GroundPath, made_path, read_path
 from deepphase.terrain.ground_file import read_ground
-from deepphase.terrain.ground_shapes import INCH_M, MADE_GROUNDS, made_ground
+from deepphase.terrain.ground_shapes import MADE_GROUNDS, made_ground
 from deepphase.terrain.heightmap import Heightmap
 
 Goal = GroundPath | Gamepad
@@ -36,23 +35,17 @@ def read_goals(path: str | None, gamepad: Path | None = None) -> dict[str, Goal 
             )
         return {str(gamepad): read_gamepad(gamepad)}
     goals: dict[str, Goal | None] = {}
-    titles: list[str] = []
     for name in (path or "wave").split(","):
         goal = None
         if name not in MADE_PATHS:
-            if not (Path(name).suffix or Path(name).exists()):
-                raise ParameterError(
-                    f"there is no path {name!r}",
-                    hint=f"give a CSV file, or {', '.join(MADE_PATHS)}",
-                )
+            _check_file("path", name, MADE_PATHS)
             goal = read_path(name)
         title = name if goal is None else goal.name
-        if title in titles:
+        if title in goals:
             raise ParameterError(
                 f"there are two paths called {title!r}", hint="rename one of the files"
             )
-        titles.append(title)
-        goals[name] = goal
+        goals[title] = goal
     return goals
 
 
@@ -62,12 +55,12 @@ def complete_goals(
     *,
     seconds: float | None = None,
     speed: float | None = None,
-) -> dict[str, Goal]:
-    """Name -> goal of `read_goals`, with the generated paths and at the desired speed.
+) -> list[Goal]:
+    """Goals of `read_goals` with the generated paths and at the desired speed.
 
     `travelling_speed`, m/s, is that of generated paths if no speed is desired.
     """
-    complete: dict[str, Goal] = {}
+    complete: list[Goal] = []
     for name, goal in goals.items():
         if goal is None:
             if not (speed or travelling_speed) > 0:
@@ -78,7 +71,7 @@ def complete_goals(
             goal = made_path(name, speed or travelling_speed, seconds or _SECONDS)
         elif isinstance(goal, GroundPath) and speed is not None:
             goal = goal.at_speed(speed)
-        complete[goal.name] = goal
+        complete.append(goal)
     return complete
 
 
@@ -86,26 +79,26 @@ def chosen_ground(name: str | None) -> str | Heightmap | None:
     """The kind of generated ground, the ground of a file, whose notes are printed, or None."""
     if name is None or name in MADE_GROUNDS:
         return name
-    if not (Path(name).suffix or Path(name).exists()):
-        raise ParameterError(
-            f"there is no ground {name!r}", hint=f"give a file, or {', '.join(MADE_GROUNDS)}"
-        )
+    _check_file("ground", name, MADE_GROUNDS)
     ground = read_ground(name)
     for text in ground.notes:
         note(f"{ground.name}: {text}")
     return ground
 
 
-def heights_of(
-    chosen: str | Heightmap | None, *, seed: int = 0, spacing_m: float = INCH_M
+def run_ground(
+    name: str | None, *, seed: int = 0, spacing_m: float = _RUN_SPACING_M
 ) -> Heightmap | None:
     """The ground of `chosen_ground`, generated if it is a kind; None for a flat floor."""
+    chosen = chosen_ground(name)
     if not isinstance(chosen, str):
         return chosen
     return made_ground(chosen, seed=seed, size_m=_MADE_M, spacing_m=spacing_m)
 
 
-def run_ground(options: SteeringOptions) -> Heightmap | None:
-    """The ground of a run; None for a flat floor. Raises as `chosen_ground`."""
-    chosen = chosen_ground(options.terrain)
-    return heights_of(chosen, seed=options.seed, spacing_m=_RUN_SPACING_M)
+def _check_file(what: str, name: str, kinds: Iterable[str]) -> None:
+    """Raise ParameterError for a name that is neither a kind nor looks like a file."""
+    if not (Path(name).suffix or Path(name).exists()):
+        raise ParameterError(
+            f"there is no {what} {name!r}", hint=f"give a file, or {', '.join(kinds)}"
+        )

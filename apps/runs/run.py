@@ -25,12 +25,11 @@ from deepphase.arrays import Array
 from deepphase.errors import ParameterError
 from deepphase.evaluation.findings import ground_findings, run_findings
 from deepphase.evaluation.measurement import Measure, joint_rotations, measure, measures_of
-from deepphase.motion.ball import Ball
 from deepphase.motion.root_trajectory import RootMotion
 from deepphase.progress import Progress
 from deepphase.steering.gamepad import Gamepad
 from deepphase.steering.goal_sources import GamepadSettings
-from deepphase.steering.laid_run import FeetOnGround, feet_on_ground, lay_run
+from deepphase.steering.laid_run import feet_on_ground, lay_run
 from deepphase.steering.run import (
     Run,
     Runner,
@@ -39,7 +38,7 @@ from deepphase.steering.run import (
     start_on_path,
     start_under_gamepad,
 )
-from deepphase.terrain.ground_measures import GROUND_MEASURES
+from deepphase.terrain.ground_measures import GROUND_MEASURES, GroundMeasures
 from deepphase.terrain.heightmap import Heightmap
 
 # Root motion -> the joint that carries the travel, in words.
@@ -49,15 +48,6 @@ _CARRIERS: dict[RootMotion, str] = {
     "hips": "the hips carry the travel",
     "in_place": "the motion is in place, without travel and turn",
 }
-
-
-def motion_note(run: Run, root_motion: RootMotion) -> str:
-    """The sentence on travel and units of the motion files of a run."""
-    unit = f"{run.spec.conventions.unit_m:g} m"
-    return (
-        f"In the motion files {_CARRIERS[root_motion]} (--root-motion). One unit of the BVH files "
-        f"is {unit}, as in the source clips; glb is in metres."
-    )
 
 
 def write_motions(
@@ -83,28 +73,26 @@ def frame_columns(run: Run, character: int) -> dict[str, Sequence[object]]:
     of each phase channel; ``weight_`` of each expert.
     """
     numbers: dict[str, Array] = {
-        "x": run.positions[character, :, 0],
-        "z": run.positions[character, :, 1],
+        **dict(zip(("x", "z"), run.positions[character].T, strict=True)),
         "facing": run.angles[character],
     }
     if run.desired_positions is not None and run.desired_angles is not None:
-        numbers["desired_x"] = run.desired_positions[character, :, 0]
-        numbers["desired_z"] = run.desired_positions[character, :, 1]
+        desired = run.desired_positions[character].T
+        numbers |= dict(zip(("desired_x", "desired_z"), desired, strict=True))
         numbers["desired_facing"] = run.desired_angles[character]
     numbers["alive"] = run.alive[character]
-    for index, foot in enumerate(run.spec.feet):
-        numbers[f"contact_{foot}"] = run.contacts[character, :, index]
+    feet = zip(run.spec.feet, run.contacts[character].T, strict=True)
+    numbers |= {f"contact_{foot}": contacts for foot, contacts in feet}
     if run.jumped is not None:
         numbers["jumped"] = run.jumped[character]
-    for name, values in run.tracks.items():
-        if values.ndim == 2:
-            numbers[name] = values[character]
+    tracks = {name: track for name, track in run.tracks.items() if track.ndim == 2}
+    numbers |= {name: track[character] for name, track in tracks.items()}
     if run.phases is not None:
         for name in ("phase", "frequency", "amplitude"):
-            values = getattr(run.phases, name)[character]
-            numbers |= {f"{name}_{i}": column for i, column in enumerate(values.T)}
+            channels = getattr(run.phases, name)[character].T
+            numbers |= {f"{name}_{i}": values for i, values in enumerate(channels)}
     if run.gating is not None:
-        numbers |= {f"weight_{i}": column for i, column in enumerate(run.gating[character].T)}
+        numbers |= {f"weight_{i}": values for i, values in enumerate(run.gating[character].T)}
     times = [f"{index / run.fps:.4f}" for index in range(len(run))]
     table: dict[str, Sequence[object]] = {"t": times}
     return table | {name: _texts(values) for name, values in numbers.items()}
@@ -112,7 +100,7 @@ def frame_columns(run: Run, character: int) -> dict[str, Sequence[object]]:
 
 def _texts(values: Array) -> Sequence[object]:
     if values.dtype.kind == "U":
-        return [str(value) for value in values]
+        return values.tolist()
     if values.dtype.kind in "biu":
         return [str(int(value)) for value in values]
     return [f"{value:.5f}" for value in values]
@@ -166,7 +154,14 @@ def run_goal(
         if run.alive[:, : round(run.fps)].all():
             raise
     if run.spec.ball is not None:
-        measures += _ball_measures(run, run.spec.ball, source.data)
+        from deepphase.controllers.ball.dribbling import DRIBBLING_MEASURES, dribbling_measures
+
+        touches = source.data.get("ball", {}).get("touches_per_second")
+        measures += measures_of(
+            {f"ball_{name}": row for name, row in DRIBBLING_MEASURES.items()},
+            {f"ball_{name}": each for name, each in dribbling_measures(run, run.spec.ball).items()},
+            {} if touches is None else {"ball_touches": float(touches)},
+        )
     if ground is not None:
         is_laid = run.spec.ground is None
         if is_laid:
@@ -175,36 +170,19 @@ def run_goal(
         else:
             feet = feet_on_ground(run)
         findings += ground_findings(feet, laid=is_laid)
-        measures += _ground_measures(feet)
+        rows = {f"on_ground_{name}": row for name, row in GROUND_MEASURES.items()}
+        on_ground, on_floor = [own.ground for own in feet], [own.floor for own in feet]
+        measures += measures_of(rows, _ground_means(on_ground), _ground_means(on_floor))
     return RunResult(goal.name, run, measures, findings)
 
 
-def _ball_measures(run: Run, ball: Ball, data: Mapping[str, Any]) -> list[Measure]:
-    from deepphase.controllers.ball.dribbling import DRIBBLING_MEASURES, dribbling_measures
-
-    touches = data.get("ball", {}).get("touches_per_second")
-    return measures_of(
-        {f"ball_{name}": row for name, row in DRIBBLING_MEASURES.items()},
-        {f"ball_{name}": value for name, value in dribbling_measures(run, ball).items()},
-        {} if touches is None else {"ball_touches": float(touches)},
-    )
-
-
-def _ground_measures(feet: Sequence[FeetOnGround]) -> list[Measure]:
-    """Means over characters of the measures of feet on ground, beside those on the flat floor."""
-
-    def means(measured: Sequence[object]) -> dict[str, float | None]:
-        found: dict[str, float | None] = {}
-        for name in GROUND_MEASURES:
-            values = [getattr(own, name) for own in measured if own is not None]
-            found[f"on_ground_{name}"] = sum(values) / len(values) if values else None
-        return found
-
-    return measures_of(
-        {f"on_ground_{name}": row for name, row in GROUND_MEASURES.items()},
-        means([own.ground for own in feet]),
-        {k: v for k, v in means([own.floor for own in feet]).items() if v is not None},
-    )
+def _ground_means(measured: Sequence[GroundMeasures | None]) -> dict[str, float]:
+    """Means over characters of the measures of feet on ground; empty without any."""
+    known = [own for own in measured if own is not None]
+    return {
+        f"on_ground_{name}": float(np.mean([getattr(own, name) for own in known]))
+        for name in (GROUND_MEASURES if known else ())
+    }
 
 
 def report_runs(
@@ -221,105 +199,88 @@ def report_runs(
 ) -> None:
     """Drive characters of every source along all goals; write the runs, and print their measures.
 
-    Speeds and the report's data are those of the first source. `goals` are of `read_goals`.
+    Writes one page with the player, motion files, tables and report.json. Speeds and the report's
+    data are those of the first source. `goals` are of `read_goals`.
     """
-    source = next(iter(sources.values()))
+    source, several = next(iter(sources.values())), len(sources) > 1
     ways = complete_goals(
         goals, source.travelling_speed, seconds=steering.seconds, speed=steering.speed
-    ).values()
-    with progress() as shown:
-        options: dict[str, Any] = {
-            "seconds": steering.seconds,
-            "speed": steering.speed,
-            "characters": steering.characters,
-            "ground": ground,
-            "progress": shown,
-        }
-        results = {
-            name: [run_goal(own, way, **options) for way in ways] for name, own in sources.items()
-        }
-    labelled = {
-        f"{result.goal}, {name}" if len(results) > 1 else result.goal: result
-        for name, runs in results.items()
-        for result in runs
-    }
-    page = _write_runs(
-        results, labelled, output, source, steering, title, notes, made_with, entries
     )
-    table(*measure_table({label: result.measures for label, result in labelled.items()}))
-    for label, result in labelled.items():
-        for finding in result.findings:
-            warn(f"{label}: {finding}")
-    note(f"report: {page}")
-
-
-def _write_runs(
-    results: Mapping[str, Sequence[RunResult]],
-    labelled: Mapping[str, RunResult],
-    folder: Path,
-    source: RunnerSource[Runner],
-    steering: SteeringOptions,
-    title: str,
-    notes: Sequence[str],
-    made_with: Mapping[str, Any],
-    entries: Sequence[Mapping[str, Any]],
-) -> Path:
-    """Write one page with the player, motion files, tables and report.json; return the page."""
-    root_motion, data, several = steering.root_motion, source.data, len(results) > 1
+    # Label -> a run, and by what it differs from others in the report.
+    results: dict[str, RunResult] = {}
+    differs: dict[str, dict[str, str]] = {}
+    with progress() as shown:
+        for name, own in sources.items():
+            for way in ways:
+                label = f"{way.name}, {name}" if several else way.name
+                differs[label] = {"goal": way.name} | ({"features": name} if several else {})
+                results[label] = run_goal(
+                    own,
+                    way,
+                    seconds=steering.seconds,
+                    speed=steering.speed,
+                    characters=steering.characters,
+                    ground=ground,
+                    progress=shown,
+                )
+    measures = {label: result.measures for label, result in results.items()}
+    findings = [f"{label}: {text}" for label, own in results.items() for text in own.findings]
+    rotations = {label: joint_rotations(result.run) for label, result in results.items()}
+    takes = {label: run_take(result.run, label) for label, result in results.items()}
     files: list[tuple[str, str]] = []
-    takes, measured, joints = {}, [], []
-    rotations: dict[str, dict[str, float]] = {}
-    names = [name for name, runs in results.items() for _ in runs]
-    for name, (label, result) in zip(names, labelled.items(), strict=True):
+    for label, result in results.items():
         stem = label.replace(", ", "-").replace(" ", "-")
-        files += write_motions(result.run, folder, stem, root_motion)
-        takes[label] = run_take(result.run, label)
-        by = {"goal": result.goal} | ({"features": name} if several else {})
-        measured += measure_entries(result.measures, result.run.characters, by)
-        rotations[label] = joint_rotations(result.run)
-        joints += [
-            {
-                "name": "joint_rotation",
-                "definition": "mean over frames, of local rotations",
-                "value": value,
-                "unit": "deg/s",
-                "n": result.run.characters,
-                "by": {**by, "joint": joint},
-                "data": data["joint_rotations"][joint],
-            }
-            for joint, value in rotations[label].items()
-        ]
-    first = next(iter(results.values()))
-    beside = []
-    for number, result in enumerate(first if several else ()):
-        of_goal = list(takes.values())[number :: len(first)]
-        beside.append(compared_take(dict(zip(results, of_goal, strict=True)), result.goal))
-    findings = [f"{label}: {text}" for label, own in labelled.items() for text in own.findings]
-    run = first[0].run
+        files += write_motions(result.run, output, stem, steering.root_motion)
+    run = next(iter(results.values())).run
+    data_rotations: Mapping[str, float] = source.data["joint_rotations"]
+    joints = [
+        {
+            "name": "joint_rotation",
+            "definition": "mean over frames, of local rotations",
+            "value": value,
+            "unit": "deg/s",
+            "n": run.characters,
+            "by": {**differs[label], "joint": joint},
+            "data": data_rotations[joint],
+        }
+        for label, own in rotations.items()
+        for joint, value in own.items()
+    ]
     save_report(
-        folder,
+        output,
         made_with,
-        data,
+        source.data,
         source.seed,
-        [*measured, *joints, *entries],
+        [
+            *(
+                entry
+                for label, own in measures.items()
+                for entry in measure_entries(own, run.characters, differs[label])
+            ),
+            *joints,
+            *entries,
+        ],
         findings=findings,
         settings=asdict(source.settings)
         | {
             "characters": run.characters,
             "labels": dict(source.labels),
-            "root_motion": root_motion,
+            "root_motion": steering.root_motion,
             "terrain": None if run.spec.ground is None else run.spec.ground.name,
         },
     )
     page = Page(f"Runs of {title}", f"Motion {run.spec.note}.")
+    beside = [
+        compared_take({name: takes[f"{way.name}, {name}"] for name in sources}, way.name)
+        for way in (ways if several else ())
+    ]
     page.add_takes([*beside, *takes.values()])
     if findings:
         page.add_list(findings, heading="Findings")
     else:
         page.add_text("No character ran away, stood like a statue or was lost.")
-    page.add_measures({label: result.measures for label, result in labelled.items()})
-    for text in notes:
-        page.add_text(text)
+    page.add_measures(measures)
+    page.add_text(*notes)
     page.add_table(
         ("Joint", *rotations, "The data"),
         [
@@ -328,10 +289,16 @@ def _write_runs(
                 *(f"{own[joint]:.1f}" if joint in own else "" for own in rotations.values()),
                 f"{value:.1f}",
             )
-            for joint, value in data["joint_rotations"].items()
+            for joint, value in data_rotations.items()
         ],
         heading="Rotation of each joint (deg/s)",
     )
     page.add_files(files)
-    page.add_text(motion_note(run, root_motion))
-    return page.write(folder / "index.html")
+    page.add_text(
+        f"In the motion files {_CARRIERS[steering.root_motion]} (--root-motion). One unit of the "
+        f"BVH files is {run.spec.conventions.unit_m:g} m, as in the source clips; glb is in metres."
+    )
+    table(*measure_table(measures))
+    for text in findings:
+        warn(text)
+    note(f"report: {page.write(output / 'index.html')}")

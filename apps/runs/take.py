@@ -33,8 +33,6 @@ _ROUTE_POINTS = 600
 _APART_M = 1.2
 # Metres of ground around a run and between its points, and points along its longer side.
 _MARGIN_M, _SPACING_M, _MAX_POINTS = 3.0, 0.1, 400
-# Track -> (title, unit) of a curve over time.
-_CURVES = {"cost": ("cost of the last search", "")}
 
 
 def run_take(run: Run, name: str) -> Take:
@@ -46,9 +44,8 @@ def run_take(run: Run, name: str) -> Take:
     if run.desired_positions is not None:
         away = np.linalg.norm(run.positions - run.desired_positions, axis=-1)[:shown]
         curves.append(Curve("distance from the desired place", "m", away.T, run.fps))
-    for track, (title, unit) in _CURVES.items():
-        if track in run.tracks:
-            curves.append(Curve(title, unit, run.tracks[track][:shown].T, run.fps))
+    if "cost" in run.tracks:
+        curves.append(Curve("cost of the last search", "", run.tracks["cost"][:shown].T, run.fps))
     costs = _costs(run)
     jumps = np.zeros(0) if run.jumped is None else np.flatnonzero(run.jumped[0]) / run.fps
     note = f"Motion {run.spec.note}. Circles ahead: the trajectory of the next second."
@@ -116,36 +113,27 @@ def compared_take(takes: Mapping[str, Take], name: str) -> Take:
 
 def _actor(run: Run, character: int) -> Actor:
     """A character's motion with its root states, contacts, goals and ball."""
-    path, origins = run.path, run.origins
-    angles = run.angles[character]
-    route = None
-    if path is not None and origins is not None:
-        times = np.linspace(path.times[0], path.times[0] + len(run) / run.fps, _ROUTE_POINTS)
-        route = path.positions_at(times) + origins[character]
+    positions, angles = run.positions[character], run.angles[character]
+    route = ahead = None
+    if run.path is not None and run.origins is not None:
+        times = run.path.times[0] + np.linspace(0.0, len(run) / run.fps, _ROUTE_POINTS)
+        route = run.path.positions_at(times) + run.origins[character]
+    if run.trajectory is not None:
+        ahead = np.concatenate([positions[:, None], run.trajectory[character]], axis=1)
+    ball: dict[str, Any] = {}
+    if run.spec.ball is not None:
+        ball = {"ball": run.tracks["ball"][character], "ball_radius_m": run.spec.ball.radius_m}
     return Actor.of_clip(
         run.clip(character),
         name=f"character {character + 1}" if run.characters > 1 else "run",
         feet=tuple(run.spec.skeleton.index(name) for name in run.spec.feet),
         contacts=run.contacts[character] > _IN_CONTACT,
-        root_positions=np.insert(run.positions[character], 1, 0.0, axis=1),
+        root_positions=np.insert(positions, 1, 0.0, axis=1),
         root_directions=np.stack([np.sin(angles), np.zeros_like(angles), np.cos(angles)], axis=1),
-        desired_trajectory=_ahead(run, character),
+        desired_trajectory=ahead,
         desired_path=route,
-        **_ball_of(run, character),
+        **ball,
     )
-
-
-def _ball_of(run: Run, character: int) -> dict[str, Any]:
-    if run.spec.ball is None:
-        return {}
-    return {"ball": run.tracks["ball"][character], "ball_radius_m": run.spec.ball.radius_m}
-
-
-def _ahead(run: Run, character: int) -> Array | None:
-    if run.trajectory is None:
-        return None
-    here = run.positions[character][:, None]
-    return np.concatenate([here, run.trajectory[character]], axis=1)
 
 
 def ground_patch(ground: Heightmap, places: Array) -> Heightmap:

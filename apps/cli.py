@@ -13,48 +13,14 @@ import threading
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from types import FrameType
-from typing import Any
+from typing import Any, NoReturn
 
 from deepphase.errors import DeepPhaseError, ParameterError
 
-INTERRUPTED = 130
-MESSAGE = "deepphase: interrupted"
+DONE, BUG, MISTAKE, INTERRUPTED = 0, 1, 2, 130
+_TITLE = "deepphase: phase manifolds from unlabelled motion capture"
+_MESSAGE = "deepphase: interrupted"
 _IMPORT_SYSTEM = "<frozen importlib._bootstrap>"
-
-
-@contextmanager
-def interrupts_outside_imports() -> Iterator[None]:
-    """Context in which Ctrl-C and SIGTERM raise KeyboardInterrupt, or end an import at once.
-
-    Where another handler of a signal is set, or outside the main thread, nothing changes.
-    """
-    before = {}
-    if threading.current_thread() is threading.main_thread():
-        defaults = {signal.SIGINT: signal.default_int_handler, signal.SIGTERM: signal.SIG_DFL}
-        before = {each: own for each, own in defaults.items() if signal.getsignal(each) is own}
-    for number in before:
-        signal.signal(number, _interrupt)
-    try:
-        yield
-    finally:
-        for number, handler in before.items():
-            if signal.getsignal(number) in (_interrupt, signal.SIG_IGN):
-                signal.signal(number, handler)
-
-
-def _interrupt(number: int, frame: FrameType | None) -> None:
-    while frame is not None:
-        if frame.f_code.co_filename == _IMPORT_SYSTEM:
-            os.write(2, f"{MESSAGE}\n".encode())
-            os._exit(INTERRUPTED)
-        frame = frame.f_back
-    # torchrun's agent sends both, one after the other.
-    if signal.getsignal(signal.SIGTERM) is _interrupt:
-        signal.signal(signal.SIGTERM, signal.SIG_IGN)
-    raise KeyboardInterrupt
-
-
-DONE, BUG, MISTAKE = 0, 1, 2
 # New objects after which Python looks for garbage.
 _NEW_OBJECTS = 50_000
 
@@ -172,7 +138,7 @@ def _leave(status: int) -> None:
 
 def _status_of(words: list[str]) -> int:
     try:
-        with interrupts_outside_imports():
+        with _interrupts_outside_imports():
             return _run(words)
     except DeepPhaseError as error:
         from deepphase.apps.terminal import printable
@@ -180,7 +146,7 @@ def _status_of(words: list[str]) -> int:
         print(f"deepphase: error: {printable(error)}", file=sys.stderr)
         return MISTAKE
     except KeyboardInterrupt:
-        print(MESSAGE, file=sys.stderr)
+        print(_MESSAGE, file=sys.stderr)
         return INTERRUPTED
     except BrokenPipeError:
         # The reader of the output has closed it (`| head`), which is not an error.
@@ -188,51 +154,85 @@ def _status_of(words: list[str]) -> int:
         return DONE
 
 
+@contextmanager
+def _interrupts_outside_imports() -> Iterator[None]:
+    """Context in which Ctrl-C and SIGTERM raise KeyboardInterrupt, or end an import at once.
+
+    KeyboardInterrupt inside the import of a C++ extension (PyTorch's have hundreds of such places)
+    can abort the process, since the extension does not expect an exception there. Where another
+    handler of a signal is set, or outside the main thread, nothing changes.
+    """
+    before = {}
+    if threading.current_thread() is threading.main_thread():
+        defaults = {signal.SIGINT: signal.default_int_handler, signal.SIGTERM: signal.SIG_DFL}
+        before = {each: own for each, own in defaults.items() if signal.getsignal(each) is own}
+    for number in before:
+        signal.signal(number, _interrupt)
+    try:
+        yield
+    finally:
+        for number, handler in before.items():
+            if signal.getsignal(number) in (_interrupt, signal.SIG_IGN):
+                signal.signal(number, handler)
+
+
+def _interrupt(number: int, frame: FrameType | None) -> None:
+    while frame is not None:
+        if frame.f_code.co_filename == _IMPORT_SYSTEM:
+            os.write(2, f"{_MESSAGE}\n".encode())
+            os._exit(INTERRUPTED)
+        frame = frame.f_back
+    # torchrun's agent sends both, one after the other.
+    if signal.getsignal(signal.SIGTERM) is _interrupt:
+        signal.signal(signal.SIGTERM, signal.SIG_IGN)
+    raise KeyboardInterrupt
+
+
 def _run(words: list[str]) -> int:
     quiet = "--quiet" in words
     words = [word for word in words if word != "--quiet"]
-    if not words:
-        print(_first_lines())
-        return DONE
-    if words[0] in ("-h", "--help", "help"):
-        print(_overview())
-        return DONE
-    if words[0] in ("-V", "--version"):
-        from deepphase.checkout import version
-
-        print(f"deepphase {version()}")
-        return DONE
-    if words[0].startswith("--print-completion"):
-        from deepphase.apps.command_line import completion_script
-
-        _, _, shell = words[0].partition("=")
-        commands = {name: (command_named(name), text) for name, text in COMMANDS.items()}
-        print(completion_script(shell or " ".join(words[1:2]), commands))
-        return DONE
+    first = words[0] if words else ""
     for count in (2, 1):
         name = " ".join(words[:count])
         name = _RENAMED.get(name, name)
         if name in COMMANDS:
             return _run_command(name, words[count:], quiet=quiet)
-    subcommands = [name for name in COMMANDS if name.split()[0] == words[0]]
-    if subcommands and {"-h", "--help"} & set(words):
+    subcommands = [name for name in COMMANDS if name.split()[0] == first]
+    if not first:
+        print(_first_lines())
+    elif first in ("-h", "--help", "help"):
+        print(_overview(COMMANDS))
+    elif subcommands and {"-h", "--help"} & set(words):
         print(_overview(subcommands))
-        return DONE
+    elif first in ("-V", "--version"):
+        from deepphase.checkout import version
+
+        print(f"deepphase {version()}")
+    elif first.startswith("--print-completion"):
+        from deepphase.apps.command_line import completion_script
+
+        _, _, shell = first.partition("=")
+        commands = {name: (command_named(name), text) for name, text in COMMANDS.items()}
+        print(completion_script(shell or " ".join(words[1:2]), commands))
+    else:
+        _refuse(words, subcommands)
+    return DONE
+
+
+def _refuse(words: list[str], subcommands: list[str]) -> NoReturn:
+    """Raise ParameterError about words that are no command, with what may be meant."""
     hint = "deepphase --help lists the commands"
     near = difflib.get_close_matches(" ".join(words[:2]), COMMANDS, n=1)
     near = near or difflib.get_close_matches(words[0], COMMANDS, n=1)
     if near:
         hint = f"did you mean {near[0]!r}? {hint}"
+    fact = f"there is no command {words[0]!r}"
     if subcommands and len(words) > 1 and not words[1].startswith("-"):
-        raise ParameterError(
-            f"no command {' '.join(words[:2])!r}; {words[0]!r} has {_second_words(subcommands)}",
-            hint=hint,
-        )
-    if subcommands:
-        raise ParameterError(
-            f"{words[0]!r} needs another word: {', '.join(subcommands)}", hint=hint
-        )
-    raise ParameterError(f"there is no command {words[0]!r}", hint=hint)
+        second = ", ".join(name.partition(" ")[2] for name in subcommands)
+        fact = f"no command {' '.join(words[:2])!r}; {words[0]!r} has {second}"
+    elif subcommands:
+        fact = f"{words[0]!r} needs another word: {', '.join(subcommands)}"
+    raise ParameterError(fact, hint=hint)
 
 
 def command_named(name: str) -> Callable[..., Any]:
@@ -267,42 +267,31 @@ def _run_command(name: str, words: list[str], *, quiet: bool) -> int:
     return outcome.status
 
 
-def _second_words(names: Iterable[str]) -> str:
-    return ", ".join(name.partition(" ")[2] for name in names)
-
-
 def _first_lines() -> str:
-    lines = ["deepphase: phase manifolds from unlabelled motion capture"]
+    lines = [_TITLE]
     for job, commands in FIRST_LINES.items():
         lines += ["", f"{job}:", *(f"  {command}" for command in commands)]
-    return "\n".join(
-        [
-            *lines,
-            "",
-            "deepphase demo shows the results on synthetic motion, deepphase app a dashboard.",
-            "deepphase --help lists all commands.",
-        ]
-    )
+    lines += [
+        "",
+        "deepphase demo shows the results on synthetic motion, deepphase app a dashboard.",
+        "deepphase --help lists all commands.",
+    ]
+    return "\n".join(lines)
 
 
-def _overview(names: Iterable[str] = COMMANDS) -> str:
+def _overview(names: Iterable[str]) -> str:
     width = max(map(len, names))
-    lines: list[str] = []
+    lines = [_TITLE, "", "usage: deepphase COMMAND ..."]
     for job, rows in JOBS.items():
         shown = [f"  {name:<{width}}  {text}" for name, text in rows.items() if name in names]
         lines += ["", f"{job}:", *shown] if shown else []
-    return "\n".join(
-        [
-            "deepphase: phase manifolds from unlabelled motion capture",
-            "",
-            "usage: deepphase COMMAND ...",
-            *lines,
-            "",
-            "deepphase COMMAND --help lists the options of a command. --quiet prints warnings and",
-            "errors only.",
-            "deepphase --print-completion bash (or zsh) prints a completion script.",
-        ]
-    )
+    lines += [
+        "",
+        "deepphase COMMAND --help lists the options of a command. --quiet prints warnings and",
+        "errors only.",
+        "deepphase --print-completion bash (or zsh) prints a completion script.",
+    ]
+    return "\n".join(lines)
 
 
 if __name__ == "__main__":

@@ -21,6 +21,10 @@ if TYPE_CHECKING:
     from deepphase.phase.signal_corpus import SignalCorpus
 
 
+# Clips that are drawn in the report of a phase model.
+_PAGE_CLIPS = 8
+
+
 class Saveable(Protocol):
     """What a training results in."""
 
@@ -169,8 +173,9 @@ def model_lines(model: PhaseModel[Any]) -> Iterator[str]:
 
 def model_pages(model: PhaseModel[Any], corpora: list[Any], output: Path) -> Iterator[Path]:
     """Write a report of a trained model, or one for each of its skeletons."""
-    from deepphase.apps.reports.phase_pages import training_report
-    from deepphase.training.metrics_file import metrics_beside
+    from deepphase.apps.reports.phase_pages import FigureData, training_page
+    from deepphase.apps.reports.player import takes_of_store
+    from deepphase.training.metrics_file import metrics_beside, read_metrics
 
     folder = output.with_name(f"{output.name}.report")
     parts = [(model, corpora[0], folder)]
@@ -185,6 +190,8 @@ def model_pages(model: PhaseModel[Any], corpora: list[Any], output: Path) -> Ite
         ]
     for part, corpus, place in parts:
         with progress() as shown:
-            yield training_report(
-                part, corpus, place, metrics=metrics_beside(output), progress=shown
-            )
+            data = FigureData.read(part, corpus, count=_PAGE_CLIPS, progress=shown)
+        page = training_page(part, data, read_metrics(metrics_beside(output)))
+        if isinstance(corpus, ClipStore):
+            page.add_takes(takes_of_store(part, corpus))
+        yield page.write(place / "index.html")

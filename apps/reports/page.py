@@ -27,6 +27,16 @@ from deepphase.viewer.page import player_html
 from deepphase.viewer.take import Take
 
 _FORMAT, _VERSION = "deepphase.report", 1
+_FOLDER = Path(__file__).parent
+_MOTION_SUFFIXES = (".bvh", ".glb")
+# Height in pixels of the player above the title, and of figures that have none.
+_PLAYER_HEIGHT, _FIGURE_HEIGHT = 780, 560
+# The page may load nothing from the network, whatever a name or a figure holds. plotly's WebGL
+# compiles its drawing functions and needs 'unsafe-eval'.
+_POLICY = (
+    "default-src 'none'; script-src 'unsafe-inline' 'unsafe-eval'; style-src 'unsafe-inline'; "
+    "img-src data: blob:; media-src blob:; worker-src blob:"
+)
 # Label of a motion -> its measures.
 Columns = Mapping[str, Sequence[Measure]]
 
@@ -51,16 +61,6 @@ def measure_table(
         data = [number_text(first.data)] if has_data else []
         rows.append([name.replace("_", " "), first.unit, *values, *data])
     return ["measure", "unit", *columns, *([reference] if has_data else [])], rows
-
-
-def measure_sentences(columns: Columns) -> list[str]:
-    """What each measure is, and which values are better."""
-    texts = []
-    for name, own in measures_by_name(columns).items():
-        measure = next(iter(own.values()))
-        better = f" (better: {measure.better})" if measure.better else ""
-        texts.append(f"{name.replace('_', ' ')}: {measure.sentence}{better}")
-    return texts
 
 
 def measure_entries(
@@ -119,237 +119,6 @@ def save_report(
         file.write(json.dumps(content, indent=1).encode())
 
 
-_FOLDER = Path(__file__).parent
-# Height of the player above the title, in pixels.
-_PLAYER_HEIGHT = 780
-
-# The page may load nothing from the network, whatever a name or a figure holds. plotly's WebGL
-# compiles its drawing functions and needs 'unsafe-eval'.
-_POLICY = (
-    "default-src 'none'; script-src 'unsafe-inline' 'unsafe-eval'; style-src 'unsafe-inline'; "
-    "img-src data: blob:; media-src blob:; worker-src blob:"
-)
-
-
-@dataclass(frozen=True)
-class Link:
-    """Link in a table or list to a file beside the page."""
-
-    path: str
-    text: str = ""
-
-    def html(self) -> str:
-        """The HTML element; the path is quoted, so that it cannot act as a URL."""
-        return f'<a href="./{_escaped(quote(self.path))}">{_escaped(self.text or self.path)}</a>'
-
-
-class Page:
-    """A report that is assembled from top to bottom, in the light or dark look of the browser.
-
-    A button switches the look. All texts, names and numbers are escaped.
-    """
-
-    def __init__(self, title: str, lead: str = "") -> None:
-        self.title = title
-        self._body = [f"<h1>{_escaped(title)}</h1>"]
-        self._figures: list[str] = []
-        self._opening = ""
-        if lead:
-            self._body.append(f'<p class="lead">{_escaped(lead)}</p>')
-
-    def add_text(self, *paragraphs: str, heading: str = "") -> Page:
-        """Add paragraphs, under a heading if one is given."""
-        self._add_heading(heading)
-        self._body += [f"<p>{_escaped(text)}</p>" for text in paragraphs]
-        return self
-
-    def add_list(self, items: Sequence[str], heading: str = "") -> Page:
-        """Add a bulleted list."""
-        self._add_heading(heading)
-        lines = "".join(f"<li>{_escaped(item)}</li>" for item in items)
-        self._body.append(f"<ul>{lines}</ul>")
-        return self
-
-    def add_commands(self, lines: Sequence[str], heading: str = "") -> Page:
-        """Add lines to type into a terminal."""
-        self._add_heading(heading)
-        self._body.append(f"<pre><code>{_escaped(chr(10).join(lines))}</code></pre>")
-        return self
-
-    def add_table(
-        self,
-        columns: Sequence[str],
-        rows: Sequence[Sequence[object]],
-        *,
-        heading: str = "",
-        colours: Sequence[str] = (),
-    ) -> Page:
-        """Add a table; numbers are aligned to the right."""
-        self._add_heading(heading)
-        head = "".join(f"<th>{_escaped(column)}</th>" for column in columns)
-        lines = []
-        for index, row in enumerate(rows):
-            cells = [_cell(value) for value in row]
-            if colours and cells:
-                dot = f'<span class="dot" style="background:{_escaped(colours[index])}"></span>'
-                cells[0] = cells[0].replace(">", f">{dot}", 1)
-            lines.append(f"<tr>{''.join(cells)}</tr>")
-        self._body.append(
-            f'<div class="wide"><table><thead><tr>{head}</tr></thead>'
-            f"<tbody>{''.join(lines)}</tbody></table></div>"
-        )
-        return self
-
-    def add_measures(
-        self, columns: Columns, *, heading: str = "Measures", reference: str = "the data"
-    ) -> Page:
-        """Add the table of the measures of one or several motions, and what each is."""
-        self.add_table(*measure_table(columns, reference), heading=heading)
-        return self.add_list(measure_sentences(columns))
-
-    def add_files(self, files: Sequence[tuple[str, str]]) -> Page:
-        """Add the table of files beside the page: name and content."""
-        rows = [(Link(name), words) for name, words in files]
-        return self.add_table(("File", "Content"), rows, heading="Files")
-
-    def add_figure(
-        self, chart: go.Figure, heading: str, explanation: str, *, min_width: int = 0
-    ) -> Page:
-        """Add a figure with a heading and an explanation.
-
-        The figure is drawn in the page's look in place of its own template. Below `min_width`
-        pixels it scrolls horizontally.
-        """
-        return self._add_plot(_drawing(chart), chart, heading, explanation, min_width)
-
-    def add_takes(self, takes: Sequence[Take], *, height: int = _PLAYER_HEIGHT) -> Page:
-        """Add the player of takes above the title of the page; `height` in pixels.
-
-        Raises ParameterError if the takes are too large for a browser.
-        """
-        self._opening += _frame(player_html(takes, title=self.title), self.title, height)
-        return self
-
-    def add_choice(
-        self,
-        charts: Mapping[str, go.Figure],
-        heading: str,
-        explanation: str,
-        *,
-        min_width: int = 0,
-    ) -> Page:
-        """Add figures in one place, with a button for each; the first is visible.
-
-        Zoom and rotation are kept when another figure is chosen.
-        """
-        first = next(iter(charts.values()))
-        if len(charts) == 1:
-            return self.add_figure(first, heading, explanation, min_width=min_width)
-        drawings = [{"name": name, **_drawing(chart)} for name, chart in charts.items()]
-        tallest = max(charts.values(), key=_height)
-        return self._add_plot({"choices": drawings}, tallest, heading, explanation, min_width)
-
-    def _add_plot(
-        self, content: Any, tallest: go.Figure, heading: str, explanation: str, min_width: int
-    ) -> Page:
-        self._add_heading(heading)
-        number = len(self._figures) + 1
-        self._figures.append(json_in_page(content))
-        height = _height(tallest)
-        self._body.append(
-            f"<p>{_escaped(explanation)}</p>"
-            f'<div class="wide"><figure class="plot" id="figure-{number}" role="img" '
-            f'style="height:{height}px;min-width:{min_width}px" '
-            f'aria-label="{_escaped(heading)}"></figure></div>'
-        )
-        return self
-
-    def write(self, path: str | Path) -> Path:
-        """Write the file atomically, and return its path."""
-        path = Path(path)
-        with atomic_write(path) as file:
-            file.write(self.html().encode("utf-8", "replace"))
-        return path
-
-    def html(self) -> str:
-        """Content of the file."""
-        parts = [
-            '<!DOCTYPE html>\n<html lang="en" data-look="auto">\n<head>\n<meta charset="utf-8">',
-            f'<meta http-equiv="Content-Security-Policy" content="{_POLICY}">',
-            '<meta name="viewport" content="width=device-width, initial-scale=1">',
-            '<meta name="color-scheme" content="light dark">',
-            '<link rel="icon" href="data:,">',
-            f"<title>{_escaped(self.title)}</title>",
-            f"<style>\n{_asset('page.css')}</style>\n</head>\n<body>\n<main>",
-            *filter(None, [self._opening]),
-            *self._body,
-        ]
-        if self._figures:
-            parts.append('<button class="look" type="button" hidden>Light / dark</button>')
-            parts.append("<noscript><p>The figures need JavaScript.</p></noscript>")
-        parts.append("</main>")
-        if self._figures:
-            looks = {"light": LIGHT.to_plotly_json(), "dark": DARK.to_plotly_json()}
-            parts += [
-                _data("templates", json_in_page(looks)),
-                *(_data(f"figure-{n}-data", f) for n, f in enumerate(self._figures, start=1)),
-                f"<script>{get_plotlyjs()}</script>",
-                f"<script>\n{_asset('page.js')}</script>",
-            ]
-        return "\n".join([*parts, "</body>\n</html>\n"])
-
-    def _add_heading(self, heading: str) -> None:
-        if heading:
-            self._body.append(f"<h2>{_escaped(heading)}</h2>")
-
-
-def _drawing(chart: go.Figure) -> dict[str, Any]:
-    """Data and layout of a figure, without the template and title that the page provides."""
-    drawing: dict[str, Any] = json.loads(chart.to_json())
-    layout = drawing["layout"]
-    layout.pop("template", None)
-    # The title would repeat the heading.
-    layout.pop("title", None)
-    layout["margin"]["t"] = max(layout["margin"]["t"] - 35, 10)
-    return drawing
-
-
-def _frame(player: str, title: str, height: int) -> str:
-    return (
-        f'<iframe class="player" title="{_escaped(title)}" style="height:{height}px" '
-        f'srcdoc="{_escaped(player)}"></iframe>'
-    )
-
-
-def _height(chart: go.Figure) -> int:
-    return int(chart.layout.height or 560)
-
-
-def _asset(name: str) -> str:
-    return (_FOLDER / name).read_text(encoding="utf-8")
-
-
-def _escaped(text: object) -> str:
-    return html.escape(str(text), quote=True)
-
-
-def _cell(value: object) -> str:
-    if isinstance(value, bool):
-        value = "yes" if value else "no"
-    if isinstance(value, int):
-        return f'<td class="number">{value:,}</td>'
-    if isinstance(value, float):
-        return f'<td class="number">{value:.3f}</td>'
-    return f"<td>{value.html() if isinstance(value, Link) else _escaped(value)}</td>"
-
-
-def _data(name: str, content: str) -> str:
-    return f'<script type="application/json" id="{name}">{content}</script>'
-
-
-_MOTION_SUFFIXES = (".bvh", ".glb")
-
-
 def write_motion(clip: Clip, folder: Path, stem: str) -> list[tuple[str, str]]:
     """Write a motion as BVH and as glb; name and description of each file."""
     for suffix in _MOTION_SUFFIXES:
@@ -365,3 +134,198 @@ def write_table(path: Path, columns: Sequence[str], rows: Iterable[Sequence[obje
     writer.writerows(rows)
     with atomic_write(path) as file:
         file.write(text.getvalue().encode())
+
+
+@dataclass(frozen=True)
+class Link:
+    """Link in a table to a file beside the page."""
+
+    path: str
+
+    def html(self) -> str:
+        """The HTML element; the path is quoted, so that it cannot act as a URL."""
+        return f'<a href="./{_escaped(quote(self.path))}">{_escaped(self.path)}</a>'
+
+
+class Page:
+    """A report that is assembled from top to bottom, in the light or dark look of the browser.
+
+    A button switches the look. All texts, names and numbers are escaped.
+    """
+
+    def __init__(self, title: str, lead: str = "") -> None:
+        self.title = title
+        self._body = [f"<h1>{_escaped(title)}</h1>"]
+        self._figures: list[str] = []
+        self._opening: list[str] = []
+        if lead:
+            self._body.append(f'<p class="lead">{_escaped(lead)}</p>')
+
+    def add_text(self, *paragraphs: str, heading: str = "") -> Page:
+        """Add paragraphs, under a heading if one is given."""
+        return self._add(heading, *(f"<p>{_escaped(text)}</p>" for text in paragraphs))
+
+    def add_list(self, items: Sequence[str], heading: str = "") -> Page:
+        """Add a bulleted list."""
+        lines = "".join(f"<li>{_escaped(item)}</li>" for item in items)
+        return self._add(heading, f"<ul>{lines}</ul>")
+
+    def add_commands(self, lines: Sequence[str], heading: str = "") -> Page:
+        """Add lines to type into a terminal."""
+        return self._add(heading, f"<pre><code>{_escaped(chr(10).join(lines))}</code></pre>")
+
+    def add_table(
+        self,
+        columns: Sequence[str],
+        rows: Sequence[Sequence[object]],
+        *,
+        heading: str = "",
+        colours: Sequence[str] = (),
+    ) -> Page:
+        """Add a table; numbers are aligned to the right."""
+        head = "".join(f"<th>{_escaped(column)}</th>" for column in columns)
+        lines = []
+        for index, row in enumerate(rows):
+            cells = [_cell(value) for value in row]
+            if colours and cells:
+                dot = f'<span class="dot" style="background:{_escaped(colours[index])}"></span>'
+                cells[0] = cells[0].replace(">", f">{dot}", 1)
+            lines.append(f"<tr>{''.join(cells)}</tr>")
+        return self._add(
+            heading,
+            f'<div class="wide"><table><thead><tr>{head}</tr></thead>'
+            f"<tbody>{''.join(lines)}</tbody></table></div>",
+        )
+
+    def add_measures(self, columns: Columns, *, reference: str = "the data") -> Page:
+        """Add the table of the measures of one or several motions, and what each is."""
+        self.add_table(*measure_table(columns, reference), heading="Measures")
+        texts = []
+        for name, own in measures_by_name(columns).items():
+            measure = next(iter(own.values()))
+            better = f" (better: {measure.better})" if measure.better else ""
+            texts.append(f"{name.replace('_', ' ')}: {measure.sentence}{better}")
+        return self.add_list(texts)
+
+    def add_files(self, files: Sequence[tuple[str, str]]) -> Page:
+        """Add the table of files beside the page: name and content."""
+        rows = [(Link(name), words) for name, words in files]
+        return self.add_table(("File", "Content"), rows, heading="Files")
+
+    def add_takes(self, takes: Sequence[Take]) -> Page:
+        """Add the player of takes above the title of the page.
+
+        Raises ParameterError if the takes are too large for a browser.
+        """
+        player = _escaped(player_html(takes, title=self.title))
+        self._opening.append(
+            f'<iframe class="player" title="{_escaped(self.title)}" '
+            f'style="height:{_PLAYER_HEIGHT}px" srcdoc="{player}"></iframe>'
+        )
+        return self
+
+    def add_figure(
+        self, chart: go.Figure, heading: str, explanation: str, *, min_width: int = 0
+    ) -> Page:
+        """Add a figure with a heading and an explanation.
+
+        The figure is drawn in the page's look in place of its own template. Below `min_width`
+        pixels it scrolls horizontally.
+        """
+        return self.add_choice({"": chart}, heading, explanation, min_width=min_width)
+
+    def add_choice(
+        self,
+        charts: Mapping[str, go.Figure],
+        heading: str,
+        explanation: str,
+        *,
+        min_width: int = 0,
+    ) -> Page:
+        """Add figures in one place, with a button for each; the first is visible.
+
+        Zoom and rotation are kept when another figure is chosen.
+        """
+        drawings = [{"name": name, **_drawing(chart)} for name, chart in charts.items()]
+        self._figures.append(
+            json_in_page({"choices": drawings} if len(drawings) > 1 else drawings[0])
+        )
+        height = max(int(chart.layout.height or _FIGURE_HEIGHT) for chart in charts.values())
+        return self._add(
+            heading,
+            f"<p>{_escaped(explanation)}</p>"
+            f'<div class="wide"><figure class="plot" id="figure-{len(self._figures)}" role="img" '
+            f'style="height:{height}px;min-width:{min_width}px" '
+            f'aria-label="{_escaped(heading)}"></figure></div>',
+        )
+
+    def write(self, path: str | Path) -> Path:
+        """Write the file atomically, and return its path."""
+        path = Path(path)
+        with atomic_write(path) as file:
+            file.write(self.html().encode("utf-8", "replace"))
+        return path
+
+    def html(self) -> str:
+        """Content of the file."""
+        css, script = ((_FOLDER / f"page.{kind}").read_text("utf-8") for kind in ("css", "js"))
+        parts = [
+            '<!DOCTYPE html>\n<html lang="en" data-look="auto">\n<head>\n<meta charset="utf-8">',
+            f'<meta http-equiv="Content-Security-Policy" content="{_POLICY}">',
+            '<meta name="viewport" content="width=device-width, initial-scale=1">',
+            '<meta name="color-scheme" content="light dark">',
+            '<link rel="icon" href="data:,">',
+            f"<title>{_escaped(self.title)}</title>",
+            f"<style>\n{css}</style>\n</head>\n<body>\n<main>",
+            *self._opening,
+            *self._body,
+        ]
+        if self._figures:
+            looks = {"light": LIGHT.to_plotly_json(), "dark": DARK.to_plotly_json()}
+            data = {"templates": json_in_page(looks)}
+            data |= {f"figure-{n}-data": own for n, own in enumerate(self._figures, start=1)}
+            parts += [
+                '<button class="look" type="button" hidden>Light / dark</button>',
+                "<noscript><p>The figures need JavaScript.</p></noscript>",
+                "</main>",
+                *(
+                    f'<script type="application/json" id="{name}">{content}</script>'
+                    for name, content in data.items()
+                ),
+                f"<script>{get_plotlyjs()}</script>",
+                f"<script>\n{script}</script>",
+            ]
+        else:
+            parts.append("</main>")
+        return "\n".join([*parts, "</body>\n</html>\n"])
+
+    def _add(self, heading: str, *elements: str) -> Page:
+        if heading:
+            self._body.append(f"<h2>{_escaped(heading)}</h2>")
+        self._body += elements
+        return self
+
+
+def _drawing(chart: go.Figure) -> dict[str, Any]:
+    """Data and layout of a figure, without the template and title that the page provides."""
+    drawing: dict[str, Any] = json.loads(chart.to_json())
+    layout = drawing["layout"]
+    layout.pop("template", None)
+    # The title would repeat the heading.
+    layout.pop("title", None)
+    layout["margin"]["t"] = max(layout["margin"]["t"] - 35, 10)
+    return drawing
+
+
+def _escaped(text: object) -> str:
+    return html.escape(str(text), quote=True)
+
+
+def _cell(value: object) -> str:
+    if isinstance(value, bool):
+        value = "yes" if value else "no"
+    if isinstance(value, int):
+        return f'<td class="number">{value:,}</td>'
+    if isinstance(value, float):
+        return f'<td class="number">{value:.3f}</td>'
+    return f"<td>{value.html() if isinstance(value, Link) else _escaped(value)}</td>"

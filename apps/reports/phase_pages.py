@@ -9,14 +9,15 @@ from typing import Any
 
 import numpy as np
 import plotly.graph_objects as go
+import torch
 
 from deepphase.apps.reports.evaluation_report import add_health
-from deepphase.apps.reports.example_window import example_window
 from deepphase.apps.reports.manifold_cloud import PhaseCloud, ground_speed
 from deepphase.apps.reports.page import Page
-from deepphase.apps.reports.player import takes_of_store
 from deepphase.arrays import Array
 from deepphase.corpus.clip_store import ClipStore
+from deepphase.cycles import wrapped
+from deepphase.errors import ParameterError
 from deepphase.figures.channel_joints import explained_by_joint
 from deepphase.figures.colouring import Colouring
 from deepphase.figures.image import Images, write_images
@@ -28,7 +29,7 @@ from deepphase.figures.phase_parameters import (
 )
 from deepphase.figures.similarity import similarity_map
 from deepphase.figures.theme import label
-from deepphase.figures.window_fit import window_fit
+from deepphase.figures.window_fit import WindowExample, window_fit
 from deepphase.music.cache import song_features
 from deepphase.phase.clip_phases import ClipPhases
 from deepphase.phase.extractor import PhaseExtractor
@@ -38,8 +39,8 @@ from deepphase.phase.networks.paper_autoencoder import EmbeddingAutoencoder
 from deepphase.phase.parameters import PhaseParameters
 from deepphase.phase.signal_corpus import SignalCorpus
 from deepphase.phase.song_signals import SongSignals
+from deepphase.phase.windows import gather, padded
 from deepphase.progress import Progress
-from deepphase.training.metrics_file import read_metrics
 
 FigureSet = dict[str, go.Figure]
 
@@ -49,8 +50,8 @@ _PART_S = 10.0
 _MIN_WIDTH, _MIN_WIDTH_3D = 640, 600
 # Pixels of a PNG file per pixel of the figure.
 _SCALE = 2.0
-# Clips that are drawn, those of the report of a training, and clips with figures of their own.
-_CLIPS, _OF_TRAINING, _DETAILED = 48, 8, 4
+# Clips that are drawn, and clips with figures of their own.
+_CLIPS, _DETAILED = 48, 4
 # Values of a label that a legend can distinguish.
 _MAX_VALUES = 12
 
@@ -83,13 +84,13 @@ class FigureData:
         if isinstance(clips, ClipStore):
             lengths, labels, read = clips.lengths, clips.labels, clips.clip
         else:
-            lengths, read = clips.stops - clips.starts, _songs(clips)
-            labels = [{}] * len(lengths)
+            lengths, sources = clips.stops - clips.starts, clips.sources
+            labels, read = [{}] * len(lengths), lambda index: song_features(str(sources[index]))
         whole = np.flatnonzero(lengths >= model.window)
         chosen = _evenly(whole if whole.size else np.arange(len(lengths)), count)
         phases, signals = [], []
         for done, index in enumerate(chosen, start=1):
-            clip = read(index)
+            clip: Any = read(index)
             signals.append(model.signals.read(clip))
             phases.append(model.encode(clip))
             if progress is not None:
@@ -125,10 +126,6 @@ class FigureData:
         }
 
 
-def _songs(corpus: SignalCorpus) -> Callable[[int], Any]:
-    return lambda index: song_features(str(corpus.sources[index]))
-
-
 def _interior(clip: ClipPhases) -> Array:
     return clip.interior if clip.interior.any() else np.ones(len(clip), bool)
 
@@ -149,31 +146,17 @@ def _saved_projection(path: Path | None, phases: Sequence[ClipPhases]) -> Manifo
     return projection
 
 
-def training_report(
-    model: PhaseModel,
-    clips: ClipStore | SignalCorpus,
-    folder: Path,
-    *,
-    metrics: Path | None = None,
-    progress: Progress | None = None,
-) -> Path:
-    """Write FOLDER/index.html on a trained model and some clips or songs of its training."""
-    data = FigureData.read(model, clips, count=_OF_TRAINING, progress=progress)
-    page = training_page(model, data, None if metrics is None else read_metrics(metrics))
-    if isinstance(clips, ClipStore):
-        page.add_takes(takes_of_store(model, clips))
-    return page.write(folder / "index.html")
-
-
 def training_page(
     model: PhaseModel, data: FigureData, metrics: Mapping[str, Array] | None = None
 ) -> Page:
     """The page of a trained model: its health, its training, its figures and its origin."""
-    network, of_songs = model.config.network, isinstance(model.signals, SongSignals)
+    network, signals = model.config.network, model.signals
+    of_songs = isinstance(signals, SongSignals)
+    parts: Sequence[str] = getattr(signals, "features" if of_songs else "joints")
     read = (
-        f"{len(model.signals.names)} values of audio features"
-        if isinstance(model.signals, SongSignals)
-        else f"the joint velocities of {len(model.signals.joints)} joints"
+        f"{len(signals.names)} values of audio features"
+        if of_songs
+        else f"the joint velocities of {len(parts)} joints"
     )
     page = Page(
         "Report of the phase model",
@@ -193,32 +176,27 @@ def training_page(
     _add_manifold(page, data, ("clip", "frequency"))
     _add_parameters(page, data)
     _add_windows(page, data)
-    signals = "features" if isinstance(model.signals, SongSignals) else "joints"
     entries = {
         **{str(key).replace("_", " "): value for key, value in model.provenance.items()},
         **asdict(model.config),
-        signals: ", ".join(getattr(model.signals, signals)),
+        "features" if of_songs else "joints": ", ".join(parts),
         "model (SHA-256)": model.sha256,
     }
-    rows = [(name, _plain(value)) for name, value in _flat(entries)]
-    return page.add_table(("Name", "Value"), rows, heading="Origin of the model")
+    return page.add_table(("Name", "Value"), list(_flat(entries)), heading="Origin of the model")
 
 
-def _flat(content: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, Any]]:
+def _flat(content: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, str]]:
     """Nested mappings as dotted names with their values."""
     for key, value in content.items():
         if isinstance(value, Mapping):
             yield from _flat(value, f"{prefix}{key}.")
+        elif value is None:
+            yield f"{prefix}{key}", "not set"
+        elif isinstance(value, int) and not isinstance(value, bool):
+            yield f"{prefix}{key}", f"{value:,}"
         else:
-            yield f"{prefix}{key}", value
-
-
-def _plain(value: object) -> str:
-    if value is None:
-        return "not set"
-    if isinstance(value, int) and not isinstance(value, bool):
-        return f"{value:,}"
-    return f"{value:.6g}" if isinstance(value, float) else str(value)
+            text = f"{value:.6g}" if isinstance(value, float) else str(value)
+            yield f"{prefix}{key}", text
 
 
 def figures_page(data: FigureData, folder: Path, *, pictures: bool = False) -> tuple[Path, Images]:
@@ -234,11 +212,20 @@ def figures_page(data: FigureData, folder: Path, *, pictures: bool = False) -> t
         "A channel has the same colour in all figures.",
     )
     charts = _add_manifold(page, data)
-    for add in (
-        *(_add_series, _add_strips, _add_parameters, _add_distributions, _add_windows),
-        _add_similarity,
-    ):
-        charts |= add(page, data)
+    charts |= _add_series(page, data)
+    charts |= _add_strips(page, data)
+    charts |= _add_parameters(page, data)
+    parts = [each.parameters[data.inside(index)] for index, each in enumerate(data.phases)]
+    charts["parameter_distributions"] = parameter_distributions(PhaseParameters.joined(parts))
+    page.add_figure(
+        charts["parameter_distributions"],
+        "Frequencies and amplitudes of each channel",
+        "Distributions over all frames of these clips. The channels divide the movement like a "
+        "bank of band-pass filters: each should cover a range of its own.",
+        min_width=_MIN_WIDTH,
+    )
+    charts |= _add_windows(page, data)
+    charts |= _add_similarity(page, data)
     if model.health is not None and model.health.explained_by_joint:
         charts["explained_by_joint"] = explained_by_joint(model.health.explained_by_joint)
         page.add_figure(
@@ -257,13 +244,12 @@ def figures_page(data: FigureData, folder: Path, *, pictures: bool = False) -> t
 
 
 def _add_manifold(page: Page, data: FigureData, colours: Sequence[str] = ()) -> FigureSet:
-    cloud, charts = data.cloud, FigureSet()
-    if cloud.padded:
+    if data.cloud.padded:
         page.add_text(
             "No clip is as long as a window: every frame has the sinusoids of its whole clip.",
             heading="Limits of these figures",
         )
-    known = data.colourings()
+    known, charts = data.colourings(), FigureSet()
     for axes, heading, words in (
         (
             2,
@@ -280,10 +266,13 @@ def _add_manifold(page: Page, data: FigureData, colours: Sequence[str] = ()) -> 
             "the plane.",
         ),
     ):
-        drawn = {name: cloud.figure(known[name], dimensions=axes) for name in colours or known}
+        drawn = {name: data.cloud.figure(known[name], dimensions=axes) for name in colours or known}
         tabs = {f"by {name}": chart for name, chart in drawn.items()}
         page.add_choice(tabs, heading, words, min_width=_MIN_WIDTH_3D if axes == 3 else 0)
-        charts |= {f"manifold_{axes}d_by_{_safe(name)}": each for name, each in drawn.items()}
+        for name, chart in drawn.items():
+            # Of a label whatever a file name can have.
+            safe = "".join(c if c.isalnum() or c in "-_" else "_" for c in name)
+            charts[f"manifold_{axes}d_by_{safe}"] = chart
     return charts
 
 
@@ -291,9 +280,9 @@ def _add_series(page: Page, data: FigureData) -> FigureSet:
     detailed = data.detailed()
     parts, cut = [], False
     for index in detailed:
-        clip = data.phases[index]
-        stop = int(data.inside(index)[0]) + round(_PART_S * clip.fps)
-        cut |= bool((data.inside(index) >= stop).any())
+        clip, inside = data.phases[index], data.inside(index)
+        stop = int(inside[0]) + round(_PART_S * clip.fps)
+        cut |= bool((inside >= stop).any())
         parts.append(clip[:stop])
     cloud = PhaseCloud.of(data.model, parts, data.projection)
     if cut:
@@ -325,16 +314,12 @@ def _add_series(page: Page, data: FigureData) -> FigureSet:
 
 
 def _add_strips(page: Page, data: FigureData) -> FigureSet:
-    clips = [data.phases[index] for index in data.detailed()]
-    charts = {
-        clip.name: phase_strips(
-            clip.parameters,
-            clip.fps,
-            interior=clip.interior,
-            title=f"Phases of all channels: {label(clip.name)}",
+    charts = {}
+    for clip in (data.phases[index] for index in data.detailed()):
+        title = f"Phases of all channels: {label(clip.name)}"
+        charts[clip.name] = phase_strips(
+            clip.parameters, clip.fps, interior=clip.interior, title=title
         )
-        for clip in clips
-    }
     page.add_choice(
         charts,
         "Phases of whole clips",
@@ -349,12 +334,9 @@ def _add_strips(page: Page, data: FigureData) -> FigureSet:
 def _add_parameters(page: Page, data: FigureData) -> FigureSet:
     charts = {}
     for clip in (data.phases[index] for index in data.detailed()):
-        part = clip[: round(_PART_S * clip.fps)]
+        part, title = clip[: round(_PART_S * clip.fps)], f"Phase parameters: {label(clip.name)}"
         charts[clip.name] = parameters_over_time(
-            part.parameters,
-            clip.fps,
-            interior=part.interior,
-            title=f"Phase parameters: {label(clip.name)}",
+            part.parameters, clip.fps, interior=part.interior, title=title
         )
     page.add_choice(
         charts,
@@ -363,19 +345,6 @@ def _add_parameters(page: Page, data: FigureData) -> FigureSet:
         "lines, whose slope is the frequency, while frequency and amplitude stay constant.",
     )
     return _numbered("parameters_over_time", charts)
-
-
-def _add_distributions(page: Page, data: FigureData) -> FigureSet:
-    parts = [each.parameters[data.inside(index)] for index, each in enumerate(data.phases)]
-    chart = parameter_distributions(PhaseParameters.joined(parts))
-    page.add_figure(
-        chart,
-        "Frequencies and amplitudes of each channel",
-        "Distributions over all frames of these clips. The channels divide the movement like a "
-        "bank of band-pass filters: each should cover a range of its own.",
-        min_width=_MIN_WIDTH,
-    )
-    return {"parameter_distributions": chart}
 
 
 def _add_windows(page: Page, data: FigureData) -> FigureSet:
@@ -402,12 +371,12 @@ def _add_windows(page: Page, data: FigureData) -> FigureSet:
 def _add_similarity(page: Page, data: FigureData) -> FigureSet:
     detailed, charts = data.detailed(), {}
     first, last = detailed[0], detailed[-1]
-    for one, other in dict.fromkeys([(first, first), (last, last), (first, last)]):
-        names = (data.phases[one].name, data.phases[other].name)
-        inside = [(index, data.inside(index)) for index in (one, other)]
+    for pair in dict.fromkeys([(first, first), (last, last), (first, last)]):
+        names = (data.phases[pair[0]].name, data.phases[pair[1]].name)
+        inside = [(index, data.inside(index)) for index in pair]
         manifolds = tuple(data.phases[i].parameters.manifold()[kept] for i, kept in inside)
         velocities = tuple(data.signals[i][kept] for i, kept in inside)
-        title = f"{names[0]} with {names[1] if one != other else 'itself'}"
+        title = f"{names[0]} with {names[1] if pair[0] != pair[1] else 'itself'}"
         charts[title] = similarity_map(
             {"phase manifold": manifolds, "joint velocities": velocities},
             data.model.fps,
@@ -430,6 +399,43 @@ def _numbered(name: str, charts: FigureSet) -> FigureSet:
     return {f"{name}_{number}": chart for number, chart in enumerate(charts.values(), start=1)}
 
 
-def _safe(name: str) -> str:
-    """The name of a label as part of a file name."""
-    return "".join(c if c.isalnum() or c in "-_" else "_" for c in name)
+@torch.inference_mode()
+def example_window(
+    model: PhaseModel, signals: Array, frame: int, *, clip: str = ""
+) -> WindowExample:
+    """Encode and decode the window around one frame of signals (frames, signals)."""
+    if not 0 <= frame < len(signals):
+        raise ParameterError(
+            f"the clip has {len(signals)} frames and no frame {frame}",
+            hint=f"choose a frame from 0 to {len(signals) - 1}",
+        )
+    network = model.network
+    values = torch.as_tensor(
+        padded(signals, model.window, model.signals.PADDING),
+        device=next(network.parameters()).device,
+    )
+    centre = torch.tensor([frame + model.window // 2], device=values.device)
+    window = gather(values, centre, model.window)
+    encoding = network.encode(window)
+    fitted = network.sinusoids(encoding)
+    phase, *others = (_numpy(item) for item in encoding[:4])
+    times = (np.arange(model.window) - model.window // 2) / model.fps
+    parameters = PhaseParameters(wrapped(phase), *others)
+    latent_times = network.times.cpu().numpy()
+    return WindowExample(
+        times=times,
+        names=tuple(model.signals.names),
+        signals=_numpy(window),
+        reconstruction=_numpy(network.decode(fitted)),
+        latent=np.stack([np.interp(times, latent_times, each) for each in _numpy(encoding.latent)]),
+        fitted=parameters.sinusoid(times),
+        parameters=parameters,
+        clip=clip,
+        unit=model.signals.UNIT,
+        at=frame / model.fps,
+    )
+
+
+def _numpy(batch: torch.Tensor) -> Array:
+    """The only item of a batch, as an array."""
+    return batch[0].float().cpu().numpy()

@@ -15,8 +15,7 @@ from plotly.offline import get_plotlyjs
 
 from deepphase.apps.commands import figures as figures_command
 from deepphase.apps.reports import phase_pages
-from deepphase.apps.reports.example_window import example_window
-from deepphase.apps.reports.phase_pages import FigureData, training_page
+from deepphase.apps.reports.phase_pages import FigureData, example_window, training_page
 from deepphase.corpus.clip_store import ClipStore
 from deepphase.figures.image import Images
 from deepphase.figures.theme import LIGHT

@@ -18,7 +18,7 @@ from deepphase.apps.dashboard.parts.encodings import (
     signals,
 )
 from deepphase.apps.dashboard.parts.messages import show_error
-from deepphase.apps.reports.example_window import example_window
+from deepphase.apps.reports.phase_pages import example_window
 from deepphase.arrays import Array
 from deepphase.errors import DeepPhaseError, ParameterError
 from deepphase.evaluation.channel_joints import (

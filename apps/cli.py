@@ -138,7 +138,7 @@ def _leave(status: int) -> None:
 
 def _status_of(words: list[str]) -> int:
     try:
-        with _interrupts_outside_imports():
+        with interrupts_outside_imports():
             return _run(words)
     except DeepPhaseError as error:
         from deepphase.apps.terminal import printable
@@ -155,7 +155,7 @@ def _status_of(words: list[str]) -> int:
 
 
 @contextmanager
-def _interrupts_outside_imports() -> Iterator[None]:
+def interrupts_outside_imports() -> Iterator[None]:
     """Context in which Ctrl-C and SIGTERM raise KeyboardInterrupt, or end an import at once.
 
     KeyboardInterrupt inside the import of a C++ extension (PyTorch's have hundreds of such places)

@@ -184,6 +184,8 @@ def warnings_of(clip: Clip) -> tuple[str, ...]:
 DEFAULT_FPS = 60.0
 # Slower than this, evenly spaced keys are poses between which something moves.
 _SLOWEST_CAPTURE = 20.0
+# Frames from a key to the next, mostly, where an exporter left out keys of a captured motion.
+_MOST_GAP = 1.5
 # Keys this near, in seconds, are one key that two tracks rounded differently.
 _SAME_KEY = 1e-4
 # How far keys may lie beside a rate's frames, as a share of a frame.
@@ -199,7 +201,9 @@ _FREE_POSES, _BYTES_PER_POSE = 2_000_000, 4
 def sampling_rate(key_times: Sequence[Array], stated: float | None) -> tuple[float, str]:
     """Frames a second for an animation, and a note on why.
 
-    Keys at every frame tell it; keys with gaps are held against the usual rates.
+    Keys on every frame tell it, and keys on most the slowest usual rate that has them all. Between
+    the rarer keys of poses the file interpolates: the rate is 60, or the next that has the keys,
+    and resampling changes nothing of the file's own curves.
     """
     keys = merged_times(key_times)
     if len(keys) < 2:
@@ -211,11 +215,14 @@ def sampling_rate(key_times: Sequence[Array], stated: float | None) -> tuple[flo
         if stated and abs(stated / rate - 1.0) < _STATED_TOLERANCE:
             return stated, f"{stated:.6g} frames a second, as the file says"
         return rate, f"{rate:.6g} frames a second: a key on every frame"
-    # The slowest of those that fit.
-    for usual in (stated, *map(float, USUAL_RATES)):
-        if usual and _lie_on_frames(keys, usual):
-            return usual, f"keys with gaps lie on the frames of {usual:g} a second"
-    return DEFAULT_FPS, f"keys lie on no usual rate's frames: sampled at {DEFAULT_FPS:g} a second"
+    fitting = [rate for rate in map(float, USUAL_RATES) if _lie_on_frames(keys, rate)]
+    if stated and _lie_on_frames(keys, stated):
+        return stated, f"{stated:.6g} frames a second, as the file says"
+    gap = float(np.median(np.diff(keys)))
+    if fitting and gap * fitting[0] < _MOST_GAP:
+        return fitting[0], f"keys with gaps lie on the frames of {fitting[0]:g} a second"
+    rate = next((rate for rate in fitting if rate >= DEFAULT_FPS), DEFAULT_FPS)
+    return rate, f"keys some {gap:.3g} s apart: the file's curves are sampled at {rate:g} a second"
 
 
 def merged_times(key_times: Sequence[Array]) -> Array:

@@ -7,6 +7,7 @@ from scipy.spatial.transform import Rotation, Slerp
 from deepphase.errors import FormatError, ParameterError
 from deepphase.formats.gltf.reader import load_gltf, load_gltf_clips
 from deepphase.motion.kinematics import end_positions, global_transforms, joint_positions
+from deepphase.motion.resample import resample
 from tests.formats.gltf_files import FPS, FRAMES, Made, travel, turns, two_joints
 from tests.formats.test_bvh_round_trip import turn_degrees
 
@@ -245,10 +246,12 @@ def test_animations_are_chosen(tmp_path):
         (np.arange(40) / 24, 24.0, 40),
         (np.arange(40) / 29.97003, 30 / 1.001, 40),
         (5 + np.arange(300) / 120, 120.0, 300),
-        (np.arange(7) / 12.5, 25.0, 13),
-        (np.arange(7) / 6.0, 24.0, 25),
-        (np.array([0, 0.1, 0.2, 0.5, 0.7, 2.0]), 30.0, 61),
-        (np.array([0.0, 1.0]), 24.0, 25),
+        (np.delete(np.arange(60), [3, 4, 20]) / 30, 30.0, 60),
+        (np.arange(7) / 12.5, 100.0, 49),
+        (np.arange(7) / 6.0, 60.0, 61),
+        (np.arange(7) / 4.8, 72.0, 91),
+        (np.array([0, 0.1, 0.2, 0.5, 0.7, 2.0]), 60.0, 121),
+        (np.array([0.0, 1.0]), 60.0, 61),
         (np.array([0.0, 1 / 3, np.sqrt(0.5)]), 60.0, 43),
         (np.array([0.25]), 60.0, 1),
     ],
@@ -262,6 +265,32 @@ def test_frame_rate_from_keys(tmp_path, times, fps, frames):
     clip = load_gltf(made.written(tmp_path))
     assert clip.fps == pytest.approx(fps, rel=1e-6)
     assert len(clip) == frames
+
+
+@pytest.mark.parametrize("interpolation", ["STEP", "LINEAR", "CUBICSPLINE"])
+@pytest.mark.parametrize("gap", [1 / 6, 0.25, 0.4, 1.0])
+def test_sparse_keys_keep_the_interpolation_of_the_file(tmp_path, interpolation, gap):
+    made, heights = two_joints(), np.random.default_rng(0).uniform(0, 1, 6).astype(np.float32)
+    values = np.zeros((6, 3, 3), np.float32)
+    values[:, 1, 1] = heights
+    if interpolation != "CUBICSPLINE":
+        values = np.ascontiguousarray(values[:, 1])
+    made.document["animations"] = []
+    keys = np.arange(6) * gap
+    made.animate(
+        0, "translation", made.times(keys), values.reshape(-1, 3), interpolation=interpolation
+    )
+    clip = resample(load_gltf(made.written(tmp_path)), 60.0)
+    share, left = np.modf(np.arange(len(clip)) / 60.0 / gap + 1e-5)
+    if interpolation == "STEP":
+        share = 0.0 * share
+    elif interpolation == "CUBICSPLINE":
+        # With tangents of zero.
+        share = 3 * share**2 - 2 * share**3
+    left = left.astype(int)
+    following = heights[np.minimum(left + 1, 5)]
+    expected = heights[left] + share * (following - heights[left])
+    np.testing.assert_allclose(clip.translations[:, 0, 1], expected, atol=2e-4)
 
 
 def test_scales(tmp_path):

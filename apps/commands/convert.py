@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 from deepphase.apps.options import FileOptions
 from deepphase.apps.terminal import each_clip, note, table, warn
+from deepphase.errors import ParameterError
 
 if TYPE_CHECKING:
     from deepphase.corpus.clips import ClipEntry
@@ -27,7 +29,12 @@ def command(
     clips: list[Path],
     output: Path,
     to: Path | None = None,
-    format: Literal["bvh", "glb", "npz", "fbx", "amass"] = "bvh",
+    format: Literal["bvh", "glb", "npz", "fbx", "amass", "csv"] = "bvh",
+    start: float | None = None,
+    stop: float | None = None,
+    fps: float | None = None,
+    without: str = "",
+    keep_names: bool = False,
     allow_truncated: bool = False,
     skeleton: str | None = None,
     reading: FileOptions = FileOptions(),  # noqa: B008 (frozen)
@@ -50,7 +57,20 @@ def command(
         results.
     format
         File format of the clips in an output folder. amass writes .npz of SMPL-H, also as a single
-        file; a body of two legs is put on the skeleton of SMPL.
+        file; a body of two legs is put on the skeleton of SMPL. csv is a table of the places of
+        all joints, which is not read again.
+    start
+        Seconds of the clip at which the result begins.
+    stop
+        Seconds of the clip at which the result ends.
+    fps
+        Frames a second of the result.
+    without
+        Joints to leave out, as in Neck,*Thumb*: names with commas between them, where * stands for
+        any letters. All other joints keep their places.
+    keep_names
+        Write joint names to BVH as they are. Else "_" replaces blanks and brackets, which other
+        programs do not read.
     """
     from deepphase.corpus.clips import clips_in
     from deepphase.corpus.motion_files import clip_targets
@@ -76,11 +96,16 @@ def command(
 
     def write_entry(entry: ClipEntry) -> None:
         target, clip = next(targets), entry.load()
+        clip = _without(_cut(clip, start, stop, fps), without)
         if moved is not None:
             clip = moved.clip(clip)
         if format == "amass" and smpl_layout(clip) is None:
             clip = retarget(clip, smpl_skeleton(BODY)).clip
-        write(clip, target)
+        options: dict[str, Any] = {}
+        if target.suffix.lower() == ".bvh":
+            options["keep_names"] = keep_names
+            texts.update(dict.fromkeys(_renamed(clip.skeleton.names, keep_names)))
+        write(clip, target, **options)
         texts.update(dict.fromkeys(clip.source.notes))
         seconds.append(len(clip) / clip.fps)
 
@@ -92,6 +117,51 @@ def command(
     note(f"{len(seconds)} clips, {sum(seconds) / 60.0:.1f} minutes -> {output}")
     if moved is not None:
         moved.report()
+
+
+def _cut(clip: Clip, start: float | None, stop: float | None, fps: float | None) -> Clip:
+    """The clip from one second to another, at another rate."""
+    from deepphase.motion.resample import resample
+
+    seconds = clip.duration
+    # Before it is cut: the frames beyond the borders count.
+    clip = clip if fps is None else resample(clip, fps)
+    first = 0 if start is None else round(start * clip.fps)
+    last = len(clip) if stop is None else min(round(stop * clip.fps) + 1, len(clip))
+    if not 0 <= first < last:
+        raise ParameterError(
+            f"{clip.name}: nothing is left from {start or 0:g} s to {stop or seconds:g} s",
+            hint=f"the clip lasts {seconds:.2f} s",
+        )
+    return clip if last - first == len(clip) else clip.sliced(first, last)
+
+
+def _without(clip: Clip, listed: str) -> Clip:
+    """The clip without the joints of a list of names and patterns."""
+    from deepphase.motion.kinematics import without_joints
+
+    names, patterns = clip.skeleton.names, [each.strip() for each in listed.split(",")]
+    left_out: set[int] = set()
+    for pattern in filter(None, patterns):
+        fitting = [joint for joint, name in enumerate(names) if fnmatchcase(name, pattern)]
+        if not fitting:
+            raise ParameterError(
+                f"{clip.name}: there is no joint {pattern!r}", hint=f"joints: {', '.join(names)}"
+            )
+        left_out.update(fitting)
+    return without_joints(clip, left_out) if left_out else clip
+
+
+def _renamed(names: tuple[str, ...], keep: bool) -> list[str]:
+    """A note on joint names that are written otherwise."""
+    from deepphase.formats.bvh.writer import plain_names
+
+    changed = [pair for pair in zip(names, plain_names(names), strict=True) if len(set(pair)) > 1]
+    if keep or not changed:
+        return []
+    (name, plain), *others = changed
+    more = f", and {len(others)} more" if others else ""
+    return [f"joint {name!r} is written as {plain!r}{more}; --keep-names keeps the names"]
 
 
 class _Moved:

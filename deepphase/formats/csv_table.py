@@ -1,4 +1,4 @@
-"""Tables in CSV files: rows of cells with their lines."""
+"""Tables in CSV files: rows of cells with their lines, and the places of a clip's joints."""
 
 from __future__ import annotations
 
@@ -9,8 +9,27 @@ from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 
+import numpy as np
+
+from deepphase.atomic_write import atomic_write
 from deepphase.errors import FormatError
 from deepphase.formats.reading import read_text
+from deepphase.motion.clip import Clip
+from deepphase.motion.kinematics import joint_positions
+
+
+def save_places(clip: Clip, path: str | Path) -> None:
+    """Write the places of a clip's joints in the world, a row a frame.
+
+    Columns are `time` in seconds, and `<joint>.x`, `.y` and `.z` of each joint in metres, Y up.
+    """
+    columns = ["time", *(f"{name}.{axis}" for name in clip.skeleton.names for axis in "xyz")]
+    head = io.StringIO()
+    csv.writer(head, lineterminator="").writerow(columns)
+    places = joint_positions(clip).reshape(len(clip), -1)
+    rows = np.column_stack([np.arange(len(clip)) / clip.fps, places])
+    with atomic_write(Path(path)) as file:
+        np.savetxt(file, rows, "%.6f", ",", header=head.getvalue(), comments="", encoding="utf-8")
 
 
 @dataclass(frozen=True)

@@ -76,7 +76,9 @@ MOTION_FORMATS = Registry(
         ".npy": MotionFormat("joints of motion from text", _POINTS),
         ".c3d": MotionFormat("markers of optical systems", _POINTS),
         ".trc": MotionFormat("markers of Motion Analysis and OpenSim", _POINTS),
-        ".csv": MotionFormat("markers of Motive", _POINTS),
+        ".csv": MotionFormat(
+            "markers of Motive", _POINTS, "deepphase.formats.csv_table:save_places"
+        ),
         ".mvnx": MotionFormat("segments of Xsens", "deepphase.formats.markers.mvnx:load_mvnx"),
         ".amc": MotionFormat("AMC with its ASF skeleton", "deepphase.formats.amc:load_amc"),
         ".fbx": MotionFormat(
@@ -88,7 +90,9 @@ MOTION_FORMATS = Registry(
     _checked,
 )
 WRITTEN_SUFFIXES = (".bvh", ".npz", ".glb", ".gltf")
-"""Suffixes of our formats that `save` writes without another program."""
+"""Suffixes of our formats that `save` writes without another program, and reads again."""
+# All suffixes that are written, for people; .csv has the places of joints alone.
+_SAVED = (*WRITTEN_SUFFIXES, ".fbx", ".csv")
 
 
 def load(path: str | Path, *, floor: float | None = None, **options: Any) -> Clip:
@@ -207,7 +211,7 @@ def save(clip: Clip, path: str | Path, **options: Any) -> None:
     if kind.save is None:
         raise FormatError(
             f"{suffix} files ({kind.name}) are read only",
-            hint=f"written are {', '.join((*WRITTEN_SUFFIXES, '.fbx'))}",
+            hint=f"written are {', '.join(_SAVED)}",
             path=path,
         )
     writer = _function(kind.save)

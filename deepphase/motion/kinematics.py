@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
+from dataclasses import replace
+
 import numpy as np
 
 from deepphase.arrays import Array
-from deepphase.errors import ParameterError
+from deepphase.errors import ParameterError, SkeletonError
 from deepphase.motion import quaternions
 from deepphase.motion.clip import Clip
-from deepphase.motion.skeleton import joint_depths
+from deepphase.motion.skeleton import Skeleton, joint_depths
 
 
 def global_transforms(clip: Clip) -> tuple[Array, Array]:
@@ -48,6 +51,59 @@ def end_positions(clip: Clip, transforms: tuple[Array, Array] | None = None) -> 
     parents = clip.skeleton.end_parents
     offsets = clip.skeleton.end_offsets.astype(positions.dtype)
     return positions[:, parents] + quaternions.rotate(rotations[:, parents], offsets)
+
+
+def without_joints(clip: Clip, joints: Collection[int]) -> Clip:
+    """The clip without some joints; all others keep their places and turns in the world.
+
+    What hangs from a joint that is left out hangs from the next one above. Its end sites go with
+    it. SkeletonError where no joint is left, or several without one above them.
+    """
+    skeleton = clip.skeleton
+    kept = [joint for joint in range(len(skeleton)) if joint not in joints]
+    row = {joint: place for place, joint in enumerate(kept)} | {-1: -1}
+    above: dict[int, int] = {-1: -1}
+    for joint, parent in enumerate(skeleton.parents.tolist()):
+        above[joint] = joint if joint in row else above[parent]
+    parents = np.array([above[int(skeleton.parents[joint])] for joint in kept], np.int64)
+    if np.count_nonzero(parents < 0) != 1:
+        raise SkeletonError(
+            "no root is left, or several: a skeleton has one",
+            hint="keep the joint from which the others hang",
+        )
+    rotations, positions = clip.rotations[:, kept].copy(), clip.local_positions()[:, kept]
+    offsets, rest = skeleton.offsets[kept].copy(), skeleton.rest_positions
+    moved = np.flatnonzero(parents != skeleton.parents[kept])
+    if len(moved):
+        turns, places = global_transforms(clip)
+        for place in moved.tolist():
+            joint, parent = kept[place], int(parents[place])
+            rotations[:, place], positions[:, place] = turns[:, joint], places[:, joint]
+            offsets[place] = rest[joint] - (rest[parent] if parent >= 0 else 0.0)
+            if parent >= 0:
+                back = quaternions.conjugate(turns[:, parent])
+                rotations[:, place] = quaternions.multiply(back, turns[:, joint])
+                gap = places[:, joint] - places[:, parent]
+                positions[:, place] = quaternions.rotate(back, gap)
+    translated = {row[joint] for joint in clip.translated_joints.tolist() if joint in row}
+    moving = np.array(sorted({0, *moved.tolist(), *translated}), np.int64)
+    ends = [end for end, joint in enumerate(skeleton.end_parents.tolist()) if joint in row]
+    orders = clip.source.rotation_orders
+    orders = tuple(orders[joint] for joint in kept) if orders else ()
+    return replace(
+        clip,
+        skeleton=Skeleton(
+            tuple(skeleton.names[joint] for joint in kept),
+            np.array([row[parent] for parent in parents.tolist()]),
+            offsets,
+            np.array([row[joint] for joint in skeleton.end_parents[ends].tolist()], np.int64),
+            skeleton.end_offsets[ends],
+        ),
+        rotations=rotations,
+        translations=positions[:, moving],
+        translated_joints=moving,
+        source=replace(clip.source, rotation_orders=orders),
+    )
 
 
 def velocities(positions: Array, fps: float) -> Array:

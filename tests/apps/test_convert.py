@@ -51,6 +51,45 @@ def test_folders_and_stores(folder, tmp_path, capsys):
         (folder / "bad.bvh").unlink()
 
 
+def test_a_piece_at_another_rate_without_some_joints(folder, tmp_path):
+    source, out = folder / "walk_0.bvh", tmp_path / "out.bvh"
+    words = ["convert", str(source), "-o", str(out), "--start", "0.5", "--stop", "1", "--fps", "30"]
+    assert main([*words, "--without", "Spine1,Left*,RightToeBase"]) == 0
+    whole, cut = load(source), load(out)
+    names = [name for name in whole.skeleton.names if not name.startswith("Left")]
+    names = [name for name in names if name not in ("Spine1", "RightToeBase")]
+    assert (list(cut.skeleton.names), cut.fps, len(cut)) == (names, 30.0, 16)
+    columns = [whole.skeleton.index(name) for name in names]
+    expected = joint_positions(whole)[30:61:2, columns]
+    np.testing.assert_allclose(joint_positions(cut), expected, atol=5e-3)
+    for wrong in (["--start", "7"], ["--without", "Tail"], ["--without", "Hips"]):
+        assert main(["convert", str(source), "-o", str(tmp_path / "wrong.bvh"), *wrong]) == 2
+    assert not (tmp_path / "wrong.bvh").exists()
+
+
+def test_places_of_joints_as_a_table(folder, tmp_path):
+    source, out = folder / "walk_0.bvh", tmp_path / "places.csv"
+    assert main(["convert", str(source), "-o", str(out)]) == 0
+    clip = load(source)
+    columns = out.read_text().splitlines()[0].split(",")
+    assert columns[:4] == ["time", "Hips.x", "Hips.y", "Hips.z"]
+    table = np.loadtxt(out, delimiter=",", skiprows=1)
+    np.testing.assert_allclose(table[:, 0], np.arange(len(clip)) / clip.fps, atol=1e-6)
+    np.testing.assert_allclose(
+        table[:, 1:], joint_positions(clip).reshape(len(clip), -1), atol=1e-6
+    )
+
+
+def test_names_of_bvh_are_those_that_programs_read(tmp_path, capsys):
+    walk, source = locomotion(0, 0.6).clip, tmp_path / "walk.npz"
+    names = tuple(f"Bip01 {name}" for name in walk.skeleton.names)
+    save(replace(walk, skeleton=replace(walk.skeleton, names=names)), source)
+    for words, found in (([], "Bip01_Hips"), (["--keep-names"], "Bip01 Hips")):
+        assert main(["convert", str(source), "-o", str(tmp_path / "walk.bvh"), *words]) == 0
+        assert load(tmp_path / "walk.bvh").skeleton.names[0] == found
+        assert ("'Bip01_Hips'" in capsys.readouterr().out) == (not words)
+
+
 def test_retarget(folder, tmp_path, capsys):
     target = tmp_path / "tall.bvh"
     tall = scaled(locomotion(7, 1.0, gait="run").clip, 1.25)

@@ -78,8 +78,9 @@ def test_every_command_reads_them(tmp_path, suffix):
     out = tmp_path / "walk.bvh"
     assert main(["solve", str(path), "-o", str(out)]) == 0
     assert load(out).has_rotations
-    with pytest.raises(FormatError, match="read only"):
-        save(clip, tmp_path / f"again{suffix}")
+    if suffix != ".csv":
+        with pytest.raises(FormatError, match="read only"):
+            save(clip, tmp_path / f"again{suffix}")
 
 
 @pytest.mark.slow

@@ -7,6 +7,7 @@ import shlex
 from collections import Counter
 from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -40,11 +41,26 @@ def note_name_labels(found: NameLabels) -> None:
         note(f"  {name}: {listed_counts(values, 'files')}")
 
 
+def read_corpus(path: Path, **options: Any) -> ClipStore:
+    """The clips at a path, see `corpus_of`; prints which skeleton of several is used."""
+    from deepphase.corpus.prepare import corpus_of
+
+    corpus = corpus_of(path, **options)
+    note_chosen_skeleton(corpus, path)
+    return corpus
+
+
 def note_chosen_skeleton(corpus: ClipStore, path: Path) -> None:
-    """Print the skeleton of a model, where the clips at a path have several."""
-    groups = corpus.header.get("groups", ())
-    if len(groups) > 1:
-        note(f"skeleton: {corpus.group}, of {len(groups)} in {path}")
+    """Print which skeleton of several at a path is used, where none was named."""
+    if corpus.other_bodies:
+        note(
+            f"skeleton: {corpus.group}, the largest of {1 + len(corpus.other_bodies)} in {path} "
+            f"with these joints and other rest frames ({', '.join(corpus.other_bodies)}); "
+            "--skeleton NAME chooses another, and `deepphase prepare --retarget "
+            f"{corpus.group}` puts all clips on one body"
+        )
+    elif len(corpus.header.get("groups", ())) > 1:
+        note(f"skeleton: {corpus.group}, of {len(corpus.header['groups'])} in {path}")
 
 
 def note_kinds(shares: Mapping[str, float], before: str = "", of: str = "") -> None:

@@ -83,7 +83,8 @@ def command(
     loaded = None if model is None else load_model(model)
     joints = () if loaded is None else loaded.signals.joints
     clips = [open_store(store, skeleton, joints=joints) for store in stores]
-    note_chosen_skeleton(clips[0], stores[0])
+    for corpus, path in zip(clips, stores, strict=True):
+        note_chosen_skeleton(corpus, path)
     if labels is not None:
         clips = [each.selected(parse_labels(labels)) for each in clips]
     trained = None if loaded is None else loaded.bound(clips[0])

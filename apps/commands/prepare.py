@@ -15,6 +15,7 @@ def command(
     output: Path,
     fps: float = 60.0,
     mirror: bool = False,
+    retarget: str | None = None,
     labels: str | None = None,
     labels_csv: Path | None = None,
     allow_truncated: bool = False,
@@ -34,6 +35,9 @@ def command(
         Frame rate of the store in frames per second.
     mirror
         Add the mirror image of every clip.
+    retarget
+        Name of a skeleton group (Hips-22) on whose body the clips of all others are put. Without
+        it, people with the same joints and other rest frames are groups of their own.
     labels
         Where labels are: names, the default without a table, finds them in the names of files and
         folders; none reads none; a pattern as in '{set}_{action}_{style}_{take}' says which parts.
@@ -59,6 +63,7 @@ def command(
             output,
             fps=fps,
             mirror=mirror,
+            retarget=retarget,
             labels=labels,
             labels_csv=labels_csv,
             allow_truncated=allow_truncated,
@@ -99,7 +104,7 @@ def command(
         note_store_kinds(store, about)
         note_store_cleaning(store, about, listed=_SHOWN)
     if len(done.groups) > 1:
-        note("training takes one of these: --skeleton NAME")
+        note("training takes one of these: --skeleton NAME; --retarget NAME puts all on one body")
     note(f"{done.clips} clips of {done.files} files at {fps:g} fps -> {done.path}")
     group = ("--skeleton", done.groups[0].name) if len(done.groups) > 1 else ()
     next_step("train", "phase", output, "-o", "walk.model", *group)

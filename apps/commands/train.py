@@ -132,12 +132,12 @@ def controller_command(
     """
     from dataclasses import replace
 
+    from deepphase.apps.corpus_notes import read_corpus
     from deepphase.controllers.ball.ball_track import ClipBalls
     from deepphase.controllers.data.controller_data import ControllerData
     from deepphase.controllers.data.label_choice import chosen_label
     from deepphase.controllers.training.health import health_lines
     from deepphase.controllers.training.train import train_controller
-    from deepphase.corpus.prepare import corpus_of
     from deepphase.phase.extractor import load_model
     from deepphase.terrain.grounded_clip import ClipGrounds
 
@@ -155,7 +155,7 @@ def controller_command(
         grounds = None if terrain is None else ClipGrounds.read(terrain)
         balls = None if ball is None else ClipBalls.read(ball)
         joints = () if loaded is None else loaded.signals.joints
-        corpus = corpus_of(store, joints=joints, skeleton=skeleton, progress=progress)
+        corpus = read_corpus(store, joints=joints, skeleton=skeleton, progress=progress)
         choice = chosen_label(corpus, config.schema)
         if choice.sentence:
             note(choice.sentence)
@@ -244,11 +244,11 @@ def dance_command(
     songs
         Folder that holds the songs, if the store lies elsewhere.
     """
+    from deepphase.apps.corpus_notes import read_corpus
     from deepphase.controllers.dance.dance_set import DanceSet
     from deepphase.controllers.dance.health import dance_words
     from deepphase.controllers.dance.training import DanceData, train_dance
     from deepphase.controllers.training.health import health_lines
-    from deepphase.corpus.prepare import corpus_of
     from deepphase.phase.extractor import load_model
 
     _check_phases(
@@ -260,7 +260,7 @@ def dance_command(
     def train(progress: Progress, **how: Any) -> Dancer | None:
         loaded = None if model is None else load_model(model)
         joints = () if loaded is None else loaded.signals.joints
-        corpus = corpus_of(dances, joints=joints, skeleton=skeleton, progress=progress)
+        corpus = read_corpus(dances, joints=joints, skeleton=skeleton, progress=progress)
         about: dict[str, Any] = {"description": corpus.description, "progress": progress}
         folder = songs or (dances if dances.is_dir() else dances.parent)
         learnt = DanceSet.from_store(corpus, folder, **about)
@@ -320,12 +320,12 @@ def editor_command(
         Config of the network and its training: a YAML file, masked, or inbetween for gaps before a
         target pose (configs/editor).
     """
-    from deepphase.corpus.prepare import corpus_of
+    from deepphase.apps.corpus_notes import read_corpus
     from deepphase.edit.report import report_lines
     from deepphase.edit.training import train_editor
 
     def train(progress: Progress, **how: Any) -> MotionEditor | None:
-        corpus = corpus_of(store, skeleton=skeleton, progress=progress)
+        corpus = read_corpus(store, skeleton=skeleton, progress=progress)
         how |= {"description": corpus.description, "progress": progress}
         return train_editor(corpus, config, **how)
 
@@ -365,7 +365,7 @@ def path_command(
     windows
         Number of windows of 3.2 s to train on.
     """
-    from deepphase.corpus.prepare import corpus_of
+    from deepphase.apps.corpus_notes import read_corpus
     from deepphase.edit.control_training import train_path
     from deepphase.edit.effector_motion import effector_networks
     from deepphase.edit.path_motion import path_networks
@@ -375,7 +375,7 @@ def path_command(
 
     def train(progress: Progress, **how: Any) -> MotionEditor | None:
         joints = given.space.skeleton.names
-        clips = corpus_of(store, joints=joints, skeleton=skeleton, progress=progress)
+        clips = read_corpus(store, joints=joints, skeleton=skeleton, progress=progress)
         how |= {"windows": windows, "effectors": effectors, "labels": wanted}
         return train_path(clips, given, progress=progress, **how)
 
@@ -416,13 +416,13 @@ def rig_command(
     config
         Config of the inverse: a YAML file, or default (configs/rig).
     """
-    from deepphase.corpus.prepare import corpus_of
+    from deepphase.apps.corpus_notes import read_corpus
     from deepphase.formats.load import load
     from deepphase.rigs.body_rig import BodyRig
     from deepphase.rigs.training import train_rig
 
     def train(progress: Progress, **how: Any) -> RigInverse | None:
-        corpus = corpus_of(poses or rig, skeleton=skeleton, progress=progress)
+        corpus = read_corpus(poses or rig, skeleton=skeleton, progress=progress)
         body = BodyRig.from_clip(load(rig, **folder_reader(rig)), corpus.description)
         return train_rig(corpus, body, config, progress=progress, **how)
 

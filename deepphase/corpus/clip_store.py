@@ -12,13 +12,13 @@ from typing import Any
 import numpy as np
 
 from deepphase.arrays import Array
-from deepphase.corpus.group_arrays import (
+from deepphase.corpus.rest_frames import check_one_body
+from deepphase.corpus.store_writer import (
     group_arrays,
-    shared_skeletons,
     spread_translations,
     unique_clip_names,
+    write_store,
 )
-from deepphase.corpus.store_writer import write_store
 from deepphase.errors import ParameterError, SkeletonError
 from deepphase.motion.clip import Clip, Source
 from deepphase.motion.roles import checked_description
@@ -33,8 +33,9 @@ _PER_CLIP = ("skeletons", "labels", "sources", "provenance", "range_starts", "ra
 class ClipStore:
     """Clips of one skeleton group: the same joints under the same parents, at one rate.
 
-    Rest offsets may differ between clips, for bodies of several subjects. Index frames only by
-    `range_starts` and `range_stops`: a selection shares the long arrays.
+    Lengths may differ between clips, for several people; their rest frames are alike, so that the
+    rotations of one fit the other. Index frames only by `range_starts` and `range_stops`: a
+    selection shares the long arrays.
 
     Parameters
     ----------
@@ -64,6 +65,9 @@ class ClipStore:
         JSON of the store: options, left_out, made_with. Empty in memory.
     path
         The store; None in memory.
+    other_bodies
+        Names of groups of the store with the same joints and other rest frames, of which this one,
+        the largest, was opened because none was named.
 
     Raises
     ------
@@ -85,6 +89,7 @@ class ClipStore:
     provenance: tuple[Mapping[str, Any], ...]
     header: Mapping[str, Any] = field(default_factory=dict)
     path: Path | None = None
+    other_bodies: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         labels = tuple(MappingProxyType(dict(label)) for label in self.labels)
@@ -137,7 +142,7 @@ class ClipStore:
         ParameterError
             Where there is no clip or the rates differ.
         SkeletonError
-            Where the hierarchies differ.
+            Where the hierarchies or rest frames differ.
         """
         clips = list(clips)
         if not clips:
@@ -160,6 +165,7 @@ class ClipStore:
         clips = [clip.in_order_of(first) for clip in clips]
         arrays = group_arrays(clips, [len(clip) for clip in clips])
         moving = arrays["translated_joints"]
+        check_one_body(clips)
         translations = [spread_translations(clip, clip.translations, moving) for clip in clips]
         return cls(
             group=first.group_name,
@@ -315,3 +321,19 @@ class ClipStore:
 def _require(condition: Any, fact: str) -> None:
     if not condition:
         raise ParameterError(fact)
+
+
+def shared_skeletons(skeletons: Iterable[Skeleton]) -> tuple[Skeleton, ...]:
+    """The skeletons, equal ones as one object. All have the same names in the same order."""
+    known: dict[tuple[bytes, ...], Skeleton] = {}
+    return tuple(
+        known.setdefault(
+            (
+                skeleton.offsets.tobytes(),
+                skeleton.end_parents.tobytes(),
+                skeleton.end_offsets.tobytes(),
+            ),
+            skeleton,
+        )
+        for skeleton in skeletons
+    )

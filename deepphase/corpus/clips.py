@@ -19,7 +19,7 @@ from deepphase.corpus.motion_files import (
     find_motion_files,
     is_motion_file,
 )
-from deepphase.corpus.store import is_store, open_store, store_groups
+from deepphase.corpus.store import groups_with, is_store, open_store, store_groups
 from deepphase.errors import DeepPhaseError, FormatError, ParameterError, within_memory
 from deepphase.formats.load import holds_points, list_animations, load, load_all
 from deepphase.formats.reading import checked_options, with_doubts
@@ -133,11 +133,9 @@ def clips_in(
     entries = []
     stores = [path for path in paths if is_store(path)]
     for path in stores:
-        if skeleton is None and not joints:
-            groups = [open_store(path, group.name) for group in store_groups(path)]
-        else:
-            groups = [open_store(path, skeleton, joints=joints)]
-        for store in groups:
+        every = skeleton is None and not joints
+        groups = store_groups(path) if every else groups_with(path, skeleton, joints)
+        for store in [open_store(path, group.name) for group in groups]:
             frame_bytes = (store.rotations.nbytes + store.translations.nbytes) // store.frames
             entries += [
                 ClipEntry(

@@ -1,4 +1,4 @@
-"""Passes over complete skeleton groups: agreement on units and up axes, and mirroring."""
+"""Passes over all clips of a store: agreement on units and up axes, one body, mirroring."""
 
 from __future__ import annotations
 
@@ -10,8 +10,10 @@ from typing import Any
 import numpy as np
 
 from deepphase.arrays import Array
-from deepphase.corpus.store_writer import StoreWriter
-from deepphase.errors import SkeletonError
+from deepphase.corpus.rest_frames import rest_difference
+from deepphase.corpus.store_writer import StoreWriter, spread_translations, translated_joints
+from deepphase.errors import ParameterError, SkeletonError
+from deepphase.motion.clip import Clip, in_float32
 from deepphase.motion.kinematics import joint_positions
 from deepphase.motion.mirror import mirror_map, mirrored
 from deepphase.motion.orientation import (
@@ -21,13 +23,16 @@ from deepphase.motion.orientation import (
     body_length,
     other_floors,
 )
+from deepphase.motion.retargeting.retarget import retarget
 from deepphase.motion.roles import find_roles
+from deepphase.progress import Progress
+from deepphase.short_repr import counted
 
 # Sizes of bodies, children and adults, differ by less than this factor; centimetres
 # and inches, the nearest two units, differ by 2.54.
 _SAME_UNIT_FACTOR = 2.2
-# Number of clips whose mean poses determine how joints' frames are mirrored.
-_MIRROR_SAMPLES = 12
+# Number of clips whose poses stand for those of a group, and of frames of each that may stand.
+_SAMPLES, _STANDING_FRAMES = 12, 100
 
 
 def files_of_another_unit(writer: StoreWriter) -> Iterator[tuple[str, float, str]]:
@@ -36,7 +41,7 @@ def files_of_another_unit(writer: StoreWriter) -> Iterator[tuple[str, float, str
     A file whose numbers are of another magnitude than the group's is indeed in another unit and
     keeps it.
     """
-    for numbers in writer.groups.values():
+    for numbers in writer.hierarchies:
         clips = [writer.records[number].clip for number in numbers]
         units = [clip.source.unit_m for clip in clips]
         votes = Counter(units)
@@ -67,7 +72,7 @@ def files_of_another_axis(writer: StoreWriter) -> Iterator[tuple[str, str | None
 
     The axis is the one to read the file with; None where it keeps its own.
     """
-    for numbers in writer.groups.values():
+    for numbers in writer.hierarchies:
         first = writer.records[numbers[0]].clip
         sources = [writer.records[number].clip.source for number in numbers]
         ups = [source.up for source in sources]
@@ -111,7 +116,7 @@ def files_of_another_floor(writer: StoreWriter) -> Iterator[tuple[str, str]]:
 
     See :func:`deepphase.motion.orientation.other_floors`.
     """
-    for numbers in writer.groups.values():
+    for numbers in writer.hierarchies:
         records = [writer.records[number] for number in numbers]
         heights = {record.clip.source.path: record.provenance["lowest_m"] for record in records}
         files = list(heights)
@@ -125,6 +130,116 @@ def files_of_another_floor(writer: StoreWriter) -> Iterator[tuple[str, str]]:
             )
 
 
+def other_rest_frames(writer: StoreWriter) -> list[tuple[str, str]]:
+    """(group, sentence) of bodies with the joints of a larger group and other rest frames.
+
+    Also of groups whose clips are of people of clearly different proportions.
+    """
+    notes: list[tuple[str, str]] = []
+    largest: dict[frozenset, str] = {}
+    groups = writer.groups()
+    for name, numbers in groups.items():
+        clips = [writer.records[number].clip for number in numbers]
+        first, moving = clips[0], translated_joints(clips)
+        other = largest.setdefault(first.skeleton.hierarchy, name)
+        if other != name:
+            body = writer.records[groups[other][0]].clip.skeleton
+            difference = rest_difference(body, first.skeleton, moving)
+            notes.append(
+                (
+                    name,
+                    f"{counted(len(clips), 'clip')} ({_ends_of(clips)}) with the joints of "
+                    f"{other}, but other rest frames ({difference}): a skeleton of its own; "
+                    f"--retarget {other} puts all on one body",
+                )
+            )
+        differences = {
+            skeleton: rest_difference(first.skeleton, skeleton, moving)
+            for skeleton in dict.fromkeys(clip.skeleton for clip in clips[1:])
+        }
+        most = max(differences.values(), key=lambda found: found.share, default=None)
+        if most is not None and most.mentioned:
+            clip = next(clip for clip in clips if differences.get(clip.skeleton) is most)
+            notes.append(
+                (
+                    name,
+                    f"people of one rest pose and other proportions: {clip.source.path} differs "
+                    f"from {first.source.path} most in {most}",
+                )
+            )
+    return notes
+
+
+def _ends_of(clips: Sequence[Clip]) -> str:
+    files = [clip.source.path for clip in clips]
+    return files[0] if len(files) == 1 else f"{files[0]} to {files[-1]}"
+
+
+def retarget_clips(
+    writer: StoreWriter, target: str, progress: Progress | None = None
+) -> list[tuple[str, str]]:
+    """Put the clips of all other groups on the body of a group; (group, sentence) of what was done.
+
+    Raises ParameterError where there is no such group.
+    """
+    groups = writer.groups()
+    if target not in groups:
+        raise ParameterError(
+            f"there is no skeleton {target!r} to put clips on",
+            hint=f"choose with --retarget NAME: {', '.join(groups)}",
+        )
+    body = _standing(writer, groups.pop(target))
+    notes: list[tuple[str, str]] = []
+    total, done = sum(map(len, groups.values())), 0
+    for name, numbers in groups.items():
+        like = _standing(writer, numbers)
+        refused: dict[str, int] = {}
+        for number in numbers:
+            record = writer.records[number]
+            try:
+                moved = retarget(writer.clip(number), body, like=like).clip
+            except SkeletonError as error:
+                refused[error.fact] = refused.get(error.fact, 0) + 1
+            else:
+                writer.replace(number, in_float32(moved), {**record.provenance, "body": name})
+            done += 1
+            if progress is not None:
+                progress("retargeting", done, total, record.clip.name)
+        moved_clips = len(numbers) - sum(refused.values())
+        notes.append((name, f"{counted(moved_clips, 'clip')} retargeted to {target}"))
+        notes += [
+            (name, f"{counted(count, 'clip')} not retargeted: {fact}")
+            for fact, count in refused.items()
+        ]
+    return notes
+
+
+def _standing(writer: StoreWriter, numbers: Sequence[int]) -> Clip:
+    """Frames of several clips of a body, among which some stand upright."""
+    samples = _samples(writer, numbers)
+    moving = translated_joints(samples)
+    steps = [max(1, len(clip) // _STANDING_FRAMES) for clip in samples]
+    return replace(
+        samples[0],
+        rotations=np.concatenate(
+            [clip.rotations[::step] for clip, step in zip(samples, steps, strict=True)]
+        ),
+        translations=np.concatenate(
+            [
+                spread_translations(clip, clip.translations, moving)[::step]
+                for clip, step in zip(samples, steps, strict=True)
+            ]
+        ),
+        translated_joints=moving,
+    )
+
+
+def _samples(writer: StoreWriter, numbers: Sequence[int]) -> list[Clip]:
+    """Clips that are evenly spread over a group."""
+    spread = np.linspace(0, len(numbers) - 1, _SAMPLES).round().astype(int)
+    return [writer.clip(numbers[place]) for place in sorted(set(spread.tolist()))]
+
+
 def add_mirrored_clips(
     writer: StoreWriter, description: Mapping[str, Any] | None
 ) -> list[tuple[str, str]]:
@@ -134,10 +249,9 @@ def add_mirrored_clips(
     """
     notes: list[tuple[str, str]] = []
     first_error: SkeletonError | None = None
-    groups = list(writer.groups.values())
-    for numbers in map(list, groups):
-        spread = np.linspace(0, len(numbers) - 1, _MIRROR_SAMPLES).round().astype(int)
-        samples = [writer.clip(numbers[place]) for place in sorted(set(spread.tolist()))]
+    groups = list(writer.groups().values())
+    for numbers in groups:
+        samples = _samples(writer, numbers)
         skeleton = samples[0].skeleton
         try:
             roles = find_roles(skeleton, description, max(samples, key=len))

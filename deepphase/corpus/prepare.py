@@ -14,6 +14,8 @@ from deepphase.corpus.group_passes import (
     files_of_another_axis,
     files_of_another_floor,
     files_of_another_unit,
+    other_rest_frames,
+    retarget_clips,
 )
 from deepphase.corpus.labels import LabelPattern, read_label_table
 from deepphase.corpus.motion_files import MotionFile, existing, find_motion_files, fitting_workers
@@ -113,6 +115,7 @@ def prepare(
     up: str | None = None,
     file_fps: float | None = None,
     mirror: bool = False,
+    retarget: str | None = None,
     labels: str | None = None,
     labels_csv: str | Path | None = None,
     description: Mapping[str, Any] | None = None,
@@ -138,6 +141,10 @@ def prepare(
         Properties of the files, inferred by default: see :func:`deepphase.formats.load.load`.
     mirror
         Add the mirror image of every clip, named "... mirrored" and labelled mirrored=yes.
+    retarget
+        Name of a skeleton group: the clips of all others are put on its body, see
+        :func:`deepphase.motion.retargeting.retarget.retarget`. Without it, people with the same
+        joints and other rest frames are groups of their own.
     labels
         "names" finds labels in the names of files and folders, see :func:`named_labels`;
         labels inside the files override them. "none" reads none from names. Anything else is a
@@ -219,6 +226,9 @@ def prepare(
         if up is None:
             run.read_again("up", files_of_another_axis(writer))
         notes.extend(files_of_another_floor(writer))
+        if retarget is not None:
+            notes.extend(retarget_clips(writer, retarget, progress))
+        notes.extend(other_rest_frames(writer))
         if mirror:
             notes.extend(add_mirrored_clips(writer, description))
         options = {
@@ -227,6 +237,7 @@ def prepare(
             "up": up,
             "file_fps": file_fps,
             "mirror": mirror,
+            "retarget": retarget,
             "labels": labels,
             "label_patterns": [] if name_labels is None else list(name_labels.patterns),
             "labels_csv": None if common.table is None else common.table.name,

@@ -16,7 +16,7 @@ from deepphase.corpus.motion_files import MotionFile, song_beside
 from deepphase.errors import DeepPhaseError, FormatError, OutOfMemoryError, within_memory
 from deepphase.formats.frame_rates import warnings_of
 from deepphase.motion.cleaning import Glitch, clean, find_glitches
-from deepphase.motion.clip import Clip
+from deepphase.motion.clip import Clip, in_float32
 from deepphase.motion.kinematics import joint_positions
 from deepphase.motion.resample import DEFAULT_LIMIT, ResampleLimit, resample
 
@@ -153,7 +153,7 @@ def _prepared_clip(captured: Clip, task: FileTask, limit: ResampleLimit) -> _Pre
             glitches = find_glitches(_with_part(captured, clip, first))
     source = replace(clip.source, path=task.file.file, notes=(*clip.source.notes, *notes))
     labels = {**task.name_labels, **clip.labels, **task.labels}
-    clip = _in_float32(resample(replace(clip, labels=labels, source=source), task.fps, limit))
+    clip = in_float32(resample(replace(clip, labels=labels, source=source), task.fps, limit))
     provenance = {
         "glitches": [asdict(glitch) for glitch in glitches],
         "lowest_m": lowest_m,
@@ -182,14 +182,6 @@ def _with_part(clip: Clip, part: Clip, first: int) -> Clip:
     rotations, translations = clip.rotations.copy(), clip.translations.copy()
     rotations[first : first + len(part)] = part.rotations
     translations[first : first + len(part)] = part.translations
-    return replace(clip, rotations=rotations, translations=translations)
-
-
-def _in_float32(clip: Clip) -> Clip:
-    # Values beyond float32 become infinite, which Clip refuses.
-    with np.errstate(over="ignore"):
-        rotations = clip.rotations.astype(np.float32)
-        translations = clip.translations.astype(np.float32)
     return replace(clip, rotations=rotations, translations=translations)
 
 

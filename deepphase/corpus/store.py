@@ -11,20 +11,22 @@ import json
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from deepphase.arrays import Array
-from deepphase.corpus.clip_store import ClipStore
-from deepphase.corpus.group_arrays import shared_skeletons
+from deepphase.corpus.clip_store import ClipStore, shared_skeletons
+from deepphase.corpus.rest_frames import same_rest_frames
 from deepphase.corpus.store_writer import (
     ARRAY_TYPES,
+    ONE_BODY,
     STORE_FORMAT,
     STORE_JSON,
     STORE_VERSION,
+    body_names,
     is_store_folder,
     json_hash,
 )
@@ -57,6 +59,17 @@ class StoreGroup:
     joints: tuple[str, ...] = field(repr=False)
     clips: int
     minutes: float
+    # Its arrays in the store, of which it has the clips `indices`: all, but in stores of earlier
+    # versions that hold several bodies in one group.
+    stored: str = field(default="", repr=False)
+    indices: tuple[int, ...] | None = field(default=None, repr=False)
+    parents: tuple[int, ...] = field(default=(), repr=False)
+
+    @property
+    def hierarchy(self) -> frozenset[tuple[str, str]]:
+        """Pairs of joint and parent names."""
+        above = (self.joints[parent] if parent >= 0 else "" for parent in self.parents)
+        return frozenset(zip(self.joints, above, strict=True))
 
 
 def is_store(path: str | Path) -> bool:
@@ -125,6 +138,7 @@ def store_groups(path: str | Path) -> list[StoreGroup]:
 
     Raises CheckpointError where it is not a store, damaged, or written by a newer deepphase.
     """
+    path = Path(path)
     return _groups(path, store_header(path))
 
 
@@ -145,7 +159,9 @@ def open_store(
         Name of the group; needed where the store has several.
     joints
         Joints that are read, as a model's. Of several groups the one that has all of them is
-        opened where `skeleton` is not given, of two such groups the one with fewer others.
+        opened where `skeleton` is not given, of two such groups the one with fewer others. Of
+        several bodies with the same joints and other rest frames the largest is opened, and
+        `ClipStore.other_bodies` has the others.
     verify
         Compare the arrays with their hashes first, which reads them once.
 
@@ -158,32 +174,53 @@ def open_store(
     """
     path = Path(path)
     header = store_header(path)
-    name = _chosen(path, _groups(path, header), skeleton, joints)
+    groups = _chosen(path, _groups(path, header), skeleton, joints)
+    # Of several bodies with the same joints the largest.
+    group = max(groups, key=lambda group: group.minutes)
     with _refused(path):
-        description = next(group for group in header["groups"] if group["name"] == name)
-        arrays = _arrays(path, name, header, verify)
-        if description["frames"] != len(arrays["rotations"]):
-            raise ParameterError(
-                f"a group declares {description['frames']} frames, but the store has "
-                f"{len(arrays['rotations'])} rotations"
-            )
-        clips = description["clips"]
-        return ClipStore(
-            group=name,
-            fps=checked_rate(header["fps"]),
-            skeletons=_skeletons(description, arrays),
-            rotations=arrays["rotations"],
-            translations=arrays["translations"],
-            translated_joints=arrays["translated_joints"],
-            range_starts=arrays["range_starts"],
-            range_stops=arrays["range_stops"],
-            names=tuple(checked_text(clip["name"], "name") for clip in clips),
-            labels=tuple(checked_labels(clip["labels"]) for clip in clips),
-            sources=tuple(checked_source(clip["source"]) for clip in clips),
-            provenance=tuple(checked_mapping(clip["provenance"], "provenance") for clip in clips),
-            header=header,
-            path=path,
+        store = _stored(path, group.stored, header, verify)
+        if group.indices is not None:
+            store = store.selected([store.names[index] for index in group.indices])
+        return replace(
+            store,
+            group=group.name,
+            other_bodies=tuple(other.name for other in groups if other is not group),
         )
+
+
+def groups_with(
+    path: str | Path, skeleton: str | None = None, joints: Sequence[str] = ()
+) -> list[StoreGroup]:
+    """The group that `open_store` opens, and others of its joints with other rest frames."""
+    return _chosen(path, store_groups(path), skeleton, joints)
+
+
+def _stored(path: Path, name: str, header: Mapping[str, Any], verify: bool) -> ClipStore:
+    """A group as it is in a store, of which an earlier version may have several bodies in it."""
+    description = next(group for group in header["groups"] if group["name"] == name)
+    arrays = _arrays(path, name, header, verify)
+    if description["frames"] != len(arrays["rotations"]):
+        raise ParameterError(
+            f"a group declares {description['frames']} frames, but the store has "
+            f"{len(arrays['rotations'])} rotations"
+        )
+    clips = description["clips"]
+    return ClipStore(
+        group=name,
+        fps=checked_rate(header["fps"]),
+        skeletons=_skeletons(description, arrays),
+        rotations=arrays["rotations"],
+        translations=arrays["translations"],
+        translated_joints=arrays["translated_joints"],
+        range_starts=arrays["range_starts"],
+        range_stops=arrays["range_stops"],
+        names=tuple(checked_text(clip["name"], "name") for clip in clips),
+        labels=tuple(checked_labels(clip["labels"]) for clip in clips),
+        sources=tuple(checked_source(clip["source"]) for clip in clips),
+        provenance=tuple(checked_mapping(clip["provenance"], "provenance") for clip in clips),
+        header=header,
+        path=path,
+    )
 
 
 def group_list(groups: Iterable[StoreGroup]) -> str:
@@ -225,27 +262,45 @@ def _read_npy(path: Path, group: str, name: str, hashes: Mapping[str, str] | Non
         return np.lib.format.read_array(opened, allow_pickle=False)
 
 
-def _groups(path: str | Path, header: Mapping[str, Any]) -> list[StoreGroup]:
+def _groups(path: Path, header: Mapping[str, Any]) -> list[StoreGroup]:
     with _refused(path):
-        fps = checked_rate(header["fps"])
-        groups = [
-            StoreGroup(
-                name=checked_text(group["name"], "name"),
-                joints=checked_joints(group["joints"]),
-                clips=len(group["clips"]),
-                minutes=checked_count(group["frames"], "frames") / fps / 60.0,
-            )
-            for group in header["groups"]
-        ]
+        groups = [body for group in header["groups"] for body in _bodies(path, header, group)]
         # Names of groups are names of folders.
         if not groups or not all(re.fullmatch(r"[\w-]+", group.name) for group in groups):
             raise ValueError("no groups, or a group without a plain name")
         return groups
 
 
+def _bodies(path: Path, header: Mapping[str, Any], group: Mapping[str, Any]) -> list[StoreGroup]:
+    """The groups of the bodies in a stored group, the largest first."""
+    name = checked_text(group["name"], "name")
+    joints = checked_joints(group["joints"])
+    parents = tuple(checked_count(each, "parent", -1, len(joints) - 1) for each in group["parents"])
+    minutes = checked_count(group["frames"], "frames") / checked_rate(header["fps"]) / 60.0
+    whole = StoreGroup(name, joints, len(group["clips"]), minutes, stored=name, parents=parents)
+    if group.get(ONE_BODY) is True:
+        return [whole]
+    store = _stored(path, name, header, verify=False)
+    bodies = same_rest_frames(store.skeletons, store.translated_joints)
+    if len(bodies) == 1:
+        return [whole]
+    bodies.sort(key=lambda body: store.lengths[body].sum(), reverse=True)
+    return [
+        replace(
+            whole,
+            name=body_name,
+            clips=len(body),
+            minutes=float(store.lengths[body].sum()) / store.fps / 60.0,
+            indices=tuple(body),
+        )
+        for body_name, body in zip(body_names(name, len(bodies)), bodies, strict=True)
+    ]
+
+
 def _chosen(
     path: str | Path, groups: list[StoreGroup], skeleton: str | None, joints: Sequence[str]
-) -> str:
+) -> list[StoreGroup]:
+    """The group that is named or has the joints; several where they differ in rest frames alone."""
     if skeleton is not None:
         fitting = [group for group in groups if group.name == skeleton]
         fact = f"it has no skeleton {skeleton!r}"
@@ -256,8 +311,8 @@ def _chosen(
             least = min((len(group.joints) for group in fitting), default=0)
             fitting = [group for group in fitting if len(group.joints) == least]
         fact = f"it has {len(groups)} skeletons, and one is needed"
-    if len(fitting) == 1:
-        return fitting[0].name
+    if len({group.hierarchy for group in fitting}) == 1:
+        return fitting
     raise ParameterError(fact, hint=f"choose with --skeleton NAME: {group_list(groups)}", path=path)
 
 

@@ -7,7 +7,7 @@ import importlib.metadata
 import io
 import json
 import os
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
@@ -17,15 +17,18 @@ import numpy as np
 
 from deepphase.arrays import Array
 from deepphase.atomic_write import writing
-from deepphase.corpus.group_arrays import group_arrays, spread_translations, unique_clip_names
+from deepphase.corpus.rest_frames import same_rest_frames
 from deepphase.errors import CheckpointError, ParameterError
 from deepphase.formats.array_file import is_array_file
 from deepphase.formats.header_values import checked_rate
 from deepphase.motion.clip import Clip
+from deepphase.motion.skeleton import Skeleton
 from deepphase.temporary_files import PREFIX, temporary_folder
 
 STORE_FORMAT, STORE_VERSION = "deepphase.store", 2
 STORE_JSON = "store.json"
+# Key of a group whose clips are known to have one body's rest frames.
+ONE_BODY = "one_body"
 ARRAY_TYPES = {
     "rotations": np.float32,
     "translations": np.float32,
@@ -40,7 +43,7 @@ ARRAY_TYPES = {
 
 
 def write_store(path: str | Path, clips: Iterable[Clip]) -> None:
-    """Write clips of one rate as a store, with a group for every hierarchy.
+    """Write clips of one rate as a store, with a group for every hierarchy and body.
 
     Of a `ClipStore`, its provenance, options and list of files that were left out are kept.
     """
@@ -68,6 +71,55 @@ def json_hash(header: Mapping[str, Any]) -> str:
     return hashlib.sha256(text.encode()).hexdigest()
 
 
+def group_arrays(clips: Sequence[Clip], lengths: Sequence[int]) -> dict[str, Array]:
+    """The arrays of a group but its frames, by their names in a store.
+
+    `lengths` are the frames of each clip, of which `clips` may have the first alone.
+    """
+    skeletons = [clip.skeleton for clip in clips]
+    stops = np.cumsum(lengths)
+    return {
+        "translated_joints": translated_joints(clips),
+        "range_starts": stops - lengths,
+        "range_stops": stops,
+        "offsets": np.stack([skeleton.offsets for skeleton in skeletons]),
+        "end_starts": np.cumsum([0, *(len(skeleton.end_parents) for skeleton in skeletons)]),
+        "end_parents": np.concatenate([skeleton.end_parents for skeleton in skeletons]),
+        "end_offsets": np.concatenate([skeleton.end_offsets for skeleton in skeletons]),
+    }
+
+
+def translated_joints(clips: Iterable[Clip]) -> Array:
+    """(joints,) rising indices of those that any of the clips translates."""
+    return np.unique(np.concatenate([clip.translated_joints for clip in clips]))
+
+
+def spread_translations(clip: Clip, translations: Array, wanted: Array) -> Array:
+    """(frames, wanted, 3) translations; joints that the clip does not translate are at rest."""
+    if len(wanted) == len(clip.translated_joints):
+        return translations
+    spread = np.empty((len(translations), len(wanted), 3), translations.dtype)
+    spread[:] = clip.skeleton.offsets[wanted]
+    spread[:, np.searchsorted(wanted, clip.translated_joints)] = translations
+    return spread
+
+
+def unique_clip_names(names: Iterable[str]) -> tuple[str, ...]:
+    """Unique names; repeated ones are numbered from the second on: walk, walk-2, walk-3."""
+    plain = list(names)
+    used: set[str] = set()
+    counts: dict[str, int] = {}
+    result = []
+    for name in plain:
+        unique = name
+        while unique in used or (unique != name and unique in plain):
+            counts[name] = counts.get(name, 1) + 1
+            unique = f"{name}-{counts[name]}"
+        used.add(unique)
+        result.append(unique)
+    return tuple(result)
+
+
 @dataclass(frozen=True)
 class Record:
     """A clip of a `StoreWriter` by its first frame, and where all frames are in the spool."""
@@ -93,8 +145,8 @@ class StoreWriter:
     def __init__(self, path: str | Path) -> None:
         self.path = Path(path)
         self.records: list[Record] = []
-        # Hierarchy -> numbers of its clips.
-        self.groups: dict[frozenset, list[int]] = {}
+        # Hierarchy -> skeleton whose order of joints its clips have.
+        self._orders: dict[frozenset, Skeleton] = {}
         self._fps: float | None = None
         self._open = ExitStack()
 
@@ -124,12 +176,10 @@ class StoreWriter:
             )
         self._fps = checked_rate(float(clip.fps))
         self.records.append(self._spooled(clip, provenance or {}))
-        number = len(self.records) - 1
-        self.groups.setdefault(clip.skeleton.hierarchy, []).append(number)
-        return number
+        return len(self.records) - 1
 
     def replace(self, number: int, clip: Clip, provenance: Mapping[str, Any]) -> None:
-        """Replace an added clip by another one of the same hierarchy."""
+        """Replace an added clip by another one."""
         self.records[number] = self._spooled(clip, provenance)
 
     def clip(self, number: int) -> Clip:
@@ -137,6 +187,46 @@ class StoreWriter:
         record = self.records[number]
         rotations, translations = self._frames(record)
         return replace(record.clip, rotations=rotations, translations=translations)
+
+    @property
+    def hierarchies(self) -> list[list[int]]:
+        """Numbers of the clips of each hierarchy."""
+        found: dict[frozenset, list[int]] = {}
+        for number, record in enumerate(self.records):
+            found.setdefault(record.clip.skeleton.hierarchy, []).append(number)
+        return list(found.values())
+
+    def groups(self) -> dict[str, list[int]]:
+        """Name -> numbers of the clips of each group: one hierarchy, and rest frames of one body.
+
+        Of several bodies of a hierarchy the one with most frames has the plain name.
+        """
+        plain = [self.records[some[0]].clip.skeleton.group_name for some in self.hierarchies]
+        groups: dict[str, list[int]] = {}
+        for name, numbers in zip(plain, self.hierarchies, strict=True):
+            if plain.count(name) > 1:
+                # A hash of the hierarchy makes the name independent of the order of groups.
+                key = sorted(self.records[numbers[0]].clip.skeleton.hierarchy, key=str)
+                digest = hashlib.sha256(repr(key).encode()).hexdigest()
+                name = next(
+                    unused
+                    for digits in range(4, len(digest))
+                    if (unused := f"{name}-{digest[:digits]}") not in groups
+                )
+            bodies = sorted(self._bodies(numbers), key=self._frames_of, reverse=True)
+            groups |= dict(zip(body_names(name, len(bodies)), bodies, strict=True))
+        return groups
+
+    def _frames_of(self, numbers: Sequence[int]) -> int:
+        return sum(self.records[number].frames for number in numbers)
+
+    def _bodies(self, numbers: Sequence[int]) -> list[list[int]]:
+        clips = [self.records[number].clip for number in numbers]
+        parts = same_rest_frames([clip.skeleton for clip in clips], translated_joints(clips))
+        if len(parts) == 1:
+            return [list(numbers)]
+        # A part may translate fewer joints, whose offsets then count.
+        return [body for part in parts for body in self._bodies([numbers[index] for index in part])]
 
     def finish(
         self,
@@ -152,7 +242,7 @@ class StoreWriter:
             raise ParameterError("a store must have at least one clip")
         groups = {
             name: [self.records[number] for number in numbers]
-            for name, numbers in zip(self._group_names(), self.groups.values(), strict=True)
+            for name, numbers in self.groups().items()
         }
         header: dict[str, Any] = {
             "format": STORE_FORMAT,
@@ -181,8 +271,7 @@ class StoreWriter:
 
     def _spooled(self, clip: Clip, provenance: Mapping[str, Any]) -> Record:
         hierarchy = clip.skeleton.hierarchy
-        if hierarchy in self.groups:
-            clip = clip.in_order_of(self.records[self.groups[hierarchy][0]].clip.skeleton)
+        clip = clip.in_order_of(self._orders.setdefault(hierarchy, clip.skeleton))
         with writing(self.path), self._spool.open("ab") as file:
             start = file.tell()
             file.write(_content(clip.rotations, np.float32))
@@ -200,16 +289,6 @@ class StoreWriter:
         behind = record.start + rotations.nbytes
         moving = record.frames, len(record.clip.translated_joints), 3
         return rotations, np.memmap(self._spool, "<f4", "r", behind, moving)
-
-    def _group_names(self) -> list[str]:
-        skeletons = [self.records[numbers[0]].clip.skeleton for numbers in self.groups.values()]
-        plain = [skeleton.group_name for skeleton in skeletons]
-        names = []
-        for name, key in zip(plain, self.groups, strict=True):
-            # A hash of the hierarchy makes the name independent of the order of groups.
-            digest = hashlib.sha256(repr(sorted(key, key=str)).encode()).hexdigest()[:4]
-            names.append(f"{name}-{digest}" if plain.count(name) > 1 else name)
-        return list(unique_clip_names(names))
 
     def _write_group(self, folder: Path, records: list[Record]) -> dict[str, str]:
         """Write the arrays of a group; name -> hash of each."""
@@ -252,6 +331,11 @@ class StoreWriter:
             os.replace(aside, self._folder / "older")
 
 
+def body_names(group: str, bodies: int) -> list[str]:
+    """Names of the groups of bodies of one hierarchy: Hips-22, Hips-22-2, Hips-22-3."""
+    return [group, *(f"{group}-{number}" for number in range(2, bodies + 1))]
+
+
 def _content(array: Array, dtype: Any) -> Any:
     little = np.dtype(dtype).newbyteorder("<")
     return np.ascontiguousarray(array, little).reshape(-1).view(np.uint8).data
@@ -284,6 +368,7 @@ def _description(name: str, records: list[Record]) -> dict[str, Any]:
         "name": name,
         "joints": list(skeleton.names),
         "parents": skeleton.parents.tolist(),
+        ONE_BODY: True,
         "frames": sum(record.frames for record in records),
         "clips": [
             {

@@ -225,3 +225,12 @@ class Clip(MotionBase):
                 self.source, rotation_orders=tuple(orders[i] for i in order) if orders else ()
             ),
         )
+
+
+def in_float32(clip: Clip) -> Clip:
+    """The clip with float32 arrays, which stores hold. Raises ParameterError beyond their range."""
+    # Values beyond float32 become infinite, which Clip refuses.
+    with np.errstate(over="ignore"):
+        rotations = clip.rotations.astype(np.float32)
+        translations = clip.translations.astype(np.float32)
+    return replace(clip, rotations=rotations, translations=translations)

@@ -15,6 +15,7 @@ from joblib import cpu_count
 from deepphase.arrays import Array, JoinedRows, release_pages
 from deepphase.corpus.clip_store import ClipStore
 from deepphase.corpus.parallel import map_in_order
+from deepphase.corpus.rest_frames import check_one_body
 from deepphase.corpus.store import open_store
 from deepphase.errors import CheckpointError, DeepPhaseError, ParameterError
 from deepphase.features.layout import FeatureLayout, Moments, Normalisation
@@ -73,7 +74,10 @@ class StoreLink:
             self._places = {each: index for index, each in enumerate(store.names)}
         index = self._places.get(name)
         if index is None:
-            raise self._missing(f"no clip {name!r} in the store {self.path}".rstrip())
+            raise self._missing(
+                f"no clip {name!r} in the skeleton group {self.group} of the store {self.path}; "
+                "bodies of other rest frames are groups of their own"
+            )
         stored = int(store.range_stops[index] - store.range_starts[index])
         if stored != frames:
             raise self._missing(
@@ -152,12 +156,20 @@ class ClipSequence:
 
     @classmethod
     def of(cls, stores: ClipStore | Sequence[ClipStore]) -> ClipSequence:
-        """All clips of stores; ParameterError where rates differ or two clips have one name."""
+        """All clips of stores.
+
+        Raises ParameterError where rates differ or two clips have one name, and SkeletonError where
+        stores have the same joints and other rest frames.
+        """
         every = (stores,) if isinstance(stores, ClipStore) else tuple(stores)
         if not every:
             raise ParameterError("no store is given", hint="give a store of clips, or several")
+        first = every[0]
         for store in every[1:]:
-            check_rate(store, every[0].fps, "the first store")
+            check_rate(store, first.fps, "the first store")
+            if first.skeleton.same_hierarchy(store.skeleton):
+                pair = first.clip(0), store.clip(0).in_order_of(first.skeleton)
+                check_one_body(pair)
         names = [name for store in every for name in store.names]
         if len(set(names)) < len(names):
             twice = next(name for name in names if names.count(name) > 1)

@@ -9,6 +9,7 @@ from typing import Any, Protocol
 import numpy as np
 
 from deepphase.arrays import Array
+from deepphase.corpus.rest_frames import check_one_body
 from deepphase.errors import ParameterError, SkeletonError
 from deepphase.evaluation.motion_measures import LOWEST_PERCENTILE
 from deepphase.evaluation.runs import joint_accelerations
@@ -179,7 +180,7 @@ class Playback:
         CheckpointError
             Where a store is missing or has been replaced.
         SkeletonError
-            Where the clips have different joints.
+            Where the clips have different joints or rest frames.
         """
         first = database.clip(0)
         skeleton = first.skeleton
@@ -200,8 +201,13 @@ class Playback:
         body = joints_below(skeleton, carrier)
         size = _size(skeleton, limbs)
         count = len(database.clip_names)
+        bodies = {skeleton}
         for index in range(count):
             clip = database.clip(index).in_order_of(skeleton)
+            if clip.skeleton not in bodies:
+                # A database of an older version may have clips of several.
+                check_one_body([first, clip])
+                bodies.add(clip.skeleton)
             start, stop = database.range_starts[index], database.range_stops[index]
             here = slice(int(start), int(stop))
             own_size = _size(clip.skeleton, limbs)

@@ -120,6 +120,14 @@ def test_axes_without_a_standing_rest_pose_are_found_from_motion(clip, sample):
     assert again.mean() < 0.07 * leg
 
 
+def test_a_target_that_never_stands_is_refused():
+    target = with_axes(OTHER_WALK, 7)
+    still = np.zeros_like(target.rotations)
+    still[..., 3] = 1.0
+    with pytest.raises(SkeletonError, match="the target's file has no standing pose"):
+        retarget(WALK, replace(target, rotations=still))
+
+
 def test_other_proportions_keep_feet_and_directions():
     target = stretched(
         WALK.skeleton, {"Leg": 1.15, "Foot": 0.9, "ForeArm": 1.3, "UpLeg": 1.4, "Spine1": 1.2}

@@ -21,6 +21,8 @@ from deepphase.corpus.clip_store import ClipStore
 from deepphase.corpus.clips import agreed_point_sets
 from deepphase.corpus.motion_files import MotionFile
 from deepphase.corpus.prepare_file import FileTask, PreparedFile, prepare_file
+from deepphase.corpus.rest_frames import have_one_body
+from deepphase.corpus.store_writer import unique_clip_names
 from deepphase.errors import DeepPhaseError, FormatError, ParameterError, within_memory
 from deepphase.formats.load import MOTION_FORMATS
 from deepphase.formats.markers.c3d import is_c3d
@@ -127,18 +129,22 @@ class Session:
             path.unlink(missing_ok=True)
 
     def stores(self) -> list[ClipStore]:
-        """The uploaded clips, one store for each skeleton."""
+        """The uploaded clips, one store for each skeleton and body."""
         if self._stores is None:
             groups: list[list[tuple[Clip, Mapping[str, Any]]]] = []
             for clip, given in self.clips:
-                same = (g for g in groups if g[0][0].skeleton.same_hierarchy(clip.skeleton))
+                same = (group for group in groups if have_one_body(group[0][0], clip))
                 group = next(same, None)
                 if group is None:
                     groups.append(group := [])
                 group.append((clip, given))
-            self._stores = [
+            stores = [
                 ClipStore.from_clips(clips, provenance=provenance)
                 for clips, provenance in (zip(*group, strict=True) for group in groups)
+            ]
+            names = unique_clip_names(store.group for store in stores)
+            self._stores = [
+                replace(store, group=name) for store, name in zip(stores, names, strict=True)
             ]
         return self._stores
 

@@ -156,11 +156,14 @@ class ReferencePose:
     note: str
 
 
-def reference_pose(skeleton: Skeleton, roles: Roles, clip: Clip | None = None) -> ReferencePose:
+def reference_pose(
+    skeleton: Skeleton, roles: Roles, clip: Clip | None = None, *, is_target: bool = False
+) -> ReferencePose:
     """The rest pose if the body stands in it, else the mean of the clip's most upright poses.
 
     In many files the rest pose is not a pose: all offsets point along one axis, and the rotations
-    of every frame bend the joints into place.
+    of every frame bend the joints into place. Raises SkeletonError where the body of a target
+    stands nowhere.
     """
     rest = rest_clip(skeleton)
     if _stands(rest, roles)[0]:
@@ -171,6 +174,12 @@ def reference_pose(skeleton: Skeleton, roles: Roles, clip: Clip | None = None) -
             hint="give a clip of the skeleton",
         )
     upright = _stands(clip, roles)
+    if is_target and not upright.any():
+        raise SkeletonError(
+            "the target's file has no standing pose: neither its rest pose nor any frame is one",
+            hint="give a clip of the skeleton in which it stands",
+            path=clip.source.path or None,
+        )
     chosen = np.flatnonzero(upright if upright.any() else ~upright)
     heights = joint_positions(clip)[chosen, roles.hips, 1]
     count = max(1, round(_UPRIGHT_SHARE * len(chosen)))
@@ -188,7 +197,7 @@ def reference_pose(skeleton: Skeleton, roles: Roles, clip: Clip | None = None) -
         rotations=quaternions.normalized(local)[None],
         translations=places[None, clip.translated_joints],
     )
-    note = f"the mean of {count} upright frames"
+    note = f"the mean of {count} {'upright' if upright.any() else 'high'} frames"
     return _pose(pose, roles, _heights(clip, frames), False, note)
 
 

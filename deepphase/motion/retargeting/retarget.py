@@ -91,7 +91,7 @@ class _Body:
         return list(joints)
 
 
-def retarget(clip: Clip, to: Clip | Skeleton) -> RetargetedMotion:
+def retarget(clip: Clip, to: Clip | Skeleton, *, like: Clip | None = None) -> RetargetedMotion:
     """Put the motion of a clip on another skeleton of the same kind of body.
 
     Joints correspond by their roles. In the rest poses, or upright poses of the clips where the
@@ -107,12 +107,14 @@ def retarget(clip: Clip, to: Clip | Skeleton) -> RetargetedMotion:
     to
         The target: a skeleton, or any clip of it, which is needed if the body does not stand in
         its rest pose. Conventions of its file (unit, axes) are those of the result.
+    like
+        A clip of the motion's skeleton in which the body stands, by default the motion itself.
 
     Raises
     ------
     SkeletonError
-        If the bodies are of different kinds, legs are missing, the motion has no rotations, or a
-        reference pose is missing.
+        If the bodies are of different kinds, legs are missing, the motion has no rotations, or the
+        target stands in no pose.
     """
     skeleton, sample = (to.skeleton, to) if isinstance(to, Clip) else (to, None)
     for motion, what in ((clip, "the motion"), (sample, "the target")):
@@ -124,8 +126,9 @@ def retarget(clip: Clip, to: Clip | Skeleton) -> RetargetedMotion:
             )
     roles, target_roles = find_roles(clip.skeleton, clip=clip), find_roles(skeleton, clip=sample)
     matches = match_joints(clip.skeleton, roles, skeleton, target_roles)
-    source = _Body(clip.skeleton, roles, reference_pose(clip.skeleton, roles, clip))
-    target = _Body(skeleton, target_roles, reference_pose(skeleton, target_roles, sample))
+    source = _Body(clip.skeleton, roles, reference_pose(clip.skeleton, roles, like or clip))
+    pose = reference_pose(skeleton, target_roles, sample, is_target=True)
+    target = _Body(skeleton, target_roles, pose)
     # The shorter pair of a quadruped's legs reaches the ground, too.
     limbs = (_LEG, _ARM) if roles.kind == "quadruped" else (_LEG,)
     scale = min(target.limb_length(limb) / source.limb_length(limb) for limb in limbs)

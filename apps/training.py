@@ -104,8 +104,8 @@ def read_corpora(
 
     Songs are read where `features` are given, or where there is nothing else.
     """
+    from deepphase.apps.corpus_notes import read_corpus
     from deepphase.corpus.clips import holds_only_songs
-    from deepphase.corpus.prepare import corpus_of
     from deepphase.corpus.store import is_store, open_store, store_groups
 
     if any_skeleton:
@@ -114,10 +114,10 @@ def read_corpora(
             if skeleton is None and is_store(path):
                 corpora += [open_store(path, group.name) for group in store_groups(path)]
             else:
-                corpora.append(corpus_of(path, skeleton=skeleton, progress=on_progress))
+                corpora.append(read_corpus(path, skeleton=skeleton, progress=on_progress))
         return corpora
     if features is None and not holds_only_songs(paths[0]):
-        return [corpus_of(paths[0], skeleton=skeleton, progress=on_progress)]
+        return [read_corpus(paths[0], skeleton=skeleton, progress=on_progress)]
     if skeleton is not None:
         raise ParameterError(
             "--skeleton applies to clips, and these are songs", hint="leave it out"

@@ -32,11 +32,10 @@ def command(
         Phases to measure on the same frames, separated by commas: the baselines contact, pca and
         pfnn, which are fitted to these clips, or files of other models.
     """
-    from deepphase.apps.corpus_notes import note_chosen_skeleton
+    from deepphase.apps.corpus_notes import read_corpus
     from deepphase.apps.reports.evaluation_report import evaluation_report
     from deepphase.apps.reports.page import measure_table
     from deepphase.atomic_write import check_writable
-    from deepphase.corpus.prepare import corpus_of
     from deepphase.corpus.store import is_store
     from deepphase.phase.extractor import load_model
 
@@ -44,7 +43,7 @@ def command(
     others = [name.strip() for name in (against or "").split(",") if name.strip()]
     check_writable(output / "index.html")
     with progress() as on_progress:
-        clips = corpus_of(
+        clips = read_corpus(
             store,
             fps=loaded.fps,
             joints=loaded.signals.joints,
@@ -59,7 +58,6 @@ def command(
             against=others,
             progress=on_progress,
         )
-    note_chosen_skeleton(clips, store)
     for line in result.health.words():
         note(line)
     table(*measure_table(result.measures))

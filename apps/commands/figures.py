@@ -27,16 +27,15 @@ def command(
     png
         Also write every figure as PNG, which needs Chromium.
     """
-    from deepphase.apps.corpus_notes import note_chosen_skeleton
+    from deepphase.apps.corpus_notes import read_corpus
     from deepphase.apps.reports.phase_pages import FigureData, figures_page
     from deepphase.atomic_write import check_writable
-    from deepphase.corpus.prepare import corpus_of
     from deepphase.phase.extractor import load_model
 
     check_writable(output / "index.html")
     loaded = load_model(model)
     with progress() as on_progress:
-        corpus = corpus_of(
+        corpus = read_corpus(
             store,
             fps=loaded.fps,
             joints=loaded.signals.joints,
@@ -50,7 +49,6 @@ def command(
             progress=on_progress,
         )
         page, images = figures_page(data, output, pictures=png)
-    note_chosen_skeleton(corpus, store)
     if images.problem:
         warn(images.problem)
     if images.paths:

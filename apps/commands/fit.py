@@ -49,15 +49,13 @@ def phases_command(
         Rule. contact fits one phase per foot, from its ground contacts; pca one per hand and foot,
         from its velocity along the principal axis; pfnn a single phase, from the foot strikes.
     """
-    from deepphase.apps.corpus_notes import note_chosen_skeleton
+    from deepphase.apps.corpus_notes import read_corpus
     from deepphase.atomic_write import check_writable
-    from deepphase.corpus.prepare import corpus_of
     from deepphase.phase.extractor import fit_phases
 
     check_writable(output, example=f"{method}.phases")
     with progress() as on_progress:
-        corpus = corpus_of(store, skeleton=skeleton, progress=on_progress)
-        note_chosen_skeleton(corpus, store)
+        corpus = read_corpus(store, skeleton=skeleton, progress=on_progress)
         baseline = fit_phases(corpus, method, description=corpus.description, progress=on_progress)
     baseline.save(output)
     channels = f"{baseline.channels} phase{'s' if baseline.channels > 1 else ''}"

@@ -42,13 +42,13 @@ def command(
         Solve for the bone lengths of each file separately. If not given, all files share the
         median lengths, and people of other sizes are scaled as a whole.
     """
-    from deepphase.corpus.clips import agreed_point_sets
+    from deepphase.corpus.clips import agreed_point_sets, files_of_bodies
     from deepphase.corpus.motion_files import clip_targets, find_motion_files
     from deepphase.corpus.solved_files import solve_files
     from deepphase.formats.reading import checked_options
 
     checked_options(reading.unit, reading.up, reading.file_fps)
-    files = find_motion_files(points)
+    files = files_of_bodies(find_motion_files(points))
     targets = clip_targets(
         [file.name for file in files], [file.path for file in files], output, "bvh"
     )

@@ -65,8 +65,8 @@ def agreed_point_sets(
     found: dict[tuple[str, ...], list[PointStructure]] = defaultdict(list)
     for file in tracks[::step]:
         with suppress(DeepPhaseError):
-            track = within_memory(_point_track, file.path, file.reader(reader))
-            found[track.names].append(within_memory(find_structure, track, description))
+            for track in within_memory(point_tracks, file.path, file.reader(reader)):
+                found[track.names].append(within_memory(find_structure, track, description))
     structures, notes = {}, []
     for names, candidates in found.items():
         # Ties go to the higher confidence in left and right.
@@ -84,23 +84,25 @@ def agreed_point_sets(
     return PointSets(structures, description, tuple(notes))
 
 
-def _point_track(path: Path, reader: Mapping[str, Any]) -> PointTrack:
+def point_tracks(path: Path, reader: Mapping[str, Any]) -> list[PointTrack]:
+    """The tracks of all bodies of a file of points, without balls."""
     options = {name: reader[name] for name in _POINT_OPTIONS if name in reader}
-    from deepphase.formats.points import load_points
+    from deepphase.formats.points import load_point_bodies
 
-    return without_balls(load_points(path, **options))
+    return [without_balls(track) for track in load_point_bodies(path, **options)]
 
 
 def load_clips(path: Path, name: str, point_sets: PointSets, **reader: Any) -> tuple[Clip, ...]:
-    """All clips of a motion file, a point track with the hierarchy of its set.
+    """All clips of a motion file, point tracks with the hierarchies of their sets.
 
-    The only clip of a file has `name`; of several, the name of the animation is appended, and
-    added as a label. `reader` has options of `deepphase.formats.load.load`, as which it raises.
+    The only clip of a file has `name`; of several, the name of the animation, or of the body of a
+    file of markers, is appended, and added as a label. `reader` has options of
+    `deepphase.formats.load.load`, as which it raises.
     """
     if holds_points(path):
-        clip = with_doubts(point_sets.clip_of(_point_track(path, reader)))
-        return (replace(clip, name=name),)
-    clips = load_all(path, **reader)
+        clips = tuple(with_doubts(point_sets.clip_of(each)) for each in point_tracks(path, reader))
+    else:
+        clips = load_all(path, **reader)
     if len(clips) == 1:
         return (replace(clips[0], name=name),)
     return tuple(_of_animation(clip, name, clip.name) for clip in clips)
@@ -183,7 +185,7 @@ def clip_entries(file: MotionFile, point_sets: PointSets, **reader: Any) -> list
     return [
         ClipEntry(
             f"{file.name} {name}",
-            partial(_animation, file, number, name, reader),
+            partial(_animation, file, number, name, point_sets, reader),
             size // len(animations),
         )
         for number, name in animations
@@ -195,9 +197,29 @@ def _only_clip(file: MotionFile, point_sets: PointSets, reader: dict[str, Any]) 
     return clip
 
 
-def _animation(file: MotionFile, number: int, name: str, reader: dict[str, Any]) -> Clip:
+def _animation(
+    file: MotionFile, number: int, name: str, point_sets: PointSets, reader: dict[str, Any]
+) -> Clip:
+    if holds_points(file.path):
+        found = within_memory(
+            load_clips, file.path, file.name, point_sets, about=file.path, **reader
+        )
+        return found[number]
     clip = within_memory(load, file.path, about=file.path, animation=number, **reader)
     return _of_animation(clip, file.name, name)
+
+
+def files_of_bodies(files: Sequence[MotionFile]) -> list[MotionFile]:
+    """The files, one a body for files of markers that have several."""
+    found: list[MotionFile] = []
+    for file in files:
+        bodies: Sequence[tuple[int, str]] = ()
+        with suppress(DeepPhaseError):
+            bodies = within_memory(list_animations, file.path) if holds_points(file.path) else ()
+        found += [
+            replace(file, name=f"{file.name} {subject}", body=number) for number, subject in bodies
+        ] or [file]
+    return found
 
 
 def song_entries(paths: str | Path | Sequence[str | Path]) -> list[ClipEntry]:

@@ -39,10 +39,13 @@ class MotionFile:
     file: str
     name: str
     settings: FolderSettings = field(default_factory=FolderSettings, compare=False)
+    # Number of the one body that is meant, of a file of markers with several
+    body: int | None = None
 
     def reader(self, given: Mapping[str, Any]) -> dict[str, Any]:
         """Options of :func:`deepphase.formats.load.load`: given ones, else those of the folder."""
-        return {**self.settings.reader, **given}
+        body = {} if self.body is None else {"animation": self.body}
+        return {**self.settings.reader, **given, **body}
 
 
 def find_motion_files(inputs: str | Path | Sequence[str | Path]) -> list[MotionFile]:

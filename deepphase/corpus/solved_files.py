@@ -111,19 +111,20 @@ def _counted(
         yield result
 
 
-def _track(path: Path, reader: Mapping[str, Any]) -> PointTrack:
-    if holds_points(path):
+def _track(file: MotionFile, given: Mapping[str, Any]) -> PointTrack:
+    reader = file.reader(given)
+    if holds_points(file.path):
         from deepphase.formats.points import load_points
 
-        return without_balls(load_points(path, **reader))
+        return replace(without_balls(load_points(file.path, **reader)), name=file.name)
     # The reader of another format reports what is wrong with its file.
-    return track_of(load(path, **reader))
+    return replace(track_of(load(file.path, **reader)), name=file.name)
 
 
 def _names(reader: Mapping[str, Any], file: MotionFile) -> tuple[str, ...] | DeepPhaseError:
     """Names of a file's points, or why it cannot be read."""
     try:
-        return within_memory(_track, file.path, reader, about=file.path).names
+        return within_memory(_track, file, reader, about=file.path).names
     except DeepPhaseError as error:
         return error
 
@@ -139,8 +140,7 @@ class _Tracks(Sequence[PointTrack]):
 
     def __getitem__(self, index: Any) -> Any:
         file = self._files[index]
-        track = within_memory(_track, file.path, self._reader, about=file.path)
-        return replace(track, name=file.name)
+        return within_memory(_track, file, self._reader, about=file.path)
 
 
 def _body(
@@ -168,7 +168,7 @@ def _solve_file(
     def solved() -> SolvedFile:
         if isinstance(body, DeepPhaseError):
             raise body
-        track = replace(_track(file.path, reader), name=file.name)
+        track = _track(file, reader)
         result = solve_points(
             track,
             body,

@@ -51,6 +51,11 @@ def _checked(suffix: str, row: Any) -> MotionFormat:
 
 _POINT_SUFFIXES = (".npy", ".c3d", ".trc", ".csv")
 _POINTS = "deepphase.formats.points:load_points_as_clip"
+_MARKERS = {
+    "load": _POINTS,
+    "load_all": "deepphase.formats.points:load_points_as_clips",
+    "list_animations": "deepphase.formats.points:point_bodies",
+}
 _GLTF = (
     "deepphase.formats.gltf.reader:load_gltf",
     "deepphase.formats.gltf.writer:save_gltf",
@@ -74,10 +79,10 @@ MOTION_FORMATS = Registry(
         ".glb": MotionFormat("glTF, binary", *_GLTF),
         ".gltf": MotionFormat("glTF", *_GLTF),
         ".npy": MotionFormat("joints of motion from text", _POINTS),
-        ".c3d": MotionFormat("markers of optical systems", _POINTS),
-        ".trc": MotionFormat("markers of Motion Analysis and OpenSim", _POINTS),
+        ".c3d": MotionFormat("markers of optical systems", **_MARKERS),
+        ".trc": MotionFormat("markers of Motion Analysis and OpenSim", **_MARKERS),
         ".csv": MotionFormat(
-            "markers of Motive", _POINTS, "deepphase.formats.csv_table:save_places"
+            "markers of Motive", save="deepphase.formats.csv_table:save_places", **_MARKERS
         ),
         ".mvnx": MotionFormat("segments of Xsens", "deepphase.formats.markers.mvnx:load_mvnx"),
         ".amc": MotionFormat("AMC with its ASF skeleton", "deepphase.formats.amc:load_amc"),

@@ -20,6 +20,7 @@ the 22 joints of SMPL at 20 frames a second.
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
+from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -31,7 +32,12 @@ from deepphase.errors import DeepPhaseError, FormatError, within_memory
 from deepphase.formats.amass import LAYOUTS, is_amass
 from deepphase.formats.frame_rates import resolve_rate
 from deepphase.formats.markers.c3d import read_c3d
-from deepphase.formats.markers.marker_data import MAX_POINTS, MarkerData, seen_markers
+from deepphase.formats.markers.marker_data import (
+    MAX_POINTS,
+    MarkerData,
+    marker_bodies,
+    seen_markers,
+)
 from deepphase.formats.markers.tables import read_motive, read_trc
 from deepphase.formats.npz.archive import NpzArchive, read_npy, read_npz, write_npz
 from deepphase.formats.npz.joint_arrays import NAME_KEYS, is_joint_arrays, is_npz_motion
@@ -50,6 +56,7 @@ from deepphase.motion import quaternions
 from deepphase.motion.clip import Clip, Source
 from deepphase.motion.orientation import turn_to_y
 from deepphase.motion.point_track import PointTrack, without_balls
+from deepphase.solving.marker_sets import up_of_markers
 from deepphase.solving.point_limbs import body_size, infer_points_up
 from deepphase.solving.point_structure import clip_of_points, plain_names
 
@@ -60,6 +67,8 @@ _GUESSED_UNITS = ("m", "cm", "mm", "inch")
 _TEXT_TO_MOTION_FPS = 20.0
 # Joints of a .npy that is taken for motion where it is not named as such.
 _TEXT_TO_MOTION_JOINTS = (22, 24)
+# Numbers a frame of HumanML3D's own vectors.
+_HUMANML_WIDTH = 263
 # Suffix -> reader of files of markers.
 _MARKER_READERS = {".c3d": read_c3d, ".trc": read_trc, ".csv": read_motive}
 
@@ -87,6 +96,7 @@ def load_points(
     up: str | None = None,
     fps: float | None = None,
     floor: float | None = None,
+    animation: int | None = None,
 ) -> PointTrack:
     """Read a point track: metres, Y up. The suffix selects the format: .npz, .npy, .c3d, .trc
     or .csv.
@@ -104,45 +114,55 @@ def load_points(
         Frames per second that override the file's.
     floor
         Height in metres of the floor in the file, which becomes 0.
+    animation
+        Number of the body, where labels of markers have prefixes of several; None takes the first.
     """
-    path, fault = Path(path), partial(FormatError, path=path)
-    given_m = checked_options(unit, up, fps)
-    reader = _MARKER_READERS.get(path.suffix.lower())
-    edges, present = np.zeros((0, 2), np.int64), None
-    if reader is not None:
-        data, present = seen_markers(reader(path), path)
-    elif path.suffix.lower() == ".npy":
-        data, edges = _read_npy(path)
-    else:
-        data, edges, present = _read_npz(path)
-    rate, notes = resolve_rate(data.rates, fps, path)
-    if fps is None and path.suffix.lower() == ".npy":
-        notes = (*notes, f"{rate:g} frames a second are assumed, as of motion from text")
-    positions = data.positions
-    # Prevents overflow in the checks below.
-    if np.abs(positions).max() > np.finfo(np.float32).max:
-        raise fault("positions beyond what float32 holds", hint=EXPORT_AGAIN)
-    unit_m, note = _unit(body_size(positions), given_m, data.unit_m)
-    positions = positions * positions.dtype.type(unit_m)
-    if np.abs(positions).max() > LARGEST_LENGTH_M:
-        raise fault(
-            f"a point {np.abs(positions).max():.3g} m from the origin is too far",
-            hint="the unit may be wrong: give it with --unit",
-        )
-    notes = (*notes, *data.notes, note)
-    if up is None:
-        up, note = infer_points_up(positions, edges)
-        notes = (*notes, note)
-    positions = _turned(positions, up)
-    positions[..., 1] -= checked_floor(floor)
-    return PointTrack(
-        names=data.names,
-        positions=positions,
-        fps=rate,
-        edges=edges,
-        source=Source(str(path), unit_m, up, rate, notes=notes),
-        name=path.stem,
-        present=None if present is None or present.all() else present,
+    path, options = Path(path), _Options.checked(unit, up, fps, floor)
+    bodies = _bodies(path)
+    if animation is not None and not 0 <= animation < len(bodies):
+        raise FormatError(f"there is no body {animation}: the file has {len(bodies)}", path=path)
+    body = bodies[animation or 0]
+    if animation is None and len(bodies) > 1:
+        others = ", ".join(repr(other.data.subject) for other in bodies[1:])
+        note = f"body {body.data.subject!r} was read; there are also {others}"
+        body = replace(body, data=replace(body.data, notes=(note, *body.data.notes)))
+    return _track(body, path, options)
+
+
+def load_point_bodies(
+    path: str | Path,
+    *,
+    unit: str | float | None = None,
+    up: str | None = None,
+    fps: float | None = None,
+    floor: float | None = None,
+) -> tuple[PointTrack, ...]:
+    """Read a track of every body of a file: one a prefix of labels, which is its name.
+
+    Parameters and errors are those of `load_points`. A body that cannot be read is left out, with a
+    note in the others.
+    """
+    path, options = Path(path), _Options.checked(unit, up, fps, floor)
+    tracks, faults = [], {}
+    for body in _bodies(path):
+        try:
+            tracks.append(_track(body, path, options))
+        except FormatError as error:
+            faults[body.data.subject] = error
+    if not tracks:
+        raise next(iter(faults.values()))
+    notes = tuple(f"body {name!r} is left out: {error.fact}" for name, error in faults.items())
+    return tuple(
+        replace(track, source=replace(track.source, notes=(*track.source.notes, *notes)))
+        for track in tracks
+    )
+
+
+def point_bodies(path: str | Path) -> tuple[tuple[int, str], ...]:
+    """Number and name of each body of a file of markers with several; else empty."""
+    bodies = _bodies(Path(path))
+    return tuple(
+        (number, body.data.subject) for number, body in enumerate(bodies) if body.data.subject
     )
 
 
@@ -153,9 +173,92 @@ def load_points_as_clip(
     up: str | None = None,
     fps: float | None = None,
     description: Mapping[str, Any] | None = None,
+    animation: int | None = None,
 ) -> Clip:
     """Read a point track as a clip whose joints are its points; see `clip_of_points`."""
-    return clip_of_points(without_balls(load_points(path, unit=unit, up=up, fps=fps)), description)
+    track = load_points(path, unit=unit, up=up, fps=fps, animation=animation)
+    return clip_of_points(without_balls(track), description)
+
+
+def load_points_as_clips(
+    path: str | Path,
+    *,
+    unit: str | float | None = None,
+    up: str | None = None,
+    fps: float | None = None,
+    description: Mapping[str, Any] | None = None,
+) -> tuple[Clip, ...]:
+    """Read every body of a file of points as a clip; see `load_point_bodies`."""
+    tracks = load_point_bodies(path, unit=unit, up=up, fps=fps)
+    return tuple(clip_of_points(without_balls(track), description) for track in tracks)
+
+
+@dataclass(frozen=True)
+class _Options:
+    """Options of readers of points, checked."""
+
+    unit_m: float | None
+    up: str | None
+    fps: float | None
+    floor: float
+
+    @classmethod
+    def checked(
+        cls, unit: str | float | None, up: str | None, fps: float | None, floor: float | None
+    ) -> _Options:
+        return cls(checked_options(unit, up, fps), up, fps, checked_floor(floor))
+
+
+@dataclass(frozen=True, eq=False)
+class _Body:
+    """The points of a body in a file: their edges, and which were seen."""
+
+    data: MarkerData
+    edges: Array = field(default_factory=lambda: np.zeros((0, 2), np.int64))
+    present: Array | None = None
+
+
+def _bodies(path: Path) -> list[_Body]:
+    reader = _MARKER_READERS.get(path.suffix.lower())
+    if reader is not None:
+        return [_Body(data) for data in marker_bodies(reader(path))]
+    return [_read_npy(path) if path.suffix.lower() == ".npy" else _read_npz(path)]
+
+
+def _track(body: _Body, path: Path, options: _Options) -> PointTrack:
+    fault, data, present = partial(FormatError, path=path), body.data, body.present
+    is_npy = path.suffix.lower() == ".npy"
+    if path.suffix.lower() in _MARKER_READERS:
+        data, present = seen_markers(data, path)
+    rate, notes = resolve_rate(data.rates, options.fps, path)
+    if options.fps is None and is_npy:
+        notes = (*notes, f"{rate:g} frames a second are assumed, as of motion from text")
+    positions = data.positions
+    # Prevents overflow in the checks below.
+    if np.abs(positions).max() > np.finfo(np.float32).max:
+        raise fault("positions beyond what float32 holds", hint=EXPORT_AGAIN)
+    unit_m, note = _unit(body_size(positions), options.unit_m, data.unit_m)
+    positions = positions * positions.dtype.type(unit_m)
+    if np.abs(positions).max() > LARGEST_LENGTH_M:
+        raise fault(
+            f"a point {np.abs(positions).max():.3g} m from the origin is too far",
+            hint="the unit may be wrong: give it with --unit",
+        )
+    notes, up = (*notes, *data.notes, note), options.up
+    if up is None:
+        up, note = up_of_markers(data.names, positions) or infer_points_up(positions, body.edges)
+        notes = (*notes, note)
+    positions = _turned(positions, up)
+    positions[..., 1] -= options.floor
+    return PointTrack(
+        names=data.names,
+        positions=positions,
+        fps=rate,
+        edges=body.edges,
+        source=Source(str(path), unit_m, up, rate, notes=notes),
+        name=data.subject or path.stem,
+        present=None if present is None or present.all() else present,
+    )
 
 
 def save_points(track: PointTrack, path: str | Path) -> None:
@@ -185,14 +288,19 @@ def is_text_to_motion(path: Path) -> bool:
     return len(shape) == 3 and shape[1] in _TEXT_TO_MOTION_JOINTS and shape[2] == 3
 
 
-def _read_npy(path: Path) -> tuple[MarkerData, Array]:
-    """The points of a .npy, and their edges."""
+def _read_npy(path: Path) -> _Body:
+    """The points of a .npy."""
     fault = partial(FormatError, path=path)
     found = foreign_content(read_content(path))
     if found and "npy" not in found:
         raise fault(f"this is not a .npy file: {found}")
     positions = read_npy(path)
     shape = positions.shape
+    if len(shape) == 2 and shape[1] == _HUMANML_WIDTH:
+        raise fault(
+            f"an array {shape}: vectors of HumanML3D, which are speeds, places and rotations",
+            hint="convert them with its recover_from_ric: (frames, 22, 3) positions are read",
+        )
     if len(shape) != 3 or shape[2] != 3 or positions.dtype.kind not in "fiu":
         raise fault(
             f"an array {shape} of {positions.dtype!s:.40} is not a motion",
@@ -209,11 +317,11 @@ def _read_npy(path: Path) -> tuple[MarkerData, Array]:
         edges = np.stack([parents[1:], np.arange(1, len(parents))], axis=1)
     kind = positions.dtype.newbyteorder("=") if positions.dtype.kind == "f" else np.float64
     rates = {"motion from text": _TEXT_TO_MOTION_FPS}
-    return MarkerData(names or plain_names(shape[1]), positions.astype(kind), rates), edges
+    return _Body(MarkerData(names or plain_names(shape[1]), positions.astype(kind), rates), edges)
 
 
-def _read_npz(path: Path) -> tuple[MarkerData, Array, Array | None]:
-    """The points, their edges, and which were seen."""
+def _read_npz(path: Path) -> _Body:
+    """The points of an archive."""
     archive = read_npz(path)
     stated, positions = archive.rates(), _positions(archive)
     points = positions.shape[1]
@@ -221,7 +329,7 @@ def _read_npz(path: Path) -> tuple[MarkerData, Array, Array | None]:
     if "present" in archive:
         present = archive.array("present", positions.shape[:2], "bool")
     data = MarkerData(_names(archive, points), positions, stated, _file_unit(archive))
-    return data, _edges(archive, points), present
+    return _Body(data, _edges(archive, points), present)
 
 
 def _positions(archive: NpzArchive) -> Array:

@@ -16,6 +16,11 @@ import re
 from collections import defaultdict
 from collections.abc import Sequence
 
+import numpy as np
+
+from deepphase.arrays import Array
+from deepphase.motion.orientation import ASSUMED_UP, AXES
+
 # Part of the body -> labels without side, in small letters without signs.
 _SIDED = {
     "front": r"asis?|fwt|waistfront",
@@ -43,6 +48,8 @@ _MIDDLE = {
 # Share of the knee in the centre of the hip, which lies below the waist's markers; and of the
 # elbow in that of the shoulder.
 _HIP, _SHOULDER = (10, 5, 3), (6, 1)
+# Share of the way from the ankles to the waist that is along the up axis of a standing body.
+_CLEAR = 0.8
 _SIDES = (("l", "Left"), ("r", "Right"))
 
 # Name, parent, points whose mean is the joint, and points that move with it.
@@ -129,3 +136,19 @@ def marker_joints(names: Sequence[str]) -> list[JointRow]:
             if part["hand"]:
                 rows.append((f"{word}Finger", f"{word}Hand", tuple(part["hand"]), part["hand"]))
     return rows
+
+
+def up_of_markers(names: Sequence[str], positions: Array) -> tuple[str, str] | None:
+    """The up axis of the markers (frames, points, 3) of a standard set, and a note; else None."""
+    joints = {name: list(points) for name, _, points, _ in marker_joints(names)}
+    if not joints:
+        return None
+    feet = joints["LeftFoot"] + joints["RightFoot"]
+    rise = (positions[:, joints["Hips"]].mean(axis=1) - positions[:, feet].mean(axis=1)).mean(
+        axis=0
+    )
+    axis = int(np.argmax(np.abs(rise)))
+    if abs(rise[axis]) < _CLEAR * np.linalg.norm(rise):
+        return None
+    up = AXES[axis if rise[axis] > 0 else axis + 3]
+    return up, f"{ASSUMED_UP}{up}: from the ankles to the waist"

@@ -12,7 +12,7 @@ import pytest
 from deepphase.apps.cli import main
 from deepphase.corpus.motion_files import find_motion_files
 from deepphase.errors import FormatError
-from deepphase.formats.load import holds_points, load, save
+from deepphase.formats.load import holds_points, list_animations, load, load_all, save
 from deepphase.formats.points import load_points, save_points
 from deepphase.motion.kinematics import joint_positions
 from deepphase.solving.solve import solve_points
@@ -132,14 +132,15 @@ def test_c3d_leaves_out_angles_and_unlabelled_points(tmp_path):
     )
     path.write_bytes(content)
     track = load_points(path)
-    assert list(track.names) == LABELS
-    assert any("2 of 28 points were left out" in note for note in track.source.notes)
+    assert track.names == WALK.skeleton.names
+    assert any("1 of 28 points were left out" in note for note in track.source.notes)
+    assert any("1 markers without a label" in note for note in track.source.notes)
     assert any("RTHI" in note for note in track.source.notes)
 
 
 def test_c3d_by_its_reference_library():
     track = load_points(BY_EZC3D)
-    assert list(track.names) == LABELS
+    assert track.names == WALK.skeleton.names
     assert (track.fps, track.source.up, track.source.unit_m) == (100.0, "z", 0.001)
     seen = np.ones((40, len(LABELS)), bool)
     seen[10:20, 6] = False
@@ -175,10 +176,64 @@ def test_what_programs_write_for_unseen_markers_is_a_gap(tmp_path, suffix, unsee
     )
 
 
-def test_markers_without_a_label_are_left_out_of_a_trc(tmp_path):
-    stray = np.concatenate([markers_of(WALK), np.full((len(WALK), 1, 3), 4000.0)], axis=1)
-    (tmp_path / "walk.trc").write_text(trc_text(stray, [*LABELS, "*60"]))
-    assert list(load_points(tmp_path / "walk.trc").names) == LABELS
+@pytest.mark.parametrize("stray", ["*60", "U_12", "Unlabeled 1"])
+@pytest.mark.parametrize("suffix", [".trc", ".c3d", ".csv"])
+def test_markers_without_a_label_are_left_out(tmp_path, suffix, stray):
+    positions = np.concatenate([markers_of(WALK), np.full((len(WALK), 1, 3), 4000.0)], axis=1)
+    path = written(tmp_path / f"walk{suffix}", positions, [*LABELS, f"Ann:{stray}"])
+    track = load_points(path)
+    assert track.names == WALK.skeleton.names
+    assert any("1 markers without a label were left out" in note for note in track.source.notes)
+
+
+@pytest.mark.parametrize("suffix", [".trc", ".c3d"])
+def test_every_prefix_of_a_body_is_a_clip(tmp_path, suffix):
+    one = markers_of(WALK)
+    both = np.concatenate([one, one + np.array([3000.0, 0, 0]), one[:, :4] + 500.0], axis=1)
+    names = WALK.skeleton.names
+    labels = [*(f"{who}:{name}" for who in ("A", "Subject_B") for name in names)]
+    path = written(tmp_path / f"walk{suffix}", both, [*labels, *(f"Prop:{n}" for n in names[:4])])
+    assert list_animations(path) == ((0, "A"), (1, "Subject_B"))
+    clips = load_all(path)
+    assert [clip.name for clip in clips] == ["A", "Subject_B"]
+    for clip, moved in zip(clips, (0.0, 3.0), strict=True):
+        found = joint_positions(clip)[:, [clip.skeleton.index(name) for name in names]]
+        np.testing.assert_allclose(
+            found, joint_positions(WALK) + np.array([moved, 0, 0]), atol=1e-4
+        )
+        assert any("4 markers of props" in note for note in clip.source.notes)
+    assert any("there are also 'Subject_B'" in note for note in load(path).source.notes)
+    assert len(load_points(path, animation=1).names) == len(names)
+    with pytest.raises(FormatError, match="no body 2"):
+        load_points(path, animation=2)
+    assert main(["solve", str(path), "-o", str(tmp_path / "solved")]) == 0
+    solved = sorted(each.name for each in (tmp_path / "solved").iterdir())
+    assert solved == ["walk A.bvh", "walk Subject_B.bvh"]
+
+
+def test_decimal_commas_and_semicolons_are_read(tmp_path):
+    truth = markers_of(WALK)[:9]
+    trc = trc_text(truth, LABELS).replace(".", ",")
+    csv = motive_text(truth / 1000.0, LABELS).replace(",", ";").replace(".", ",")
+    mvnx = mvnx_text(WALK.sliced(0, 9))
+    mvnx = re.sub(r"<(orientation|position)>.*?<", lambda m: m[0].replace(".", ","), mvnx)
+    for suffix, text in ((".trc", trc), (".csv", csv), (".mvnx", mvnx)):
+        (tmp_path / f"walk{suffix}").write_text(text)
+        clip = load(tmp_path / f"walk{suffix}", up="z")
+        order = [clip.skeleton.index(name) for name in WALK.skeleton.names]
+        places = joint_positions(clip)[:, order]
+        np.testing.assert_allclose(places, joint_positions(WALK)[:9], atol=1e-4)
+        assert clip.fps == 100.0
+        assert any("decimal commas were read as points" in note for note in clip.source.notes)
+
+
+def test_a_marker_that_is_zero_throughout_was_never_seen_unless_it_is_the_origin(tmp_path):
+    truth = markers_of(WALK)
+    never = np.concatenate([truth, np.zeros((len(truth), 1, 3))], axis=1)
+    track = load_points(written(tmp_path / "never.c3d", never, [*LABELS, "Ann:RTHI"]))
+    assert track.names == WALK.skeleton.names
+    around = truth - truth[:, :1]
+    assert len(load_points(written(tmp_path / "around.c3d", around)).names) == len(LABELS)
 
 
 def test_places_of_bones_in_the_frames_of_their_parents_are_refused(tmp_path):

@@ -72,6 +72,9 @@ def test_joints_of_motion_from_text(tmp_path):
     assert clip.fps == 30.0
     assert find_roles(clip.skeleton, clip=clip).kind == "biped"
     # Other arrays of a folder are not motion.
+    np.save(tmp_path / "vectors.npy", np.zeros((5, 263)))
+    with pytest.raises(FormatError, match="vectors of HumanML3D"):
+        load(tmp_path / "vectors.npy")
     np.save(tmp_path / "heights.npy", np.zeros((5, 5)))
     assert [each.path.name for each in find_motion_files(tmp_path)] == ["walk.npy"]
     for wrong in (np.zeros((5, 5)), np.zeros((0, 22, 3)), np.full((5, 22, 3), np.nan), np.zeros(3)):

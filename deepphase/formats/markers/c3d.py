@@ -107,20 +107,13 @@ def read_c3d(path: Path) -> MarkerData:
     positions[stored[..., 3] < 0] = np.nan
     positions[np.abs(positions) > np.finfo(np.float32).max] = np.nan
     labels = parameters.long_texts("LABELS")
-    labels += [""] * (points - len(labels))
-    names = [label or f"point_{point:02d}" for point, label in enumerate(labels[:points])]
+    names = [*labels[:points], *[""] * (points - len(labels))]
     no_places = {text for group in _NO_PLACES for text in parameters.long_texts(group) if text}
-    kept = [
-        point
-        for point, name in enumerate(names)
-        if name not in no_places and not name.rpartition(":")[2].startswith("*")
-    ] or list(range(points))
+    kept = [point for point, name in enumerate(names) if name not in no_places]
+    kept = kept or list(range(points))
     notes = []
     if len(kept) < points:
-        notes.append(
-            f"{points - len(kept)} of {points} points were left out: without a label, or angles "
-            "and forces"
-        )
+        notes.append(f"{points - len(kept)} of {points} points were left out: angles and forces")
     word = next(iter(parameters.texts("UNITS")), "").lower()
     up = next(iter(parameters.texts("Y_SCREEN")), "").lower().removeprefix("+")
     if up in ("x", "y", "z", "-x", "-y", "-z"):

@@ -1,8 +1,10 @@
-"""Markers as a file states them, before units and axes are settled."""
+"""Markers as a file states them, and the bodies among them: unlabelled markers, subjects, gaps."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import re
+from collections import Counter
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
@@ -11,12 +13,17 @@ import numpy as np
 
 from deepphase.arrays import Array, true_runs
 from deepphase.errors import FormatError
-from deepphase.formats.reading import unique_names
+from deepphase.formats.reading import listed, unique_names
+from deepphase.motion.point_track import ball_points
 
 # Same limit as of point tracks: all pairs of points are compared.
 MAX_POINTS = 4096
 # What programs write for a coordinate of a marker that was not seen; others write 0 for all three.
 _UNSEEN = 9_999_999
+# Labels that programs give to markers that nobody labelled; C3D files have empty ones, too.
+_UNLABELLED = re.compile(r"|\*.*|u_\d+|(unlabell?ed|unnamed|unidentified)\W*\w*|new \d+")
+# Fewer markers under a prefix are a prop, not a body.
+_FEWEST = 8
 # Markers that are seen in a smaller share of the frames are left out: their gaps cannot be bridged.
 _LEAST_SEEN = 0.1
 _LISTED = 8
@@ -34,10 +41,63 @@ class MarkerData:
     rates: Mapping[str, float]
     # Metres in one unit of the file; None if it states none
     unit_m: float | None = None
-    # The up axis that the file states, or None
-    up: str | None = None
     # What was assumed, one sentence each
     notes: tuple[str, ...] = ()
+    # Prefix of the labels of a body, where the file has several
+    subject: str = ""
+
+    def chosen(self, points: Sequence[int], *notes: str) -> MarkerData:
+        """Some of the points, in this order, with more notes."""
+        names, positions = tuple(self.names[p] for p in points), self.positions[:, list(points)]
+        return replace(self, names=names, positions=positions, notes=(*self.notes, *notes))
+
+
+def marker_bodies(data: MarkerData) -> list[MarkerData]:
+    """The bodies of a file, one a prefix of labels, which is cut off; unlabelled markers left out.
+
+    Few markers of another prefix than that of a body are a prop, and left out.
+    """
+    own = [name.rpartition(":")[2].strip() for name in data.names]
+    labelled = [p for p, name in enumerate(own) if not _UNLABELLED.fullmatch(name.lower())]
+    if len(labelled) < 2:
+        filled = tuple(name or f"point_{point:02d}" for point, name in enumerate(data.names))
+        return [replace(data, names=filled)]
+    notes = []
+    if len(labelled) < len(own):
+        notes.append(f"{len(own) - len(labelled)} markers without a label were left out")
+    prefixes = [name.rpartition(":")[0].strip() for name in data.names]
+    counts = Counter(prefixes[point] for point in labelled if prefixes[point])
+    subjects = [prefix for prefix, count in counts.items() if count >= _FEWEST]
+    if not subjects:
+        return [data.chosen(labelled, *notes)]
+    # A ball belongs to every body of a file; markers without a prefix to the only one.
+    common = {*ball_points(data.names)}
+    if len(subjects) == 1:
+        common |= {point for point in labelled if not prefixes[point]}
+    bodies = []
+    for subject in subjects:
+        points = [p for p in labelled if prefixes[p] == subject or p in common]
+        body = data.chosen(points, *notes)
+        names = tuple(own[point] for point in points)
+        bodies.append(replace(body, names=names, subject=subject if len(subjects) > 1 else ""))
+    taken = sum(count for prefix, count in counts.items() if prefix in subjects)
+    if taken + len(common) < len(labelled):
+        note = f"{len(labelled) - taken - len(common)} markers of props or without a body's prefix"
+        bodies = [replace(b, notes=(*b.notes, f"{note} were left out")) for b in bodies]
+    return bodies
+
+
+def _unseen(positions: Array) -> Array:
+    """(frames, points) places that stand for markers which were not seen."""
+    zeros = (positions == 0).all(axis=-1)
+    always = zeros.all(axis=0)
+    others = positions[:, ~always]
+    if always.sum() == 1 and others.size:
+        # One point may be the origin of the others, which are then all around it.
+        near = np.nan_to_num(others)
+        around = (near.min(axis=1) < 0) & (near.max(axis=1) > 0)
+        zeros[:, always] &= around.all(axis=-1).mean() < 0.9
+    return zeros | (np.abs(positions) >= _UNSEEN).any(axis=-1)
 
 
 def seen_markers(data: MarkerData, path: Path) -> tuple[MarkerData, Array]:
@@ -47,22 +107,8 @@ def seen_markers(data: MarkerData, path: Path) -> tuple[MarkerData, Array]:
     place.
     """
     names, renamed = unique_names(data.names)
-    notes = [*data.notes]
-    if renamed:
-        notes.append(f"repeated labels were numbered: {_listed(renamed)}")
+    notes = [f"repeated labels were numbered: {listed(renamed, _LISTED)}"] if renamed else []
     positions = np.array(data.positions, np.float64)
-    positions[~np.isfinite(positions).all(axis=-1)] = np.nan
-    unlabelled = [name.rpartition(":")[2].startswith("*") for name in names]
-    if 2 <= unlabelled.count(False) < len(names):
-        labelled = np.flatnonzero(~np.array(unlabelled))
-        notes.append(f"{len(names) - len(labelled)} markers without a label were left out")
-        names, positions = tuple(names[point] for point in labelled), positions[:, labelled]
-    zeros = (positions == 0).all(axis=-1)
-    # A point that is always there may be the origin of the others.
-    unseen = (zeros & ~zeros.all(axis=0)) | (np.abs(positions) >= _UNSEEN).any(axis=-1)
-    if unseen.any():
-        notes.append(f"{unseen.sum():,} places of zeros or from {_UNSEEN:,} on are gaps")
-        positions[unseen] = np.nan
     frames, points = positions.shape[:2]
     fault = partial(FormatError, path=path)
     if frames == 0 or points == 0:
@@ -72,40 +118,38 @@ def seen_markers(data: MarkerData, path: Path) -> tuple[MarkerData, Array]:
         )
     if points > MAX_POINTS:
         raise fault(f"one body has {points:,} points", hint=f"the limit is {MAX_POINTS:,}")
+    positions[~np.isfinite(positions).all(axis=-1)] = np.nan
+    unseen = _unseen(positions)
+    if unseen.any():
+        notes.append(f"{unseen.sum():,} places of zeros or from {_UNSEEN:,} on are gaps")
+        positions[unseen] = np.nan
     present = np.isfinite(positions[..., 0])
     is_kept = present.mean(axis=0) >= max(_LEAST_SEEN, 1.0 / frames)
-    if is_kept.sum() < 2:
+    kept = np.flatnonzero(is_kept).tolist()
+    if len(kept) < 2:
         raise fault(
-            f"{is_kept.sum()} of {points} markers are seen in a tenth of the frames",
+            f"{len(kept)} of {points} markers are seen in a tenth of the frames",
             hint="label and fill the markers in the program of the capture",
         )
-    if not is_kept.all():
-        left = [name for name, kept in zip(names, is_kept, strict=True) if not kept]
-        notes.append(
-            f"markers that are seen in less than {_LEAST_SEEN:.0%} of the frames were left out: "
-            f"{_listed(left)}"
-        )
-    names = tuple(name for name, kept in zip(names, is_kept, strict=True) if kept)
-    positions, present = positions[:, is_kept], present[:, is_kept]
-    gaps = ~present
+    if len(kept) < points:
+        left = listed([name for name, own in zip(names, is_kept, strict=True) if not own], _LISTED)
+        share = f"less than {_LEAST_SEEN:.0%} of the frames"
+        notes.append(f"markers that are seen in {share} were left out: {left}")
+    data = replace(data, names=names, positions=positions).chosen(kept)
+    positions, present = data.positions, present[:, kept]
+    gaps, index = ~present, np.arange(frames)
     shares = gaps.mean(axis=0)
     if gaps.any():
-        lengths = [stop - start for column in gaps.T for start, stop in true_runs(column)]
+        longest = max(stop - start for column in gaps.T for start, stop in true_runs(column))
         worst = np.argsort(-shares, kind="stable")[:3].tolist()
-        said = ", ".join(f"{names[point]} {shares[point]:.1%}" for point in worst if shares[point])
+        said = ", ".join(f"{data.names[p]} {shares[p]:.1%}" for p in worst if shares[p])
         notes.append(
-            f"gaps in {gaps.mean():.1%} of the marker frames, the longest of {max(lengths)} "
+            f"gaps in {gaps.mean():.1%} of the marker frames, the longest of {longest} "
             f"frames, most in {said}: bridged by straight lines"
         )
-    index = np.arange(frames)
     for point in np.flatnonzero(shares).tolist():
         gap, seen = gaps[:, point], present[:, point]
         for axis in range(3):
             places = positions[seen, point, axis]
             positions[gap, point, axis] = np.interp(index[gap], index[seen], places)
-    return replace(data, names=names, positions=positions, notes=tuple(notes)), present
-
-
-def _listed(names: list[str]) -> str:
-    more = f" and {len(names) - _LISTED} more" if len(names) > _LISTED else ""
-    return ", ".join(names[:_LISTED]) + more
+    return replace(data, notes=(*data.notes, *notes)), present

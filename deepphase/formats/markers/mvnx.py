@@ -52,7 +52,7 @@ def load_mvnx(
     unit_m = checked_options(unit, up, fps) or 1.0
     content = _Content(path)
     try:
-        stated = {"frameRate": float(content.rate)} if content.rate else {}
+        stated = {"frameRate": float(content.rate.replace(",", "."))} if content.rate else {}
     except ValueError:
         raise fault(
             f"a frameRate of {content.rate[:20]!r} is not possible",
@@ -77,6 +77,8 @@ def load_mvnx(
     )
     if clip is None:
         raise fault("orientations contradict the positions of the segments")
+    if content.has_commas:
+        notes = (*notes, "decimal commas were read as points")
     notes = (*notes, *fit_notes, *_missing_frames(content.indices), f"a unit of {unit_m:g} m")
     return in_metres_y_up(clip, unit_m, up, Source(str(path), fps=rate, notes=notes))
 
@@ -108,6 +110,7 @@ class _Content:
         # Indices of the frames, as written.
         self.indices: list[str] = []
         self.frames: dict[str, list[Array]] = {name: [] for name in _WIDTHS}
+        self.has_commas = False
         self._subjects = 0
         self._inside: list[str] = []
         self._text: list[str] = []
@@ -191,7 +194,10 @@ class _Content:
     def _values(self, name: str) -> Array:
         try:
             # NumPy would need the whole text as one line.
-            values = np.array("".join(self._text).split(), np.float64)
+            text = "".join(self._text)
+            if "," in text and "." not in text:
+                text, self.has_commas = text.replace(",", "."), True
+            values = np.array(text.replace(";", " ").split(), np.float64)
         except ValueError:
             raise self._fault(f"<{name}> holds something that is not a number") from None
         width = _WIDTHS[name] * len(self.segments)

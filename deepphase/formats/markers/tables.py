@@ -54,8 +54,16 @@ def _text_lines(path: Path, what: str, begin: str) -> list[str]:
     return text.replace("\r\n", "\n").replace("\r", "\n").split("\n")
 
 
-def _number_rows(rows: Rows, width: int, path: Path) -> Array:
-    """(rows, width) numbers; NaN for empty cells. Cells beyond the width must be empty."""
+def _number(word: str) -> float:
+    """A number with a decimal point or comma. Raises ValueError."""
+    return float(word if "." in word else word.replace(",", ".", 1))
+
+
+def _number_rows(rows: Rows, width: int, path: Path) -> tuple[Array, tuple[str, ...]]:
+    """(rows, width) numbers; NaN for empty cells. Cells beyond the width must be empty.
+
+    Also notes on what was assumed.
+    """
     fault = partial(FormatError, path=path)
     if len(rows) * width > _MOST_MISSING * sum(len(cells) for _, cells in rows) + _FEW_CELLS:
         raise fault(
@@ -63,7 +71,7 @@ def _number_rows(rows: Rows, width: int, path: Path) -> Array:
             hint=EXPORT_AGAIN,
             line=min(rows, key=lambda row: len(row[1]))[0],
         )
-    values = np.full((len(rows), width), np.nan)
+    values, commas = np.full((len(rows), width), np.nan), False
     for row, (line, cells) in enumerate(rows):
         if any(cell.strip() for cell in cells[width:]):
             fact = f"{len(cells)} cells, but the header declares {width}"
@@ -73,7 +81,8 @@ def _number_rows(rows: Rows, width: int, path: Path) -> Array:
             if word.lower() in _GAPS:
                 continue
             try:
-                value = float(word)
+                value = _number(word)
+                commas |= "," in word
             except ValueError:
                 value = math.inf
             if not math.isfinite(value):
@@ -83,7 +92,7 @@ def _number_rows(rows: Rows, width: int, path: Path) -> Array:
                     line=line,
                 )
             values[row, column] = value
-    return values
+    return values, ("decimal commas were read as points",) if commas else ()
 
 
 def read_trc(path: Path) -> MarkerData:
@@ -96,7 +105,7 @@ def read_trc(path: Path) -> MarkerData:
         for name, value in zip(_cells(lines[1]), _cells(lines[2]), strict=False)
     }
     try:
-        rate, count = float(stated["datarate"]), int(float(stated["nummarkers"]))
+        rate, count = _number(stated["datarate"]), int(_number(stated["nummarkers"]))
     except (KeyError, ValueError, OverflowError):
         raise fault(
             "the header has no DataRate and NumMarkers",
@@ -115,19 +124,21 @@ def read_trc(path: Path) -> MarkerData:
     rows = [
         (number, _cells(line)) for number, line in enumerate(lines[5:], start=6) if line.strip()
     ]
-    table = _number_rows(rows, 2 + 3 * count, path)
+    table, notes = _number_rows(rows, 2 + 3 * count, path)
     positions = np.ascontiguousarray(table[:, 2:]).reshape(len(table), count, 3)
     word, frames = stated.get("units", "").lower(), stated.get("numframes", "")
     unit_m = _unit(word)
-    notes = () if unit_m or not word else (f"the unit {word[:20]!r} is not known",)
+    if word and not unit_m:
+        notes = (*notes, f"the unit {word[:20]!r} is not known")
     if frames.isdigit() and int(frames) != len(positions):
         notes = (*notes, f"{len(positions)} frames, but the header declares {frames[:12]}")
-    return MarkerData(tuple(names), positions, {"DataRate": rate}, unit_m, notes=notes)
+    return MarkerData(tuple(names), positions, {"DataRate": rate}, unit_m, notes)
 
 
 def _cells(line: str) -> list[str]:
-    # Without tabs there are no empty cells.
-    return line.split("\t") if "\t" in line else line.split()
+    # Without tabs or semicolons there are no empty cells.
+    separator = next((each for each in "\t;" if each in line), None)
+    return line.split(separator)
 
 
 def is_motive_csv(path: Path) -> bool:
@@ -149,10 +160,12 @@ def read_motive(path: Path) -> MarkerData:
         _text_lines(path, "a CSV export of Motive", _MOTIVE_BEGIN),
         partial(FormatError, path=path),
     )
+    # As spreadsheets of many countries write them, with decimal commas.
+    delimiter = ";" if ";" in lines[0] else ","
     try:
         rows = [
             (number, cells)
-            for number, row in enumerate(csv.reader(lines), start=1)
+            for number, row in enumerate(csv.reader(lines, delimiter=delimiter), start=1)
             if any(cells := [cell.strip() for cell in row])
         ]
     except csv.Error as error:
@@ -199,21 +212,16 @@ def read_motive(path: Path) -> MarkerData:
             hint="export with the coordinate space Global",
             line=rows[0][0],
         )
-    notes = [f"{len(columns[chosen])} positions of type {chosen!r}"]
-    labels = [name for name in columns[chosen] if not name.lower().startswith("unlabeled")]
-    if 0 < len(labels) < len(columns[chosen]):
-        notes.append(f"{len(columns[chosen]) - len(labels)} markers without a label were left out")
-    labels = labels or list(columns[chosen])
-    table = _number_rows(rows[place + 1 :], width, path)
+    labels = list(columns[chosen])
+    table, notes = _number_rows(rows[place + 1 :], width, path)
+    notes = (f"{len(labels)} positions of type {chosen!r}", *notes)
     positions = table[:, [columns[chosen][name] for name in labels]]
     rates = {}
     for key in ("export frame rate", "capture frame rate"):
         try:
-            rates[key] = float(stated[key])
+            rates[key] = _number(stated[key])
             break
         except (KeyError, ValueError):
             continue
     unit_m = _unit(stated.get("length units", "").lower())
-    return MarkerData(
-        tuple(labels), np.ascontiguousarray(positions), rates, unit_m, notes=tuple(notes)
-    )
+    return MarkerData(tuple(labels), np.ascontiguousarray(positions), rates, unit_m, notes)

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, fields
 from typing import Any
 
+from deepphase.config import section
 from deepphase.errors import ParameterError
 from deepphase.features.trajectory import TRAJECTORY_DIRECTION, TRAJECTORY_POSITION
 from deepphase.short_repr import brief_repr
@@ -91,15 +92,13 @@ class Feature:
             raise self._wrong(f"no kind {self.kind!r}", f"kinds: {', '.join(FEATURE_KINDS)}")
         kind = FEATURE_KINDS[self.kind]
         set_field(self, "unit", self.unit or kind.unit)
+        if self.track and self.kind != "track":
+            raise self._wrong("only a track feature names a track")
         if self.kind == "track":
             set_field(self, "track", self.track or self.name)
-        elif self.track:
-            raise self._wrong("only a track feature names a track")
-        if kind.per == "channels" and not self.offsets_s:
+        per = kind.per
+        if per == "channels" and not self.offsets_s:
             set_field(self, "offsets_s", (0.0,))
-        self._check(kind.per)
-
-    def _check(self, per: str) -> None:
         if not (math.isfinite(self.weight) and self.weight >= 0):
             raise self._wrong(f"a weight of {self.weight}", "weights are 0 or positive")
         if (per == "joints") != bool(self.joints):
@@ -154,36 +153,15 @@ class Feature:
         parts.append(f"weight {self.weight:g}")
         return ", ".join(parts)
 
-    def changed(self, **values: Any) -> Feature:
-        """The feature with other values in some fields."""
-        return replace(self, **values)
-
     @classmethod
     def from_mapping(cls, entry: Any) -> Feature:
         """A feature from YAML; ParameterError where a key is unknown or a value is invalid."""
-        known = [item.name for item in fields(cls)]
         if not isinstance(entry, dict) or "name" not in entry:
             raise ParameterError(
-                f"a feature must be a mapping with a name, not {entry!r}", hint=f"keys: {known}"
+                f"a feature must be a mapping with a name, not {entry!r}",
+                hint=f"keys: {', '.join(item.name for item in fields(cls))}",
             )
-        unknown = [key for key in entry if key not in known]
-        if unknown:
-            raise ParameterError(
-                f"feature {entry['name']!r}: there is an unknown key {unknown[0]!r}",
-                hint=f"known: {', '.join(known)}",
-            )
-        try:
-            listed: dict[str, Any] = {
-                key: tuple(entry[key]) for key in ("joints", "offsets_s") if key in entry
-            }
-            if not all(isinstance(joint, str) for joint in listed.get("joints", ())):
-                raise TypeError("joints must be names")
-            for key, kind in (("weight", float), ("smoothing_s", float), ("channels", int)):
-                if key in entry:
-                    listed[key] = kind(entry[key])
-            return cls(**{**entry, **listed, "name": str(entry["name"])})
-        except (TypeError, ValueError, OverflowError) as error:
-            raise ParameterError(f"feature {entry['name']!r} is not valid: {error}") from None
+        return section(cls, entry, f"feature {entry['name']!r}")
 
     def as_mapping(self) -> dict[str, Any]:
         """Mapping that `from_mapping` reads, without empty values."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -15,7 +15,7 @@ from deepphase.config import config_path, read_yaml
 from deepphase.errors import ParameterError
 from deepphase.features.feature import Feature
 from deepphase.motion.roles import Roles
-from deepphase.motion.skeleton import Skeleton
+from deepphase.motion.skeleton import Skeleton, subtree_mask
 from deepphase.short_repr import brief_repr
 
 # Blocks with a smaller standard deviation are not scaled.
@@ -102,7 +102,7 @@ def named_joints(names: Sequence[str], skeleton: Skeleton, roles: Roles) -> tupl
             found.append(name)
             continue
         if name == ALL:
-            joints = np.flatnonzero(body_joints(skeleton, roles)).tolist()
+            joints = np.flatnonzero(subtree_mask(skeleton, roles.hips)).tolist()
         elif name in _PAIRS:
             joints = list(roles.both(_PAIRS[name]) or ())
         else:
@@ -116,15 +116,6 @@ def named_joints(names: Sequence[str], skeleton: Skeleton, roles: Roles) -> tupl
             )
         found += [skeleton.names[joint] for joint in joints]
     return tuple(dict.fromkeys(found))
-
-
-def body_joints(skeleton: Skeleton, roles: Roles) -> Array:
-    """(joints,) bool: the hips and their descendants; joints above are not part of the body."""
-    inside = np.zeros(len(skeleton), bool)
-    inside[roles.hips] = True
-    for joint in range(roles.hips + 1, len(skeleton)):
-        inside[joint] = inside[skeleton.parents[joint]]
-    return inside
 
 
 __all__ = ["Feature", "FeatureLayout"]
@@ -224,45 +215,21 @@ class FeatureLayout:
         """The features of a kind, in order."""
         return [feature for feature in self.features if feature.kind == kind]
 
-    def resolved(self, skeleton: Skeleton, roles: Roles, channels: int = 0) -> FeatureLayout:
-        """The layout for one skeleton and phase model.
+    def resolved(
+        self,
+        skeleton: Skeleton,
+        roles: Roles,
+        channels: int = 0,
+        tracks: Mapping[str, Array] | None = None,
+    ) -> FeatureLayout:
+        """The layout for one skeleton, phase model and tracks, name -> (frames, values).
 
-        Raises ParameterError where a joint or role does not exist, or phases are needed and there
-        is no model, or one with another number of channels.
+        Raises ParameterError where a joint, role or track does not exist, phases are needed and
+        there is no model, or the layout states another number of channels.
         """
-        features = []
-        for feature in self.features:
-            if feature.kind in ("joint_position", "joint_velocity"):
-                feature = feature.changed(joints=named_joints(feature.joints, skeleton, roles))
-            elif feature.kind == "phase_manifold":
-                if not channels:
-                    raise ParameterError(
-                        f"feature {feature.name!r} needs phases, but there is no phase model",
-                        hint="give a model, or choose a layout of poses and trajectory",
-                    )
-                feature = _with_channels(feature, channels, "the model")
-            features.append(feature)
-        return FeatureLayout(*features)
-
-    def with_track_channels(self, tracks: Mapping[str, Array]) -> FeatureLayout:
-        """The layout with the channels of each track feature taken from its track (frames, values).
-
-        Raises ParameterError where a track is missing or its width differs.
-        """
-        features = []
-        for feature in self.features:
-            if feature.kind == "track":
-                if feature.track not in tracks:
-                    raise ParameterError(
-                        f"feature {feature.name!r} reads the track {feature.track!r}, which is "
-                        "missing",
-                        hint="give this track, or a layout without the feature; there are tracks "
-                        f"{', '.join(tracks) or 'none'}",
-                    )
-                width = tracks[feature.track].reshape(len(tracks[feature.track]), -1).shape[1]
-                feature = _with_channels(feature, width, f"the track {feature.track!r}")
-            features.append(feature)
-        return FeatureLayout(*features)
+        return FeatureLayout(
+            *(_resolved(feature, skeleton, roles, channels, tracks or {}) for feature in self)
+        )
 
     def assembled(self, blocks: Mapping[str, Array]) -> Array:
         """(..., dims) float32 rows of blocks (..., feature dims) by feature name.
@@ -320,12 +287,33 @@ def checked_block(feature: Feature, values: Array) -> Array:
     return block
 
 
-def _with_channels(feature: Feature, channels: int, source: str) -> Feature:
-    """The feature with the channels that its source has; ParameterError if it states others."""
+def _resolved(
+    feature: Feature, skeleton: Skeleton, roles: Roles, channels: int, tracks: Mapping[str, Array]
+) -> Feature:
+    if feature.kind in ("joint_position", "joint_velocity"):
+        return replace(feature, joints=named_joints(feature.joints, skeleton, roles))
+    if feature.kind == "phase_manifold":
+        source = "the model"
+        if not channels:
+            raise ParameterError(
+                f"feature {feature.name!r} needs phases, but there is no phase model",
+                hint="give a model, or choose a layout of poses and trajectory",
+            )
+    elif feature.kind == "track":
+        source = f"the track {feature.track!r}"
+        if feature.track not in tracks:
+            raise ParameterError(
+                f"feature {feature.name!r} reads {source}, which is missing",
+                hint="give this track, or a layout without the feature; there are tracks "
+                f"{', '.join(tracks) or 'none'}",
+            )
+        channels = tracks[feature.track].reshape(len(tracks[feature.track]), -1).shape[1]
+    else:
+        return feature
     if feature.channels not in (0, channels):
         raise ParameterError(
             f"feature {feature.name!r} has {feature.channels} channels, but {source} has "
             f"{channels}",
             hint="leave channels out of the layout; their number comes with the data",
         )
-    return feature.changed(channels=channels)
+    return replace(feature, channels=channels)

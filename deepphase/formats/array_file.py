@@ -23,7 +23,7 @@ from typing import Any, BinaryIO
 import numpy as np
 from safetensors import SafetensorError, safe_open
 
-from deepphase.arrays import Array, JoinedRows, release_pages
+from deepphase.arrays import Array, ComputedRows, release_pages
 from deepphase.atomic_write import atomic_write
 from deepphase.errors import CheckpointError, ParameterError
 from deepphase.formats.header_values import check_numbers, checked_count
@@ -62,7 +62,7 @@ _Shapes = dict[str, tuple[str, tuple[int, ...]]]
 
 def write_arrays(
     path: str | Path,
-    arrays: Mapping[str, Array | JoinedRows],
+    arrays: Mapping[str, Array | ComputedRows],
     header: Mapping[str, Any],
     *,
     format: str,
@@ -73,7 +73,7 @@ def write_arrays(
     Arrays are streamed in chunks of a few megabytes, so memory maps larger than memory work.
     """
     prepared = {
-        name: array if isinstance(array, JoinedRows) else np.asanyarray(array)
+        name: array if isinstance(array, ComputedRows) else np.asanyarray(array)
         for name, array in arrays.items()
     }
     # Widest numbers first keeps every array aligned to its own size, without padding.
@@ -283,7 +283,7 @@ def _read_table(path: Path, format: str | None, version: int | None) -> tuple[He
     return header, shapes
 
 
-def _chunks(array: Array | JoinedRows) -> Iterator[Array]:
+def _chunks(array: Array | ComputedRows) -> Iterator[Array]:
     """The array in chunks of a few megabytes along its first axis."""
     if array.ndim == 0:
         array = np.reshape(array, 1)
@@ -298,7 +298,7 @@ def _chunks(array: Array | JoinedRows) -> Iterator[Array]:
             since_release = 0
 
 
-def _write_array(file: BinaryIO, name: str, array: Array | JoinedRows) -> str:
+def _write_array(file: BinaryIO, name: str, array: Array | ComputedRows) -> str:
     """Append the array's bytes and return their sha256."""
     digest = hashlib.sha256()
     stored = array.dtype.newbyteorder("<")

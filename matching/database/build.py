@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 from joblib import cpu_count
 
-from deepphase.arrays import Array, JoinedRows, release_pages
+from deepphase.arrays import Array, ComputedRows, release_pages
 from deepphase.corpus.clip_store import ClipStore
 from deepphase.corpus.parallel import map_in_order
 from deepphase.corpus.rest_frames import check_one_body
@@ -290,7 +290,7 @@ def built_fields(
             some[:] = normalisation(some)
     else:
         # Normalised as they are read, in place of a second pass over the file.
-        content["features"] = JoinedRows([features], normalisation)
+        content["features"] = ComputedRows(features, normalisation)
     if not content["offered"].any():
         past, future = reader.layout.reach_s
         raise ParameterError(

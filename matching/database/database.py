@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from deepphase.arrays import Array, JoinedRows
+from deepphase.arrays import Array, ComputedRows
 from deepphase.corpus.clip_store import ClipStore
 from deepphase.errors import CheckpointError, DeepPhaseError, ParameterError
 from deepphase.features.layout import FeatureLayout, Normalisation, checked_block
@@ -144,7 +144,7 @@ class MotionDatabase:
 
     layout: FeatureLayout
     fps: float
-    features: Array | JoinedRows
+    features: Array | ComputedRows
     normalisation: Normalisation
     range_starts: Array
     range_stops: Array
@@ -161,7 +161,7 @@ class MotionDatabase:
     made_with: Mapping[str, Any] = field(default_factory=dict)
     index: str = "auto"
     path: Path | None = None
-    hashes: tuple[tuple[Array | JoinedRows, str], ...] = field(default=(), repr=False)
+    hashes: tuple[tuple[Array | ComputedRows, str], ...] = field(default=(), repr=False)
     kinds: Array | None = None
 
     def __post_init__(self) -> None:
@@ -236,15 +236,14 @@ class MotionDatabase:
             digest.update(self._hash_of(array).encode())
         return digest.hexdigest()
 
-    def _hash_of(self, array: Array | JoinedRows) -> str:
+    def _hash_of(self, array: Array | ComputedRows) -> str:
         """Hash of an array's bytes, which is in the header of its file."""
         for known, written in self.hashes:
             if known is array:
                 return written
         digest = hashlib.sha256()
-        if isinstance(array, JoinedRows) and array.transform is self.normalisation:
-            for part in array.parts:
-                digest.update(self._hash_of(part).encode())
+        if isinstance(array, ComputedRows) and array.transform is self.normalisation:
+            digest.update(self._hash_of(array.source).encode())
             digest.update(self.normalisation.mean.tobytes() + self.normalisation.scale.tobytes())
             return digest.hexdigest()
         for start in range(0, len(array), _ROWS_AT_ONCE):

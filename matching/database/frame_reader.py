@@ -71,9 +71,9 @@ class FrameReader:
         else:
             body = JointVelocities.from_clip(first).body
         roles = find_roles(first.skeleton, description=body, clip=first)
-        layout = layout.resolved(first.skeleton, roles, 0 if model is None else model.channels)
-        if layout.of_kind("track"):
-            layout = layout.with_track_channels({} if tracks is None else tracks(first))
+        channels = 0 if model is None else model.channels
+        found = tracks(first) if tracks is not None and layout.of_kind("track") else {}
+        layout = layout.resolved(first.skeleton, roles, channels, found)
         return cls(layout, model, dict(body), tracks, end_margin_s)
 
     def read(self, clip: Clip) -> dict[str, Array]:

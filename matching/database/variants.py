@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from deepphase.arrays import Array, JoinedRows
+from deepphase.arrays import Array, ComputedRows
 from deepphase.corpus.clip_store import ClipStore
 from deepphase.errors import ParameterError
 from deepphase.features.layout import Feature, FeatureLayout, Normalisation
@@ -40,14 +40,14 @@ def reweighted(database: MotionDatabase, factors: Mapping[str, float]) -> Motion
         columns[layout.slices[name]] = factor
     old = database.normalisation
     normalisation = Normalisation(old.mean, old.scale * columns)
-    features: Array | JoinedRows
-    if isinstance(database.features, JoinedRows) and database.features.transform is old:
-        features = JoinedRows(database.features.parts, normalisation)
+    features: Array | ComputedRows
+    if isinstance(database.features, ComputedRows) and database.features.transform is old:
+        features = ComputedRows(database.features.source, normalisation)
     else:
         features = np.asarray(database.features) * columns
     return replace(
         database,
-        layout=FeatureLayout(*(each.changed(weight=weights[each.name]) for each in layout)),
+        layout=FeatureLayout(*(replace(each, weight=weights[each.name]) for each in layout)),
         features=features,
         normalisation=normalisation,
         index="auto",
@@ -76,7 +76,7 @@ def pose_layout(
         Feature("pose_velocity", kind="joint_velocity", joints=joints),
     ).resolved(skeleton, roles)
     weight = float(np.sqrt(replaced / pose.dims)) if replaced else 1.0
-    return FeatureLayout(*(feature.changed(weight=weight) for feature in pose), *trajectory)
+    return FeatureLayout(*(replace(feature, weight=weight) for feature in pose), *trajectory)
 
 
 def pose_databases(

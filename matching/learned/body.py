@@ -10,13 +10,13 @@ from typing import NamedTuple
 import numpy as np
 
 from deepphase.arrays import Array
-from deepphase.matching.player.playback import Playback, joints_below
+from deepphase.matching.player.playback import Playback
 from deepphase.motion import quaternions
 from deepphase.motion.clip import Source
 from deepphase.motion.foot_ik import LegChains
 from deepphase.motion.quaternions import from_six_numbers, six_numbers
 from deepphase.motion.roles import Roles, find_roles
-from deepphase.motion.skeleton import Skeleton
+from deepphase.motion.skeleton import Skeleton, subtree_mask
 
 
 class RootPoses(NamedTuple):
@@ -52,7 +52,7 @@ class PoseValues:
         cls, skeleton: Skeleton, carrier: int, translated: Sequence[int], limbs: int, fps: float
     ) -> PoseValues:
         """The values of poses of a skeleton, whose hips are the `carrier`."""
-        body = joints_below(skeleton, carrier).tolist()
+        body = np.flatnonzero(subtree_mask(skeleton, carrier)).tolist()
         moved = tuple(index for index, joint in enumerate(translated) if joint in body)
         return cls(len(skeleton), tuple(body), len(translated), moved, limbs, fps)
 

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from deepphase.arrays import Array, JoinedRows
+from deepphase.arrays import Array, ComputedRows
 from deepphase.matching.learned.body import MatcherBody, RootPoses
 from deepphase.matching.player.facing import FacingCoverage
 from deepphase.matching.player.playback import Playback, supports
@@ -97,25 +97,17 @@ class KeptStates:
         return np.concatenate([self.features, self.latents], axis=1)
 
 
-class InterpolatedFeatures(JoinedRows):
+class InterpolatedFeatures(ComputedRows):
     """Features of all rows of kept states, which are interpolated where they are indexed."""
 
     def __init__(self, kept: KeptStates) -> None:
-        super().__init__([kept.features])
-        self._kept, self.shape = kept, (len(kept), kept.features.shape[1])
+        super().__init__(kept.features, lambda rows: kept.read(rows, kept.features))
+        self.shape = (len(kept), kept.features.shape[1])
 
-    @property
-    def nbytes(self) -> int:
-        """Bytes of the kept features."""
-        return self.parts[0].nbytes
-
-    def _between(self, start: int, stop: int) -> Array:
-        return self._at(np.arange(start, stop))
-
-    def _at(self, rows: Array) -> Array:
-        if rows.dtype == np.bool_:
-            rows = np.flatnonzero(rows)
-        return self._kept.read(rows, self._kept.features)
+    def _read(self, rows: Any) -> Array:
+        if isinstance(rows, slice) or np.asarray(rows).dtype == np.bool_:
+            rows = np.arange(len(self))[rows]
+        return self.transform(np.asarray(rows))
 
 
 @dataclass(frozen=True, eq=False)

@@ -24,7 +24,7 @@ from deepphase.motion.contacts import GRAVITY, foot_contacts
 from deepphase.motion.foot_ik import LegChains, LimbSolver
 from deepphase.motion.kinematics import global_transforms, joint_positions
 from deepphase.motion.roles import Roles, find_roles
-from deepphase.motion.skeleton import Skeleton, ancestors, bone_lengths
+from deepphase.motion.skeleton import Skeleton, ancestors, bone_lengths, path_length, subtree_mask
 from deepphase.progress import Progress
 from deepphase.short_repr import brief_repr
 from deepphase.steering.goal_limits import GoalLimits
@@ -198,7 +198,7 @@ class Playback:
         slips = np.zeros((rows, len(limbs), 2), np.float32)
         ends = limbs.ends(skeleton, roles)
         accelerations = np.zeros(rows, np.float32)
-        body = joints_below(skeleton, carrier)
+        body = subtree_mask(skeleton, carrier)
         size = _size(skeleton, limbs)
         count = len(database.clip_names)
         bodies = {skeleton}
@@ -256,7 +256,7 @@ class Playback:
     @cached_property
     def body(self) -> Array:
         """(body,) joints from the carrier down, rising. Those above it are not part of the body."""
-        return joints_below(self.skeleton, self.carrier)
+        return np.flatnonzero(subtree_mask(self.skeleton, self.carrier))
 
     def tips(self, rotations: Array, translations: Array) -> Array:
         """(n, limbs) complex x + i z, metres in root space: tips of the limbs in poses (n, ...)."""
@@ -387,20 +387,10 @@ class Playback:
 
 def _size(skeleton: Skeleton, limbs: LegChains) -> float:
     """Mean length of the limbs in metres, or total bone length where there are none."""
-    lengths = bone_lengths(skeleton)
     if not len(limbs):
-        return float(lengths.sum())
-    limb_lengths = []
-    for upper, tip in zip(limbs.upper.tolist(), limbs.tips.tolist(), strict=True):
-        path = ancestors(skeleton, tip)
-        limb_lengths.append(lengths[path[: path.index(upper)]].sum())
-    return float(np.mean(limb_lengths))
-
-
-def joints_below(skeleton: Skeleton, top: int) -> Array:
-    """(joints,) a joint and its descendants, rising."""
-    inside = [top in ancestors(skeleton, joint) for joint in range(len(skeleton))]
-    return np.flatnonzero(inside)
+        return float(bone_lengths(skeleton).sum())
+    ends = zip(limbs.upper.tolist(), limbs.tips.tolist(), strict=True)
+    return float(np.mean([path_length(skeleton, *pair) for pair in ends]))
 
 
 def _in_root_space(

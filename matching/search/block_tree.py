@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from deepphase.arrays import Array, JoinedRows, release_pages
+from deepphase.arrays import Array, ComputedRows, release_pages
 from deepphase.errors import ParameterError
 from deepphase.progress import Progress
 
@@ -82,7 +82,7 @@ class BlockTree:
 
     @classmethod
     def build(
-        cls, features: Array | JoinedRows, offered: Array, *, progress: Progress | None = None
+        cls, features: Array | ComputedRows, offered: Array, *, progress: Progress | None = None
     ) -> BlockTree:
         """The tree of the offered rows.
 
@@ -120,7 +120,7 @@ class BlockTree:
         return cls(mean, axes, blocks, rows, right, leaves, lowest, highest, np.array(radius))
 
 
-def _principal_axes(features: Array | JoinedRows, offered: Array) -> tuple[Array, Array]:
+def _principal_axes(features: Array | ComputedRows, offered: Array) -> tuple[Array, Array]:
     chosen = offered[:: max(len(offered) // _SAMPLE, 1)]
     sample = features[chosen].astype(np.float64)
     mean = sample.mean(0)

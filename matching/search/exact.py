@@ -7,7 +7,7 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from deepphase.arrays import Array, JoinedRows
+from deepphase.arrays import Array, ComputedRows
 from deepphase.compiled import compiled
 from deepphase.features.layout import Normalisation
 from deepphase.matching.search.block_tree import RELATIVE_SLACK, SIZE_SLACK, BlockTree
@@ -160,15 +160,15 @@ def walk(
             distances[index, rank] = np.sqrt(near[rank]) if places[rank] >= 0 else np.inf
 
 
-def _readable(features: Array | JoinedRows) -> tuple[Array, Array | None, Array | None]:
+def _readable(features: Array | ComputedRows) -> tuple[Array, Array | None, Array | None]:
     """Rows for compiled code, and the mean and scale that it normalises them by."""
     mean = scale = None
-    if isinstance(features, JoinedRows):
-        normalisation = features.transform
-        if len(features.parts) == 1 and isinstance(normalisation, Normalisation):
-            mean = np.require(normalisation.mean, np.float32, ("C", "W"))
-            scale = np.require(normalisation.scale, np.float32, ("C", "W"))
-            features = features.parts[0]
+    if isinstance(features, ComputedRows) and isinstance(features.transform, Normalisation):
+        mean, scale = (
+            np.require(values, np.float32, ("C", "W"))
+            for values in (features.transform.mean, features.transform.scale)
+        )
+        features = features.source
     rows = np.asarray(features).view()
     # Compiled code is specific to a kind of array: rows are always read-only, because mapped files
     # are. The other arrays are writable, which numba unpacks far faster.
@@ -180,7 +180,7 @@ class SearchedRows(Protocol):
     """Rows of features, as a `MotionDatabase` has them."""
 
     @property
-    def features(self) -> Array | JoinedRows: ...
+    def features(self) -> Array | ComputedRows: ...
 
     @property
     def offered_rows(self) -> Array: ...

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from deepphase.arrays import Array, JoinedRows
+from deepphase.arrays import Array, ComputedRows
 from deepphase.errors import ParameterError
 from deepphase.features.layout import FeatureLayout
 
@@ -35,7 +35,7 @@ def best(squares: Array, rows: Array, k: int) -> tuple[Array, Array]:
 
 
 def scan(
-    features: Array | JoinedRows, offered: Array, request: SearchRequest, index: int
+    features: Array | ComputedRows, offered: Array, request: SearchRequest, index: int
 ) -> tuple[Array, Array]:
     """Squared distances and rows of the k nearest to one query of a request, by linear search.
 

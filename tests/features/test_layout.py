@@ -43,12 +43,13 @@ def test_yaml_round_trip():
 def test_shipped_layouts_fit_a_body(name):
     layout = FeatureLayout.load(name)
     skeleton = body()
-    resolved = layout.resolved(skeleton, find_roles(skeleton), channels=5)
+    tracks = {feature.track: np.zeros((3, 2)) for feature in layout.of_kind("track")}
+    resolved = layout.resolved(skeleton, find_roles(skeleton), 5, tracks)
     assert resolved.dims > 0
     for feature in resolved:
         assert set(feature.joints) <= set(skeleton.names)
     # Resolving a resolved one changes nothing.
-    assert resolved.resolved(skeleton, find_roles(skeleton), 5) == resolved
+    assert resolved.resolved(skeleton, find_roles(skeleton), 5, tracks) == resolved
 
 
 def test_roles_become_joints():

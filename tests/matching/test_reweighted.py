@@ -7,7 +7,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from deepphase.arrays import JoinedRows
+from deepphase.arrays import ComputedRows
 from deepphase.errors import ParameterError
 from deepphase.matching.database.variants import reweighted
 from deepphase.matching.search.searcher import open_searcher
@@ -19,13 +19,12 @@ def walks():
     return opened(walking_store((-0.8, 0.0, 0.8), seconds=4.0))[0]
 
 
-@pytest.mark.parametrize("joined", [False, True])
-def test_distances_are_those_of_the_weights(walks, joined):
+@pytest.mark.parametrize("computed", [False, True])
+def test_distances_are_those_of_the_weights(walks, computed):
     database = walks
-    if joined:
+    if computed:
         raw = database.normalisation.inverse(np.asarray(database.features))
-        parts = [raw[:100], raw[100:]]
-        database = replace(database, features=JoinedRows(parts, database.normalisation))
+        database = replace(database, features=ComputedRows(raw, database.normalisation))
     factors = {"trajectory_direction": 0.25, "foot_velocity": 3.0}
     other = reweighted(database, factors)
     columns = np.ones(database.dims)

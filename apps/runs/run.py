@@ -38,7 +38,7 @@ from deepphase.steering.run import (
     start_on_path,
     start_under_gamepad,
 )
-from deepphase.terrain.ground_measures import GROUND_MEASURES, GroundMeasures
+from deepphase.terrain.ground_measures import GROUND_MEASURES
 from deepphase.terrain.heightmap import Heightmap
 
 # Root motion -> the joint that carries the travel, in words.
@@ -176,11 +176,11 @@ def run_goal(
     return RunResult(goal.name, run, measures, findings)
 
 
-def _ground_means(measured: Sequence[GroundMeasures | None]) -> dict[str, float]:
+def _ground_means(measured: Sequence[dict[str, float] | None]) -> dict[str, float]:
     """Means over characters of the measures of feet on ground; empty without any."""
     known = [own for own in measured if own is not None]
     return {
-        f"on_ground_{name}": float(np.mean([getattr(own, name) for own in known]))
+        f"on_ground_{name}": float(np.mean([own[name] for own in known]))
         for name in (GROUND_MEASURES if known else ())
     }
 

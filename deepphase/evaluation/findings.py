@@ -117,7 +117,7 @@ def ground_findings(feet: Sequence[FeetOnGround], *, laid: bool) -> list[str]:
     if not found:
         return []
     findings = []
-    cliffs = float(np.mean([each.cliffs for each in found]))
+    cliffs = float(np.mean([each["cliffs"] for each in found]))
     if cliffs > _CLIFF_SHARE:
         findings.append(
             f"in {cliffs:.0%} of the frames the ground under both feet differs by more than half a "
@@ -125,7 +125,7 @@ def ground_findings(feet: Sequence[FeetOnGround], *, laid: bool) -> list[str]:
             "the right spacing and in metres"
         )
     deep, floating = (
-        float(np.mean([getattr(each, name) for each in found])) for name in ("deep", "floating")
+        float(np.mean([each[name] for each in found])) for name in ("deep", "floating")
     )
     if deep + floating > _OFF_GROUND_SHARE:
         findings.append(

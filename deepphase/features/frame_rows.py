@@ -10,7 +10,6 @@ from scipy.ndimage import gaussian_filter1d
 
 from deepphase.arrays import Array
 from deepphase.errors import ParameterError
-from deepphase.features.feature import Feature
 from deepphase.features.layout import FeatureLayout
 from deepphase.features.trajectory import TRAJECTORY_PATH, path_of_clip, relative_trajectory
 from deepphase.motion.clip import Clip
@@ -80,12 +79,17 @@ def frame_rows(
     blocks = {}
     for feature in layout:
         if feature.kind in TRAJECTORY_PATH:
-            block, within = _trajectory_block(feature, body)
+            path, within = path_of_clip(body.root, np.array(feature.offsets_s), body.fps)
+            roots = body.root.positions, body.root.directions
+            both = relative_trajectory(path.positions, path.directions, *roots)
+            block = both[TRAJECTORY_PATH.index(feature.kind)]
             inside &= within
         elif feature.kind.startswith("joint"):
             values = body.positions if feature.kind == "joint_position" else body.velocities
             block = values[:, body.index_of(feature.joints)].reshape(len(body), -1)
-            block = _slow(block, feature.smoothing_s, body.fps)
+            if feature.smoothing_s:
+                deviation = feature.smoothing_s * body.fps
+                block = gaussian_filter1d(block, deviation, axis=0, mode="nearest")
         else:
             source = (
                 manifold if feature.kind == "phase_manifold" else (tracks or {}).get(feature.track)
@@ -118,21 +122,3 @@ def reach_inside(frames: int, offsets_s: tuple[float, ...], fps: float) -> Array
     steps = np.round(np.asarray(offsets_s) * fps).astype(np.int64)
     index = np.arange(frames)
     return (index + steps.min() >= 0) & (index + steps.max() < frames)
-
-
-def _trajectory_block(feature: Feature, body: BodyFrames) -> tuple[Array, Array]:
-    path, inside = path_of_clip(body.root, np.array(feature.offsets_s), body.fps)
-    blocks = relative_trajectory(
-        path.positions, path.directions, body.root.positions, body.root.directions
-    )
-    return blocks[TRAJECTORY_PATH.index(feature.kind)], inside
-
-
-def _slow(values: Array, smoothing_s: float, fps: float) -> Array:
-    """(frames, values) after a Gaussian filter over time; the outermost frames are repeated.
-
-    `smoothing_s`: standard deviation in seconds; 0 leaves the values as they are.
-    """
-    if not smoothing_s:
-        return values
-    return gaussian_filter1d(values, smoothing_s * fps, axis=0, mode="nearest")

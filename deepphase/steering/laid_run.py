@@ -11,7 +11,7 @@ from deepphase.motion import quaternions
 from deepphase.motion.foot_ik import LegChains
 from deepphase.motion.roles import find_roles
 from deepphase.steering.run import Run
-from deepphase.terrain.ground_measures import GroundMeasures, ground_measures
+from deepphase.terrain.ground_measures import ground_measures
 from deepphase.terrain.heightmap import Heightmap
 from deepphase.terrain.laying import LaidMotion, lay_on_ground
 
@@ -26,8 +26,8 @@ class FeetOnGround:
     floor.
     """
 
-    ground: GroundMeasures | None
-    floor: GroundMeasures | None
+    ground: dict[str, float] | None
+    floor: dict[str, float] | None
 
 
 def lay_run(run: Run, ground: Heightmap) -> tuple[Run, list[FeetOnGround]]:

@@ -55,11 +55,6 @@ class PatchLibrary:
         cls, grounds: tuple[Heightmap, ...], count: int = _PATCHES, seed: int = 0
     ) -> PatchLibrary:
         """Patches of these heightmaps, about as many of each."""
-        if not grounds or count < 1:
-            raise ParameterError(
-                f"there are {count} patches of {len(grounds)} heightmaps",
-                hint="give at least one heightmap and one patch",
-            )
         generator = np.random.default_rng(seed)
         ground_of = np.sort(np.arange(count) % len(grounds))
         angles = generator.uniform(-np.pi, np.pi, count)
@@ -94,15 +89,9 @@ class PatchLibrary:
 
     def at(self, patch: int, places: Array) -> Array:
         """(...) metres: heights of a patch at places (..., 2) relative to its centre."""
-        x, z, cosine, sine = self.patches[patch]
-        turned = np.stack(
-            [
-                x + cosine * places[..., 0] + sine * places[..., 1],
-                z - sine * places[..., 0] + cosine * places[..., 1],
-            ],
-            axis=-1,
-        )
-        return self.grounds[int(self.ground_of[patch])].at(turned)
+        *centre, cosine, sine = self.patches[patch]
+        ground = self.grounds[int(self.ground_of[patch])]
+        return ground.turned_at(places, np.array(centre), cosine, sine)
 
 
 @dataclass(frozen=True, eq=False)
@@ -187,18 +176,11 @@ def fit_cycle(
     track: FootTrack, begin: int, end: int, library: PatchLibrary, best: int = _BEST
 ) -> list[FittedGround]:
     """The best grounds under frames begin to end - 1, best first."""
-    if not 0 <= begin < end <= len(track):
-        raise ParameterError(
-            f"frames {begin} to {end} are not within the track's {len(track)}",
-            hint="give a cycle of FootTrack.cycles",
-        )
     places, heights, standing, centre, level = _stance(track, begin, end)
     near = np.ascontiguousarray(places - centre)
     out = np.empty((len(library), 4))
     for index, ground in enumerate(library.grounds):
         own = np.flatnonzero(library.ground_of == index)
-        if not own.size:
-            continue
         part = np.empty((own.size, 4))
         patch_errors(
             ground.heights,
@@ -248,8 +230,8 @@ def grounds_of_clip(
 
     Each place has the ground of the cycle whose contacts are nearest.
 
-    Raises ParameterError if a number is not above 0, there are not as many patches as grounds, or
-    the ground would be too large.
+    Raises ParameterError if there are not as many patches as grounds, or the ground would be too
+    large.
     """
     if not 1 <= count <= len(library):
         raise ParameterError(

@@ -13,7 +13,7 @@ from deepphase.motion.clip import Clip
 from deepphase.motion.contacts import GRAVITY, Contacts, foot_contacts
 from deepphase.motion.foot_ik import LegChains, LimbSolver
 from deepphase.motion.kinematics import velocities
-from deepphase.motion.roles import Roles, find_roles
+from deepphase.motion.roles import find_roles
 
 # A point stands up to this share of the speed sqrt(g * limb length).
 _STILL = 0.1
@@ -25,11 +25,6 @@ _SAME_FLOOR_M = 0.05
 _SHORTEST_S, _LONGEST_S = 0.3, 2.0
 # Points of the largest grid of ground.
 _MAX_POINTS = 20_000_000
-
-
-def contacts_at_any_height(clip: Clip, roles: Roles) -> Contacts:
-    """Contacts found by speed alone, so that feet on boxes and stairs are in contact."""
-    return foot_contacts(clip, roles, at_any_height=True)
 
 
 @dataclass(frozen=True, eq=False)
@@ -54,22 +49,17 @@ class FootTrack:
         return len(self.places)
 
     @classmethod
-    def of_clip(
-        cls, clip: Clip, *, roles: Roles | None = None, contacts: Contacts | None = None
-    ) -> FootTrack:
+    def of_clip(cls, clip: Clip, contacts: Contacts | None = None) -> FootTrack:
         """The feet of a clip over its floor, whose height is 0.
 
-        `roles, contacts`: of the clip, if they were found before. By default contacts are found by
-        speed alone, so that feet on boxes and stairs are in contact. Raises SkeletonError if no
-        feet are found.
+        By default contacts are found by speed alone, so that feet on boxes and stairs are in
+        contact. Raises SkeletonError if no feet are found.
         """
-        roles = roles or find_roles(clip.skeleton, clip=clip)
-        contacts = contacts or contacts_at_any_height(clip, roles)
+        roles = find_roles(clip.skeleton, clip=clip)
+        contacts = contacts or foot_contacts(clip, roles, at_any_height=True)
         chains = LegChains.from_skeleton(clip.skeleton, roles)
         solver = LimbSolver(clip.skeleton, chains)
-        transforms = solver.transforms(
-            clip.rotations.astype(np.float64), clip.local_positions().astype(np.float64)
-        )
+        transforms = solver.transforms(clip.rotations, clip.local_positions())
         # (limbs, frames, 2 points, 3)
         points = np.stack([transforms.positions[2], transforms.positions[3]], axis=2)
         columns = [contacts.joints.index(int(last)) for last in chains.last]
@@ -115,14 +105,9 @@ class FootTrack:
     def grid(self, spacing_m: float, margin_m: float) -> tuple[Array, Array]:
         """Points of ground around the places of the feet.
 
-        Returns `origin` (2,): x and z of the first point. `points` (rows, columns, 2). Raises
-        ParameterError if a number is not above 0, or the grid would be too large.
+        Returns `origin` (2,): x and z of the first point; and `points` (rows, columns, 2). Raises
+        ParameterError if the grid would be too large.
         """
-        if not (spacing_m > 0 and margin_m > 0):
-            raise ParameterError(
-                f"ground cannot have a spacing of {spacing_m} m and a margin of {margin_m} m",
-                hint="give lengths above 0",
-            )
         every = self.places.reshape(-1, 2)
         low = every.min(axis=0) - margin_m
         counts = np.ceil((every.max(axis=0) + margin_m - low) / spacing_m).astype(int) + 1

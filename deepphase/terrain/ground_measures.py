@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 
 import numpy as np
 
@@ -28,30 +27,14 @@ GROUND_MEASURES: Mapping[str, tuple[str, str, str]] = {
     "slope": ("m/m", "", "rise of the ground under the feet, on average"),
     "cliffs": ("", "", "frames in which the ground of both feet differs by more than half a leg"),
 }
-"""Field of `GroundMeasures` -> (unit, better values, definition)."""
+"""Measure of the feet of a motion -> (unit, better values, definition)."""
 _ALONG = np.linspace(0.0, 1.0, 4)
-
-
-@dataclass(frozen=True)
-class GroundMeasures:
-    """Feet of a motion against the ground: see `GROUND_MEASURES`."""
-
-    deep: float
-    floating: float
-    depth: float
-    depth_95: float
-    gap: float
-    gap_95: float
-    swing_deep: float
-    sliding: float
-    slope: float
-    cliffs: float
 
 
 def ground_measures(
     laid: LaidMotion, ground: Heightmap, ends: Array | None = None
-) -> GroundMeasures | None:
-    """Measures of a laid motion on this ground; None if no foot is ever in contact.
+) -> dict[str, float] | None:
+    """The `GROUND_MEASURES` of a laid motion; None if no foot is ever in contact.
 
     The points of a foot lie between the last joint and the tip of its limb, less their heights over
     the floor while they stand on it. The tips' `ends` are those of `LegChains.ends`.
@@ -59,9 +42,8 @@ def ground_measures(
     clip, flags = laid.clip, laid.contacts
     if not flags.any():
         return None
-    places = clip.local_positions().astype(np.float64)
     solver = LimbSolver(clip.skeleton, laid.chains, ends)
-    limbs = solver.transforms(clip.rotations.astype(np.float64), places)
+    limbs = solver.transforms(clip.rotations, clip.local_positions())
     last, tips = limbs.positions[2:]
     points = last + _ALONG[:, None, None, None] * (tips - last)
     soles = laid.soles[0] + _ALONG[:, None] * (laid.soles[1] - laid.soles[0])
@@ -71,27 +53,23 @@ def ground_measures(
     speeds = np.linalg.norm(
         np.stack([velocities(each[:, None, ::2], clip.fps)[:, 0] for each in nearest]), axis=-1
     )
-    swings = ~flags
-    steep = np.linalg.norm(ground.gradients(points[0][..., ::2], 0.2), axis=-1)
-    return GroundMeasures(
-        deep=_share(depth[flags] > DEEP_M),
-        floating=_share(gap[flags] > FLOATING_M),
-        depth=float(depth[flags].mean()),
-        depth_95=float(np.percentile(depth[flags], 95)),
-        gap=float(gap[flags].mean()),
-        gap_95=float(np.percentile(gap[flags], 95)),
-        swing_deep=_share(depth[swings] > DEEP_M) if swings.any() else 0.0,
-        sliding=float(speeds[flags].mean()),
-        slope=float(steep.mean()),
-        cliffs=_share(_cliffs(ground.at(last[..., ::2]), limbs.lengths)),
-    )
+    cliffs = _cliffs(ground.at(last[..., ::2]), limbs.lengths)
+    found = {
+        "deep": depth[flags] > DEEP_M,
+        "floating": gap[flags] > FLOATING_M,
+        "depth": depth[flags],
+        "gap": gap[flags],
+        "swing_deep": depth[~flags] > DEEP_M if not flags.all() else np.zeros(1),
+        "sliding": speeds[flags],
+        "slope": np.linalg.norm(ground.gradients(points[0][..., ::2], 0.2), axis=-1),
+        "cliffs": cliffs,
+    }
+    means = {name: float(values.mean()) for name, values in found.items()}
+    tails = {f"{name}_95": float(np.percentile(found[name], 95)) for name in ("depth", "gap")}
+    return means | tails
 
 
 def _cliffs(heights: Array, lengths: Array) -> Array:
     """(frames,) whether the ground (limbs, frames) of a pair differs by more than half a leg."""
     apart = np.abs(heights[:-1:2] - heights[1::2])
     return (apart > _CLIFF_SHARE * lengths[: 2 * len(apart) : 2]).any(axis=0)
-
-
-def _share(flags: Array) -> float:
-    return float(np.mean(flags))

@@ -13,7 +13,6 @@ from deepphase.formats.npz.archive import read_npz
 from deepphase.motion.clip import Clip
 from deepphase.motion.contacts import Contacts, foot_contacts
 from deepphase.motion.roles import Roles
-from deepphase.terrain.foot_track import contacts_at_any_height
 from deepphase.terrain.ground_file import read_ground, save_ground
 from deepphase.terrain.heightmap import Heightmap
 from deepphase.terrain.laying import lay_on_ground
@@ -30,10 +29,7 @@ class ClipGround:
     laid: bool
 
     def save(self, path: str | Path) -> None:
-        """Write a .npz, which `read_ground` reads as well.
-
-        Raises as `save_ground`.
-        """
+        """Write a .npz, which `read_ground` reads as well."""
         save_ground(self.ground, path, clip=self.clip, motion="laid" if self.laid else "captured")
 
     @classmethod
@@ -119,11 +115,10 @@ class GroundedClip:
     def of_clip(cls, clip: Clip, ground: Heightmap, roles: Roles, *, laid: bool) -> GroundedClip:
         """A clip on ground that was fitted to it, or on which it is laid."""
         if not laid:
-            return cls(clip, ground, contacts_at_any_height(clip, roles))
+            return cls(clip, ground, foot_contacts(clip, roles, at_any_height=True))
         contacts = foot_contacts(clip, roles)
-        return cls(
-            lay_on_ground(clip, ground, roles=roles, contacts=contacts).clip, ground, contacts
-        )
+        laid = lay_on_ground(clip, ground, roles=roles, contacts=contacts)
+        return cls(laid.clip, ground, contacts)
 
     @classmethod
     def on_floor(cls, clip: Clip, roles: Roles) -> GroundedClip:

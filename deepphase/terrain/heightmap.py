@@ -103,6 +103,11 @@ class Heightmap:
         )
         return rows.reshape(places.shape[:-1])
 
+    def turned_at(self, places: Array, centre: Array, cosine: float, sine: float) -> Array:
+        """(...) metres: heights at places (..., 2) in axes at a centre (2,), turned by an angle."""
+        x, z = places[..., 0], places[..., 1]
+        return self.at(np.stack([cosine * x + sine * z, cosine * z - sine * x], axis=-1) + centre)
+
     def gradients(self, places: Array, width_m: float | None = None) -> Array:
         """(..., 2) rise in metres per metre along x and z at places (..., 2).
 

@@ -120,10 +120,8 @@ def median_soles(clips: Iterable[Clip], body: Mapping[str, Any]) -> Array:
         roles = find_roles(clip.skeleton, description=body, clip=clip)
         contacts = foot_contacts(clip, roles)
         chains = LegChains.from_skeleton(clip.skeleton, roles).on_floor(clip.skeleton, roles)
-        ends = chains.ends(clip.skeleton, roles)
-        flat = LimbSolver(clip.skeleton, chains, ends).transforms(
-            clip.rotations.astype(np.float64), clip.local_positions().astype(np.float64)
-        )
+        solver = LimbSolver(clip.skeleton, chains, chains.ends(clip.skeleton, roles))
+        flat = solver.transforms(clip.rotations, clip.local_positions())
         found.append(_soles(flat, _contacts_of(chains, contacts), contacts.floor))
     return np.median(found, axis=0)
 
@@ -136,13 +134,9 @@ def _contacts_of(chains: LegChains, contacts: Contacts) -> Array:
 
 def _soles(flat: LimbTransforms, on_floor: Array, floor: float) -> Array:
     """(2, limbs) metres of last joints and tips over the floor, in the median of contacts."""
-    soles = np.zeros((2, len(on_floor)))
-    for row, part in enumerate((2, 3)):
-        heights = flat.positions[part, ..., 1] - floor
-        for limb, flags in enumerate(on_floor):
-            own = heights[limb, flags] if flags.any() else heights[limb]
-            soles[row, limb] = np.median(own)
-    return soles
+    counted = on_floor | ~on_floor.any(axis=1, keepdims=True)
+    heights = flat.positions[2:, ..., 1] - floor
+    return np.nanmedian(np.where(counted, heights, np.nan), axis=2)
 
 
 def _under_feet(
@@ -195,23 +189,21 @@ def _planes(ground: Heightmap, heel: Array, toe: Array, length: float) -> tuple[
     forward = np.where(size > 1e-6, along / np.maximum(size, 1e-6), [[0.0, 1.0]])
     begin = np.where(size < paw, heel - 0.5 * paw * forward, heel)
     size = np.maximum(size, paw)
-    across = np.stack([forward[:, 1], -forward[:, 0]], axis=1) * _HALF_WIDTH * length
-    steps = (
-        _ALONG[:, None, None, None] * (size * forward) + _ACROSS[None, :, None, None] * across
-    ).reshape(-1, *heel.shape)
-    levels = ground.at(begin + steps)
-    middle = levels.mean(axis=0)
-    # Slopes by least squares along and across the foot, whose points are a symmetric grid.
+    side = np.stack([forward[:, 1], -forward[:, 0]], axis=1)
+    # Points of a symmetric grid: along the foot from its middle, and across it.
     u = np.repeat(_ALONG - 0.5, len(_ACROSS))[:, None]
     v = np.tile(_ACROSS, len(_ALONG))[:, None]
-    rise = (u * levels).sum(axis=0) / (u * u).sum() / size[:, 0]
-    list_ = (v * levels).sum(axis=0) / (v * v).sum() / (_HALF_WIDTH * length)
-    steep = np.hypot(rise, list_)
-    share = np.minimum(1.0, np.tan(_MAX_TILT) / np.maximum(steep, 1e-9))
+    half = _HALF_WIDTH * length
+    steps = (u + 0.5)[..., None] * (size * forward) + v[..., None] * (half * side)
+    levels, size = ground.at(begin + steps), size[:, 0]
+    middle = levels.mean(axis=0)
+    # Slopes by least squares.
+    rise = (u * levels).sum(axis=0) / (u * u).sum() / size
+    list_ = (v * levels).sum(axis=0) / (v * v).sum() / half
+    share = np.minimum(1.0, np.tan(_MAX_TILT) / np.maximum(np.hypot(rise, list_), 1e-9))
     rise, list_ = rise * share, list_ * share
-    plane = middle + rise * size[:, 0] * u + list_ * _HALF_WIDTH * length * v
-    level = middle - 0.5 * rise * size[:, 0] + (levels - plane).max(axis=0)
-    side = np.stack([forward[:, 1], -forward[:, 0]], axis=1)
+    plane = middle + rise * size * u + list_ * half * v
+    level = middle - 0.5 * rise * size + (levels - plane).max(axis=0)
     slope = rise[:, None] * forward + list_[:, None] * side
     return level + np.vecdot(slope, heel - begin), slope
 
@@ -230,8 +222,8 @@ def _between_stances(level: Array, slope: Array, flags: Array, fps: float) -> tu
         share = (np.arange(begin, end) - begin + 1.0) / (end - begin + 1.0)
         low, high = level[begin - 1], level[end]
         eased = share / _EARLY if high > low else 1.0 - (1.0 - share) / _EARLY
-        level[begin:end] = low + (high - low) * _smooth(eased)
-        change = _smooth(share)[:, None]
+        level[begin:end] = low + (high - low) * smoothstep(np.clip(eased, 0.0, 1.0))
+        change = smoothstep(share)[:, None]
         slope[begin:end] = slope[begin - 1] + (slope[end] - slope[begin - 1]) * change
     return level, slope
 
@@ -262,18 +254,14 @@ def _hips_lift(turned: LimbTransforms, flat: LimbTransforms, heights: Array, fps
     upper, target = turned.positions[0].copy(), flat.positions[2].copy()
     target[..., 1] += heights
     upper[..., 1] += lift
-    reach = _reach(flat)
+    # At least as far as in the motion.
+    stretched = np.linalg.norm(flat.positions[2] - flat.positions[0], axis=-1)
+    reach = np.maximum(stretched, _MAX_STRETCH * flat.lengths)
     across = np.linalg.norm((target - upper)[..., ::2], axis=-1)
     top = target[..., 1] + np.sqrt(np.maximum(reach**2 - across**2, 0.0))
     drop = np.maximum(upper[..., 1] - top, 0.0).max(axis=0)
     wide = max(1, round(width))
     return lift - gaussian_filter1d(maximum_filter1d(drop, 2 * wide + 1), 0.5 * wide)
-
-
-def _reach(flat: LimbTransforms) -> Array:
-    """(limbs, frames) metres that each limb may be stretched to: at least as in the motion."""
-    own = np.linalg.norm(flat.positions[2] - flat.positions[0], axis=-1)
-    return np.maximum(own, _MAX_STRETCH * flat.lengths)
 
 
 def _pitch_trunk(
@@ -288,13 +276,10 @@ def _pitch_trunk(
     # A turn about the left side by a positive angle lowers the front.
     turn = quaternions.about_axis(left, -angle)
     parent = int(clip.skeleton.parents[roles.hips])
-    own = rotations[:, roles.hips]
-    if parent < 0:
-        rotations[:, roles.hips] = quaternions.multiply(turn, own)
-        return
-    above = global_transforms(clip)[0][:, parent].astype(np.float64)
-    turn = quaternions.multiply(quaternions.conjugate(above), quaternions.multiply(turn, above))
-    rotations[:, roles.hips] = quaternions.multiply(turn, own)
+    if parent >= 0:
+        above = global_transforms(clip)[0][:, parent].astype(np.float64)
+        turn = quaternions.multiply(quaternions.conjugate(above), quaternions.multiply(turn, above))
+    rotations[:, roles.hips] = quaternions.multiply(turn, rotations[:, roles.hips])
 
 
 def _tilts(slopes: Array) -> Array:
@@ -306,7 +291,3 @@ def _tilts(slopes: Array) -> Array:
         steep[..., None] > 1e-9, axis / np.maximum(steep, 1e-9)[..., None], [1.0, 0.0, 0.0]
     )
     return quaternions.about_axis(axis, np.arctan(steep))
-
-
-def _smooth(share: Array) -> Array:
-    return smoothstep(np.clip(share, 0.0, 1.0))

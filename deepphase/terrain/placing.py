@@ -13,7 +13,6 @@ from dataclasses import dataclass
 import numpy as np
 
 from deepphase.arrays import Array, true_runs
-from deepphase.errors import ParameterError
 from deepphase.terrain.foot_track import FootTrack
 from deepphase.terrain.heightmap import Heightmap
 
@@ -38,13 +37,9 @@ def best_place(
 ) -> Heightmap:
     """The part of a ground under a clip, out of random places and turns of it.
 
-    Returns Ground in the clip's places, whose mean height at contacts is 0. Raises ParameterError
-    if a number is not above 0, or the ground would be too large.
+    Returns ground in the clip's places, whose mean height at contacts is 0. Raises ParameterError
+    if the ground would be too large.
     """
-    if candidates < 1:
-        raise ParameterError(
-            f"{candidates} places cannot be compared", hint="compare one place or more"
-        )
     low, grid = track.grid(spacing_m, margin_m)
     high = track.places.max(axis=(0, 1)) + margin_m
     generator = np.random.default_rng(seed)
@@ -54,24 +49,18 @@ def best_place(
     angles = generator.uniform(-np.pi, np.pi, candidates)
     steps = _Steps.of_track(track, middle)
     found = [
-        steps.cost(_placed(ground, steps.points, centre, angle))
+        steps.cost(ground.turned_at(steps.points, centre, np.cos(angle), np.sin(angle)))
         for centre, angle in zip(centres, angles, strict=True)
     ]
     costs, rises = np.array(found).T
     costs = np.where(rises < min(_LEAST_RISE_M, rises.max()), np.inf, costs)
     best = int(np.argmin(costs))
-    heights = _placed(ground, grid - middle, centres[best], angles[best])
+    cosine, sine = np.cos(angles[best]), np.sin(angles[best])
+    heights = ground.turned_at(grid - middle, centres[best], cosine, sine)
     made = Heightmap(heights, spacing_m, (float(low[0]), float(low[1])), ground.name)
     standing = track.places[track.contacts]
     under = standing if len(standing) else track.places
     return made.shifted(-float(made.at(under).mean()))
-
-
-def _placed(ground: Heightmap, places: Array, centre: Array, angle: float) -> Array:
-    """(...) heights of a ground whose `centre`, turned by an angle, is at the origin."""
-    cosine, sine = np.cos(angle), np.sin(angle)
-    x, z = places[..., 0], places[..., 1]
-    return ground.at(np.stack([cosine * x + sine * z, cosine * z - sine * x], axis=-1) + centre)
 
 
 @dataclass(frozen=True, eq=False)

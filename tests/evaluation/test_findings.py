@@ -14,7 +14,7 @@ from deepphase.evaluation.motion_measures import measured_data
 from deepphase.steering.laid_run import FeetOnGround
 from deepphase.steering.run import rollout
 from deepphase.synthetic.gait_motion import locomotion
-from deepphase.terrain.ground_measures import GroundMeasures
+from deepphase.terrain.ground_measures import GROUND_MEASURES
 from tests.controllers.replaying import replay_of
 
 SPEED, SECONDS = 1.3, 3.0
@@ -132,14 +132,14 @@ def test_a_body_that_stands_as_it_should_and_does_not_move_is_lifeless(walked):
 
 
 def test_feet_that_cannot_stand_on_the_ground_are_said():
-    good = GroundMeasures(0.05, 0.05, 0.0, 0.0, 0.0, 0.0, 0.0, 0.1, 0.2, 0.0)
+    good = dict.fromkeys(GROUND_MEASURES, 0.0)
     nothing = FeetOnGround(None, None)
     assert ground_findings([FeetOnGround(good, None), nothing], laid=True) == []
     assert ground_findings([nothing], laid=True) == []
-    cliffs = FeetOnGround(replace(good, cliffs=0.3), None)
+    cliffs = FeetOnGround(good | {"cliffs": 0.3}, None)
     (said,) = ground_findings([cliffs, nothing], laid=True)
     assert said.startswith("in 30% of the frames the ground under both feet differs")
-    off = FeetOnGround(replace(good, deep=0.2, floating=0.3), None)
+    off = FeetOnGround(good | {"deep": 0.2, "floating": 0.3}, None)
     (laid,) = ground_findings([off], laid=True)
     assert "in the ground in 20% of the frames and above it in 30%" in laid
     assert laid.endswith("laid on the ground")

@@ -114,11 +114,6 @@ def check_over_floor(heights: Array, ball: Ball, name: str) -> None:
         )
 
 
-def ball_as_mapping(ball: Ball) -> dict[str, object]:
-    """Plain values of a ball, for files."""
-    return asdict(ball) | {"slope": list(ball.slope)}
-
-
 def save_ball(track: BallTrack, path: str | Path) -> None:
     """Write the ball of a clip; the file's name ends in .ball."""
     path = Path(path)
@@ -138,7 +133,7 @@ def save_ball(track: BallTrack, path: str | Path) -> None:
     header = {
         "clip": track.clip,
         "fps": track.fps,
-        "ball": ball_as_mapping(track.ball),
+        "ball": asdict(track.ball),
         "touch_feet": list(track.touches.feet),
         "captured": track.captured,
     }
@@ -162,7 +157,7 @@ def load_ball(path: str | Path) -> BallTrack:
             arrays["velocities"],
             arrays["plausible"],
             touches,
-            Ball(**header["ball"]),
+            Ball.from_mapping(header["ball"]),
             bool(header["captured"]),
         )
     except (KeyError, TypeError, ValueError, AttributeError, ParameterError) as error:
@@ -247,7 +242,7 @@ def ball_measures(balls: ClipBalls) -> dict[str, Any]:
         [np.sqrt(np.square(each.velocities).sum(axis=1)) for each in balls.tracks]
     )
     return {
-        "ball": ball_as_mapping(balls.ball),
+        "ball": asdict(balls.ball),
         "touches_per_second": sum(len(each.touches) for each in balls.tracks) / seconds,
         "speed_95": float(np.percentile(speeds, 95)),
         "frames": frames,

@@ -15,7 +15,6 @@ import numpy as np
 from deepphase.arrays import Array, true_runs
 from deepphase.controllers.ball.ball_track import BallTouches, BallTrack
 from deepphase.controllers.ball.fit_kernel import best_touches, roll_cost, roll_speeds, touch_cost
-from deepphase.errors import ParameterError
 from deepphase.motion.ball import Ball
 from deepphase.motion.clip import Clip
 from deepphase.motion.contacts import foot_contacts
@@ -121,8 +120,6 @@ def fit_ball(
     Returns the ball; without a swing it lies in front of the body.
     """
     ball = ball or Ball()
-    if ball.slope != (0.0, 0.0):
-        raise ParameterError("a ball is fitted on flat ground", hint="give a ball without slope")
     roles = roles or find_roles(clip.skeleton, description=description, clip=clip)
     legs = LegPoints.of_clip(clip, roles)
     return _Fit(clip, legs, ball).track()

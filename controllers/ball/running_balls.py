@@ -139,10 +139,6 @@ class RunningBalls(CharacterPart):
         ]
         now = len(offsets) - self._later
         position, velocity = (each[:, now] for each in world)
-        # The training data has flat ground.
-        position = position + (
-            self.ball.resting(position[:, ::2]) - Ball(self.ball.radius_m).resting(position[:, ::2])
-        )
         self.state = BallState(position, velocity)
         length = int(self._past.max(initial=0)) + 1
         times = np.arange(1 - length, 1) / schema.fps
@@ -302,7 +298,7 @@ class RunningBalls(CharacterPart):
         # A touch ends the frame; a prediction counts from its beginning.
         moved_s = np.where(aimed, 0.0, self._seconds)[:, None]
         position = free.position + (velocity - free.velocity) * moved_s
-        position += ball.normal * np.maximum(-ball.height(position), 0.0)[:, None]
+        position[:, 1] += np.maximum(-ball.height(position), 0.0)
         state, impulses = touched(
             BallState(position, velocity), ball, points, point_velocities,
             radius_m=FOOT_RADIUS_M, restitution=_SOFT,

@@ -121,7 +121,7 @@ class Controller:
     @property
     def ball(self) -> Ball:
         """The ball of its training clips; a football if they have none."""
-        return Ball(**self.data["ball"]["ball"]) if "ball" in self.data else Ball()
+        return Ball.from_mapping(self.data["ball"]["ball"]) if "ball" in self.data else Ball()
 
     @property
     def goal_limits(self) -> GoalLimits:

@@ -117,7 +117,7 @@ def test_a_character_dribbles_the_ball_of_its_clip_again(walk, schema, blocks, t
     np.testing.assert_allclose(place[NOW, ::2], [ground.real, ground.imag], atol=1e-4)
 
 
-@pytest.mark.parametrize("ball", [Ball(), Ball(0.15, 0.6, rolling=0.15, slope=(0.02, 0.04))])
+@pytest.mark.parametrize("ball", [Ball(), Ball(0.15, 0.6, rolling=0.15)])
 def test_energy_comes_from_feet_alone_and_feet_stay_out(walk, schema, blocks, ball):
     run = rollout(dribbling(walk, schema, blocks, balls=BallSettings(ball)), None, 2.5)
     states = BallState(run.tracks["ball"][0], run.tracks["ball_velocity"][0])

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator
 from functools import partial, reduce
 from itertools import takewhile
 from typing import NamedTuple
@@ -125,8 +124,7 @@ class Limb(NamedTuple):
 Limbs = tuple[Limb, Limb]
 
 
-@dataclass(frozen=True)
-class _LimbPair:
+class _LimbPair(NamedTuple):
     """Two mirrored chains of joints, from the joint nearest the trunk to the last one."""
 
     first: tuple[int, ...]
@@ -140,15 +138,16 @@ def find_limbs(
     skeleton: Skeleton, names: list[JointName], pairs: Array, clip: Clip | None
 ) -> tuple[Limbs | None, Limbs | None, list[str], bool]:
     """Legs, arms, notes, and whether the clip was needed: by names first, then by structure."""
-    notes = []
-    fore = [name.quarter == "fore" for name in names]
-    legs = _limbs_by_name(skeleton, names, _LEG, [not is_fore for is_fore in fore])
-    arms = _limbs_by_name(skeleton, names, _FORELEG, fore) if any(fore) else None
-    arms = arms or _limbs_by_name(skeleton, names, _ARM, [True] * len(names))
-    if legs is not None:
-        notes.append("legs found by the names of their joints")
-    if arms is not None:
-        notes.append("arms or front legs found by the names of their joints")
+    fore = [joint for joint, name in enumerate(names) if name.quarter == "fore"]
+    others = [joint for joint, name in enumerate(names) if name.quarter != "fore"]
+    legs = _limbs_by_name(skeleton, names, _LEG, others)
+    arms = _limbs_by_name(skeleton, names, _FORELEG, fore)
+    arms = arms or _limbs_by_name(skeleton, names, _ARM, range(len(names)))
+    notes = [
+        f"{limbs} found by the names of their joints"
+        for limbs, found in (("legs", legs), ("arms or front legs", arms))
+        if found is not None
+    ]
     by_motion = legs is None or arms is None
     if by_motion:
         legs, arms, notes = _limbs_by_structure(skeleton, names, pairs, clip, legs, arms, notes)
@@ -180,9 +179,9 @@ def _with_feet_beside(
         feet.append(min(own, key=lambda joint: away[joint]))
     if pairs[feet[0]] != feet[1]:
         return limbs
-    tips = [[*longest_chain(skeleton, foot), None][1] for foot in feet]
     left, right = (
-        limb._replace(last=foot, toe=tip) for limb, foot, tip in zip(limbs, feet, tips, strict=True)
+        limb._replace(last=foot, toe=[*longest_chain(skeleton, foot), None][1])
+        for limb, foot in zip(limbs, feet, strict=True)
     )
     return left, right
 
@@ -191,35 +190,30 @@ def _limbs_by_name(
     skeleton: Skeleton,
     names: list[JointName],
     order: tuple[tuple[str, ...], ...],
-    allowed: list[bool],
+    allowed: Iterable[int],
 ) -> Limbs | None:
     limbs = []
     for side in ("left", "right"):
         chain: list[int | None] = []
+        on_side = [joint for joint in allowed if names[joint].side == side]
         for parts in order:
             above = next((joint for joint in reversed(chain) if joint is not None), None)
             found = (
                 joint
                 for part in parts
-                for joint, name in enumerate(names)
-                if name.part == part and name.side == side and allowed[joint]
+                for joint in on_side
+                if names[joint].part == part
                 if above is None or above in ancestors(skeleton, joint)[1:]
             )
             chain.append(next(found, None))
         if chain[0] is None:
             return None
-        limbs.append(_completed(skeleton, *chain, has_toe=order is _LEG))  # type: ignore[arg-type]
+        limbs.append(_completed(skeleton, chain[0], *chain[1:]))
     return limbs[0], limbs[1]
 
 
 def _completed(
-    skeleton: Skeleton,
-    upper: int,
-    middle: int | None,
-    last: int | None,
-    toe: int | None = None,
-    *,
-    has_toe: bool,
+    skeleton: Skeleton, upper: int, middle: int | None, last: int | None, *toe: int | None
 ) -> Limb:
     """A limb whose unnamed joints are filled in from the hierarchy."""
 
@@ -234,7 +228,7 @@ def _completed(
     elif middle is None:
         middle = below(upper)
     last = below(middle) if last is None else last
-    return Limb(upper, middle, last, below(last) if has_toe and toe is None else toe)
+    return Limb(upper, middle, last, *(below(last) if joint is None else joint for joint in toe))
 
 
 def _mirrored_chains(skeleton: Skeleton, pairs: Array) -> list[_LimbPair]:
@@ -245,13 +239,10 @@ def _mirrored_chains(skeleton: Skeleton, pairs: Array) -> list[_LimbPair]:
         parent = int(skeleton.parents[joint])
         if partner <= joint or parent < 0 or pairs[parent] != parent:
             continue
-        first = longest_chain(skeleton, joint)
-        first = list(takewhile(lambda other: pairs[other] != other, first))
-        distance = path_length(skeleton, 0, parent)
-        second = pairs[first].tolist()
-        found.append(
-            _LimbPair(tuple(first), tuple(second), parent, float(lengths[joint]), distance)
-        )
+        chain = longest_chain(skeleton, joint)
+        first = tuple(takewhile(lambda other: pairs[other] != other, chain))
+        second, distance = tuple(pairs[list(first)].tolist()), path_length(skeleton, 0, parent)
+        found.append(_LimbPair(first, second, parent, float(lengths[joint]), distance))
     return sorted(found, key=lambda limb: -limb.length)
 
 
@@ -293,7 +284,7 @@ def _limbs_by_structure(
         if not side:
             first_left, note = _first_limb_is_left(skeleton, leg_pair, top, clip)
         notes.append(note)
-        legs = _as_limbs(skeleton, leg_pair, first_left, has_toe=True)
+        legs = _as_limbs(skeleton, leg_pair, first_left, len(_LEG))
     if arm_pair is not None and legs is not None:
         side = _side_by_name(names, arm_pair)
         leg_pair = leg_pair or _as_pair(skeleton, legs)
@@ -301,7 +292,7 @@ def _limbs_by_structure(
         same_side = (_across(positions, leg_pair) * _across(positions, arm_pair)).sum() >= 0
         leg_left = leg_pair.first[0] in ancestors(skeleton, legs[0].upper)
         first_left = side == "left" if side else leg_left == bool(same_side)
-        arms = _as_limbs(skeleton, arm_pair, first_left, has_toe=False)
+        arms = _as_limbs(skeleton, arm_pair, first_left, len(_ARM))
     return legs, arms, notes
 
 
@@ -310,14 +301,13 @@ def _side_by_name(names: list[JointName], limb: _LimbPair) -> str:
     return sides.pop() if len(sides) == 1 else ""
 
 
-def _as_limbs(skeleton: Skeleton, pair: _LimbPair, first_is_left: bool, *, has_toe: bool) -> Limbs:
+def _as_limbs(skeleton: Skeleton, pair: _LimbPair, first_is_left: bool, joints: int) -> Limbs:
     start = _long_bones(skeleton, pair.first)
-    count = 4 if has_toe else 3
-    limbs = [
-        Limb(*[*chain[start : start + count], None, None][:count])  # type: ignore[arg-type]
+    first, second = (
+        Limb(*[*chain[start : start + joints], None, None][:joints])  # type: ignore[arg-type]
         for chain in (pair.first, pair.second)
-    ]
-    return (limbs[0], limbs[1]) if first_is_left else (limbs[1], limbs[0])
+    )
+    return (first, second) if first_is_left else (second, first)
 
 
 def _as_pair(skeleton: Skeleton, limbs: Limbs) -> _LimbPair:
@@ -349,10 +339,11 @@ def tip_positions(clip: Clip, transforms: tuple[Array, Array], joint: int) -> Ar
 def _lowest_limbs(limbs: list[_LimbPair], clip: Clip) -> list[_LimbPair]:
     """Limb pairs whose mean tip height is close to the lowest."""
     transforms = global_transforms(clip)
-    tips = [[limb.first[-1], limb.second[-1]] for limb in limbs]
-    heights = np.array(
-        [np.mean([tip_positions(clip, transforms, j)[:, 1] for j in pair]) for pair in tips]
-    )
+    tips = [
+        [tip_positions(clip, transforms, chain[-1])[:, 1] for chain in (limb.first, limb.second)]
+        for limb in limbs
+    ]
+    heights = np.array(tips).mean(axis=(1, 2))
     allowed = heights.min() + 0.3 * max(limb.length for limb in limbs)
     return [limb for limb, height in zip(limbs, heights, strict=True) if height <= allowed]
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 from weakref import WeakKeyDictionary
@@ -105,12 +105,8 @@ class Roles:
 
     def both(self, part: str) -> tuple[int, int] | None:
         """(left, right) joints of a part ("hip", "foot", "shoulder"), None unless both exist."""
-        return _both(vars(self), part)
-
-
-def _both(by_role: Mapping[str, Any], part: str) -> tuple[int, int] | None:
-    left, right = by_role.get(f"left_{part}"), by_role.get(f"right_{part}")
-    return None if left is None or right is None else (left, right)
+        left, right = getattr(self, f"left_{part}"), getattr(self, f"right_{part}")
+        return None if left is None or right is None else (left, right)
 
 
 # Roles by description as JSON text, of a skeleton or of a clip. Both are immutable and compared by
@@ -162,175 +158,169 @@ def _find_roles(
     names = parse_names(skeleton.names)
     pairs, named_pairs = pair_joints(skeleton, names)
     legs, arms, notes, by_motion = find_limbs(skeleton, names, pairs, clip)
-    by_role: dict[str, int | None] = {}
+    found: dict[str, Any] = {}
     for limbs, parts in ((legs, PAIRED_PARTS[:4]), (arms, PAIRED_PARTS[4:])):
         for side, limb in zip(("left", "right"), limbs or (), strict=False):
-            by_role.update(zip((f"{side}_{part}" for part in parts), limb, strict=False))
+            found.update(zip((f"{side}_{part}" for part in parts), limb, strict=False))
     described = {key: skeleton.index(description[key]) for key in _ROLES if key in description}
-    by_role.update(described)
-    hips, note = _hips(skeleton, names, by_role)
-    notes.extend(note)
-    hips = described.get("hips", hips)
-    by_role.update({"hips": hips, **_trunk(skeleton, names, pairs, hips, by_role), **described})
-    tail = _tail(skeleton, names, pairs, hips, by_role)
+    body = _Body(skeleton, names, pairs, Roles(0, pairs, **(found | described)))
+    body.add(hips=described.get("hips", body.hips(notes)))
+    body.add(**body.trunk() | described)
+    body.add(tail=body.tail())
     if description:
-        pairs = _described_pairs(skeleton, description, pairs)
-        tail = tuple(skeleton.index(name) for name in description.get("tail", ())) or tail
+        tail = tuple(skeleton.index(name) for name in description.get("tail", ()))
+        body.add(pairs=_described_pairs(skeleton, description, pairs), tail=tail or body.roles.tail)
         notes.append("the skeleton description overrides the roles that were found")
     for limb_end in ("left_foot", "right_foot", "left_hand", "right_hand"):
-        joint = by_role.get(limb_end)
-        by_role[f"{limb_end}_end"] = None if joint is None else tip_end(skeleton, joint)
+        joint = getattr(body.roles, limb_end)
+        if joint is not None:
+            body.add(**{f"{limb_end}_end": tip_end(skeleton, joint)})
+    pairs = body.roles.pairs
     count = int((pairs != np.arange(len(pairs))).sum())
     notes.append(f"{count} of {len(pairs)} joints mirrored, {named_pairs} of them by name")
-    if "kind" in description:
-        kind, kind_note = description["kind"], f"{description['kind']}, as described"
+    kind, note, kind_by_motion = description.get("kind", ""), "", False
+    if kind:
+        note = f"{kind}, as described"
     else:
-        kind, kind_note, kind_by_motion = _body_kind(skeleton, by_role, tail, names, clip)
-        by_motion = by_motion or kind_by_motion
+        kind, note, kind_by_motion = body.kind(clip)
     # All callers share one result.
     pairs.setflags(write=False)
-    notes.append(kind_note)
-    roles = Roles(pairs=pairs, kind=kind, tail=tail, notes=tuple(notes), **by_role)  # type: ignore[arg-type]
-    return roles, by_motion
+    body.add(kind=kind, notes=(*notes, note))
+    return body.roles, by_motion or kind_by_motion
 
 
-def _named(names: list[JointName], part: str) -> list[int]:
-    return [joint for joint, name in enumerate(names) if name.part == part and not name.side]
+class _Body:
+    """The roles of a skeleton's joints as far as they are found, from limbs to the trunk."""
 
+    def __init__(
+        self, skeleton: Skeleton, names: list[JointName], pairs: Array, roles: Roles
+    ) -> None:
+        self.skeleton, self.names, self.pairs, self.roles = skeleton, names, pairs, roles
 
-def _hips(
-    skeleton: Skeleton, names: list[JointName], by_role: Mapping[str, int | None]
-) -> tuple[int, list[str]]:
-    named, sides = _named(names, "hips"), _both(by_role, "hip")
-    if sides is not None:
-        meeting = common_ancestor(skeleton, *sides)
-        # The deepest one: some files nest a pelvis in a hip.
-        above = [joint for joint in ancestors(skeleton, meeting) if joint in named]
-        return (above[0] if above else meeting), []
-    if named:
-        return named[0], []
-    hips = next((j for j in range(len(skeleton)) if len(skeleton.children(j)) > 1), 0)
-    return hips, [f"{skeleton.names[hips]!r}, the first joint that branches, is taken as the hips"]
+    def add(self, **found: Any) -> None:
+        self.roles = replace(self.roles, **found)
 
+    def named(self, part: str) -> list[int]:
+        """Joints without a side whose names are those of a part."""
+        return [j for j, name in enumerate(self.names) if name.part == part and not name.side]
 
-def _trunk(
-    skeleton: Skeleton,
-    names: list[JointName],
-    pairs: Array,
-    hips: int,
-    by_role: Mapping[str, int | None],
-) -> dict[str, int | None]:
-    below_hips = set(np.flatnonzero(subtree_mask(skeleton, hips)).tolist()) - {hips}
-    chest, neck, head = (
-        next((joint for joint in _named(names, part) if joint in below_hips), None)
-        for part in ("chest", "neck", "head")
-    )
-    shoulders = _both(by_role, "shoulder")
-    if shoulders is not None:
-        chest = common_ancestor(skeleton, *shoulders)
-    if head is None and (pairs != np.arange(len(pairs))).any():
-        chain = _upwards(skeleton, names, pairs, hips if chest is None else chest)
-        head = chain[-1] if chain else None
-        if neck is None and len(chain) > 1 and chest is not None:
-            neck = chain[0]
-    elif neck is None and head is not None:
-        above = int(skeleton.parents[head])
-        neck = None if above in (hips, chest, -1) else above
-    top = next((joint for joint in (chest, neck, head) if joint in below_hips), None)
-    spine = None
-    if top is not None:
-        path = ancestors(skeleton, top)
-        spine = path[path.index(hips) - 1]
-    chest = chest if chest in below_hips else None
-    return {"spine": spine, "chest": chest, "neck": neck, "head": head}
+    def hips(self, notes: list[str]) -> int:
+        named, sides = self.named("hips"), self.roles.both("hip")
+        if sides is not None:
+            meeting = common_ancestor(self.skeleton, *sides)
+            # The deepest one: some files nest a pelvis in a hip.
+            above = [joint for joint in ancestors(self.skeleton, meeting) if joint in named]
+            return above[0] if above else meeting
+        if named:
+            return named[0]
+        joints = range(len(self.skeleton))
+        hips = next((joint for joint in joints if len(self.skeleton.children(joint)) > 1), 0)
+        name = self.skeleton.names[hips]
+        notes.append(f"{name!r}, the first joint that branches, is taken as the hips")
+        return hips
 
-
-def _upwards(skeleton: Skeleton, names: list[JointName], pairs: Array, joint: int) -> list[int]:
-    """The longest chain on the middle line below a joint, tails and faces left out."""
-    lengths, chain = longest_chains(skeleton)[0], list[int]()
-    while True:
-        following = [
-            child
-            for child in skeleton.children(joint)
-            if pairs[child] == child
-            and not names[child].side
-            and names[child].part != "tail"
-            and not any(word in names[child].key for word in _FACE_WORDS)
-        ]
-        if not following:
-            return chain
-        joint = max(following, key=lambda child: lengths[child])
-        chain.append(joint)
-
-
-def _tail(
-    skeleton: Skeleton,
-    names: list[JointName],
-    pairs: Array,
-    hips: int,
-    by_role: Mapping[str, int | None],
-) -> tuple[int, ...]:
-    named = tuple(_named(names, "tail"))
-    if named or by_role.get("left_hip") is None or by_role["spine"] is None:
-        return named
-    lengths, _ = longest_chains(skeleton)
-    for child in skeleton.children(hips):
-        chain = longest_chain(skeleton, child)
-        on_middle = all(pairs[joint] == joint and not names[joint].part for joint in chain)
-        long = lengths[child] > 0.2 * lengths[by_role["left_hip"]]
-        if child != by_role["spine"] and on_middle and long and len(chain) >= 2:
-            return tuple(chain)
-    return ()
-
-
-def _body_kind(
-    skeleton: Skeleton,
-    by_role: Mapping[str, int | None],
-    tail: tuple[int, ...],
-    names: list[JointName],
-    clip: Clip | None,
-) -> tuple[str, str, bool]:
-    """The kind of a body ("biped", "quadruped", "other"), the evidence, and whether motion counts.
-
-    A quadruped has arms, or front legs, and most of these signs: the tips of these limbs are on
-    the floor, the trunk is horizontal (both need a clip, Y up), the trunk is longer than thigh
-    and shin, there is a tail, joints have names of an animal's parts. No single sign decides:
-    people crawl, and dogs sit up.
-    """
-    hips, feet, shoulders = (_both(by_role, part) for part in ("hip", "foot", "shoulder"))
-    if hips is None or feet is None:
-        return "other", "neither biped nor quadruped: no pair of legs found", False
-    if shoulders is None:
-        return "biped", "a biped: one pair of legs and no arms found", False
-    signs = []
-    if any(name.quarter or any(word in name.key for word in _ANIMAL_WORDS) for name in names):
-        signs.append("its joints' names")
-    if tail:
-        signs.append("a tail")
-    middle = by_role["hips"] or 0
-    leg = path_length(skeleton, hips[0], feet[0])
-    meeting = common_ancestor(skeleton, middle, shoulders[0])
-    trunk = path_length(skeleton, meeting, middle) + path_length(skeleton, meeting, shoulders[0])
-    if trunk > _LONG_TRUNK * leg:
-        signs.append("a trunk longer than its legs")
-    if not signs:
-        # Motion adds at most two signs, and three are needed.
-        return "biped", "a biped", False
-    if clip is not None:
-        hands = _both(by_role, "hand") or _both(by_role, "elbow") or shoulders
-        transforms = global_transforms(clip)
-        tips, foot_tips = (
-            np.min([tip_positions(clip, transforms, joint)[:, 1] for joint in pair], axis=0)
-            for pair in (hands, feet)
+    def trunk(self) -> dict[str, int | None]:
+        skeleton, hips = self.skeleton, self.roles.hips
+        below_hips = set(np.flatnonzero(subtree_mask(skeleton, hips)).tolist()) - {hips}
+        chest, neck, head = (
+            next((joint for joint in self.named(part) if joint in below_hips), None)
+            for part in ("chest", "neck", "head")
         )
-        if np.mean(tips - np.percentile(foot_tips, 10) < 0.25 * leg) > 0.5:
-            signs.append("front feet on the floor")
-        rise = transforms[1][:, list(shoulders)].mean(axis=1) - transforms[1][:, middle]
-        if np.median(rise[:, 1] / np.maximum(np.linalg.norm(rise, axis=1), 1e-9)) < UPRIGHT:
-            signs.append("a trunk closer to horizontal than to upright")
-    if len(signs) >= (2 if clip is None else 3):
-        return "quadruped", f"a quadruped by {', '.join(signs)}", True
-    return "biped", f"a biped, in spite of {', '.join(signs)}", True
+        shoulders = self.roles.both("shoulder")
+        if shoulders is not None:
+            chest = common_ancestor(skeleton, *shoulders)
+        if head is None and (self.pairs != np.arange(len(self.pairs))).any():
+            chain = self.upwards(hips if chest is None else chest)
+            head = chain[-1] if chain else None
+            if neck is None and len(chain) > 1 and chest is not None:
+                neck = chain[0]
+        elif neck is None and head is not None:
+            above = int(skeleton.parents[head])
+            neck = None if above in (hips, chest, -1) else above
+        top = next((joint for joint in (chest, neck, head) if joint in below_hips), None)
+        spine = None
+        if top is not None:
+            path = ancestors(skeleton, top)
+            spine = path[path.index(hips) - 1]
+        chest = chest if chest in below_hips else None
+        return {"spine": spine, "chest": chest, "neck": neck, "head": head}
+
+    def upwards(self, joint: int) -> list[int]:
+        """The longest chain on the middle line below a joint, tails and faces left out."""
+        lengths, chain = longest_chains(self.skeleton)[0], list[int]()
+        while True:
+            following = [
+                child
+                for child in self.skeleton.children(joint)
+                if self.pairs[child] == child
+                and not self.names[child].side
+                and self.names[child].part != "tail"
+                and not any(word in self.names[child].key for word in _FACE_WORDS)
+            ]
+            if not following:
+                return chain
+            joint = max(following, key=lambda child: lengths[child])
+            chain.append(joint)
+
+    def tail(self) -> tuple[int, ...]:
+        named, roles = tuple(self.named("tail")), self.roles
+        if named or roles.left_hip is None or roles.spine is None:
+            return named
+        lengths, _ = longest_chains(self.skeleton)
+        for child in self.skeleton.children(roles.hips):
+            chain = longest_chain(self.skeleton, child)
+            on_middle = all(self.pairs[j] == j and not self.names[j].part for j in chain)
+            long = lengths[child] > 0.2 * lengths[roles.left_hip]
+            if child != roles.spine and on_middle and long and len(chain) >= 2:
+                return tuple(chain)
+        return ()
+
+    def kind(self, clip: Clip | None) -> tuple[str, str, bool]:
+        """The kind of the body, the evidence, and whether motion counts.
+
+        A quadruped has arms, or front legs, and most of these signs: the tips of these limbs are
+        on the floor, the trunk is horizontal (both need a clip, Y up), the trunk is longer than
+        thigh and shin, there is a tail, joints have names of an animal's parts. No single sign
+        decides: people crawl, and dogs sit up.
+        """
+        skeleton, roles = self.skeleton, self.roles
+        hips, feet, shoulders = (roles.both(part) for part in ("hip", "foot", "shoulder"))
+        if hips is None or feet is None:
+            return "other", "neither biped nor quadruped: no pair of legs found", False
+        if shoulders is None:
+            return "biped", "a biped: one pair of legs and no arms found", False
+        words = [any(word in name.key for word in _ANIMAL_WORDS) for name in self.names]
+        leg = path_length(skeleton, hips[0], feet[0])
+        meeting = common_ancestor(skeleton, roles.hips, shoulders[0])
+        trunk = sum(path_length(skeleton, meeting, end) for end in (roles.hips, shoulders[0]))
+        signs = [
+            sign
+            for sign, is_there in (
+                ("its joints' names", any(words) or any(name.quarter for name in self.names)),
+                ("a tail", roles.tail),
+                ("a trunk longer than its legs", trunk > _LONG_TRUNK * leg),
+            )
+            if is_there
+        ]
+        if not signs:
+            # Motion adds at most two signs, and three are needed.
+            return "biped", "a biped", False
+        if clip is not None:
+            hands = roles.both("hand") or roles.both("elbow") or shoulders
+            transforms = global_transforms(clip)
+            tips, foot_tips = (
+                np.min([tip_positions(clip, transforms, joint)[:, 1] for joint in pair], axis=0)
+                for pair in (hands, feet)
+            )
+            if np.mean(tips - np.percentile(foot_tips, 10) < 0.25 * leg) > 0.5:
+                signs.append("front feet on the floor")
+            places = transforms[1]
+            rise = places[:, list(shoulders)].mean(axis=1) - places[:, roles.hips]
+            if np.median(rise[:, 1] / np.maximum(np.linalg.norm(rise, axis=1), 1e-9)) < UPRIGHT:
+                signs.append("a trunk closer to horizontal than to upright")
+        if len(signs) >= (2 if clip is None else 3):
+            return "quadruped", f"a quadruped by {', '.join(signs)}", True
+        return "biped", f"a biped, in spite of {', '.join(signs)}", True
 
 
 def body_parts(skeleton: Skeleton, roles: Roles) -> tuple[str, ...]:
@@ -397,33 +387,22 @@ def checked_description(content: Any, path: Path | None = None) -> dict[str, Any
 
 
 def _fits(key: str, value: Any) -> bool:
-    if key == "kind":
-        return value in BODY_TYPES
     if key in ("names", "tail"):
-        return _are_names(value) and (key == "tail" or len(set(value)) == len(value))
+        is_list = isinstance(value, list) and all(isinstance(name, str) for name in value)
+        return is_list and (key == "tail" or len(set(value)) == len(value))
     if key in ("pairs", "edges"):
         return isinstance(value, list) and all(
-            _are_names(pair) and len(pair) == 2 for pair in value
+            _fits("tail", pair) and len(pair) == 2 for pair in value
         )
-    return isinstance(value, str)
-
-
-def _are_names(value: Any) -> bool:
-    return isinstance(value, list) and all(isinstance(name, str) for name in value)
+    return value in BODY_TYPES if key == "kind" else isinstance(value, str)
 
 
 def _described_pairs(skeleton: Skeleton, description: Mapping[str, Any], pairs: Array) -> Array:
     """(joints,) mirror partners, overridden by those of the description."""
-    stated = [
-        *description.get("pairs", ()),
-        *(
-            [description[role] for role in pair]
-            for pair in _PAIRS
-            if all(role in description for role in pair)
-        ),
-    ]
+    by_role = ([description.get(role) for role in pair] for pair in _PAIRS)
     pairs = pairs.copy()
-    for left, right in ((skeleton.index(left), skeleton.index(right)) for left, right in stated):
+    for stated in (*description.get("pairs", ()), *(pair for pair in by_role if None not in pair)):
+        left, right = map(skeleton.index, stated)
         if left == right:
             raise SkeletonError(
                 f"{skeleton.names[left]!r} cannot be its own mirror partner",

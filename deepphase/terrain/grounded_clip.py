@@ -117,8 +117,8 @@ class GroundedClip:
         if not laid:
             return cls(clip, ground, foot_contacts(clip, roles, at_any_height=True))
         contacts = foot_contacts(clip, roles)
-        laid = lay_on_ground(clip, ground, roles=roles, contacts=contacts)
-        return cls(laid.clip, ground, contacts)
+        motion = lay_on_ground(clip, ground, roles=roles, contacts=contacts).clip
+        return cls(motion, ground, contacts)
 
     @classmethod
     def on_floor(cls, clip: Clip, roles: Roles) -> GroundedClip:

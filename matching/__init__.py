@@ -40,7 +40,7 @@ if TYPE_CHECKING:
     from deepphase.matching.search.moments import following as following
     from deepphase.matching.search.moments import moment as moment
     from deepphase.matching.search.moments import nearest_moments as nearest_moments
-    from deepphase.matching.search.searcher import Searcher as Searcher
+    from deepphase.matching.search.request import Searcher as Searcher
     from deepphase.matching.search.searcher import open_searcher as open_searcher
 
 __getattr__, __dir__, __all__ = lazy_names(__name__)

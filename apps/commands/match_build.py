@@ -13,7 +13,7 @@ from deepphase.errors import ParameterError
 
 if TYPE_CHECKING:
     from deepphase.matching.database.database import MotionDatabase
-    from deepphase.matching.search.searcher import Searcher
+    from deepphase.matching.search.request import Searcher
 
 _LAYOUTS = "deepphase.features.layout:FeatureLayout"
 _DEFAULT, _ON_GROUND = "phase_trajectory", "ground_trajectory"

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import ClassVar
 
-from deepphase.config import SectionedConfig, require
+from deepphase.config import SectionedConfig, require, require_in
 
 
 @dataclass(frozen=True)
@@ -18,10 +18,7 @@ class LearnedNetwork:
     compressor_width: int = 256
 
     def __post_init__(self) -> None:
-        require(1 <= self.latents <= 1024, f"latents must lie in 1 to 1024, not {self.latents}")
-        for name in ("width", "compressor_width"):
-            value = getattr(self, name)
-            require(1 <= value <= 8192, f"{name} must lie in 1 to 8192, not {value}")
+        require_in(self, latents=(1, 1024), width=(1, 8192), compressor_width=(1, 8192))
 
 
 @dataclass(frozen=True)
@@ -40,16 +37,10 @@ class LearnedTraining:
     def __post_init__(self) -> None:
         require(self.windows >= 1, f"windows must be positive, not {self.windows}")
         require(self.batch_size >= 1, f"batch_size must be positive, not {self.batch_size}")
-        require(0 < self.spacing_s <= 1, f"spacing_s must lie in 0 to 1 s, not {self.spacing_s}")
-        require(
-            0 < self.learning_rate < 1,
-            f"learning_rate must lie between 0 and 1, not {self.learning_rate}",
-        )
-        require(
-            0 <= self.weight_decay < 1,
-            f"weight_decay must be at least 0 and below 1, not {self.weight_decay}",
-        )
-        require(0 <= self.seed < 2**31, f"seed must lie in 0 to 2147483647, not {self.seed}")
+        for name in ("spacing_s", "learning_rate"):
+            require(getattr(self, name) > 0, f"{name} must be above 0, not {getattr(self, name)}")
+        bounds = {"spacing_s": (0, 1), "learning_rate": (0, 1), "weight_decay": (0, 1)}
+        require_in(self, **bounds, seed=(0, 2**31 - 1))
 
 
 @dataclass(frozen=True)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property, partial
 from threading import Lock
 from typing import Any
@@ -16,6 +16,7 @@ from deepphase.matching.player.facing import FacingCoverage
 from deepphase.matching.player.playback import Playback, supports
 from deepphase.matching.player.settings import CONSTANTS
 from deepphase.matching.search.exact import ExactSearcher
+from deepphase.matching.search.request import Searcher, SearchRequest
 
 # States that a row is interpolated from: two before it, and two after.
 AROUND = 4
@@ -125,8 +126,8 @@ class _Searched:
         return len(self.features)
 
 
-class KeptSearcher:
-    """Exact search of kept states, with the numbers of their rows. A `Searcher`.
+class KeptSearcher(Searcher):
+    """Exact search of kept states, with the numbers of their rows.
 
     `offered` (kept,) bool: those that may be found.
     """
@@ -135,25 +136,18 @@ class KeptSearcher:
     exact = True
 
     def __init__(self, kept: KeptStates, offered: Array) -> None:
-        self._kept = kept
+        self._rows, self.shape = kept.rows, (len(kept), kept.features.shape[1])
         self._exact = ExactSearcher(_Searched(kept.features, np.flatnonzero(offered)))
 
-    def search(
-        self,
-        queries: Array,
-        k: int = 1,
-        *,
-        allowed: Array | None = None,
-        excluded: Array | None = None,
-        cost_bound: float | Array = np.inf,
-    ) -> tuple[Array, Array]:
-        """See `deepphase.matching.search.searcher.Searcher.search`; `allowed` is (rows,)."""
-        rows, options = self._kept.rows, dict[str, Any](cost_bound=cost_bound)
-        if allowed is not None:
-            options["allowed"] = allowed[rows]
-        if excluded is not None:
-            options["excluded"] = np.searchsorted(rows, excluded)
-        distances, found = self._exact.search(queries, k, **options)
+    def answered(self, request: SearchRequest) -> tuple[Array, Array]:
+        """As `Searcher.answered`."""
+        rows, allowed = self._rows, request.allowed
+        of_kept = replace(
+            request,
+            allowed=None if allowed is None else allowed[rows],
+            excluded=np.searchsorted(rows, request.excluded),
+        )
+        distances, found = self._exact.answered(of_kept)
         return distances, np.where(found >= 0, rows[found], -1)
 
 

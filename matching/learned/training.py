@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import asdict, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import torch
@@ -24,10 +24,6 @@ from deepphase.motion import quaternions
 from deepphase.progress import Progress
 from deepphase.training.task import TrainedTask, run_task
 from deepphase.training.trainer import versions
-
-if TYPE_CHECKING:
-    from deepphase.matching.learned.data import LearnedData
-    from deepphase.matching.learned.module import LearnedModule
 
 
 def train_matcher(

@@ -16,7 +16,7 @@ from deepphase.matching.music.music_search import VARIETY, MusicSearch
 from deepphase.matching.player.playback import Playback
 from deepphase.matching.player.player import Player
 from deepphase.matching.player.settings import PlayerSettings
-from deepphase.matching.search.searcher import Searcher
+from deepphase.matching.search.request import Searcher
 from deepphase.motion.resample import at_frames, values_at_frames
 from deepphase.motion.root_trajectory import RootTrajectory
 from deepphase.music.beats import beat_position

@@ -16,7 +16,8 @@ from deepphase.matching.player.playback import Playback
 from deepphase.matching.player.player import Player, runner_spec
 from deepphase.matching.player.settings import PlayerSettings
 from deepphase.matching.player.trajectory_search import TrajectorySearch
-from deepphase.matching.search.searcher import Searcher, open_searcher
+from deepphase.matching.search.request import Searcher
+from deepphase.matching.search.searcher import open_searcher
 from deepphase.short_repr import brief_repr
 from deepphase.steering.goal_sources import GoalSource
 from deepphase.steering.root_states import RootStates

@@ -15,8 +15,7 @@ from deepphase.matching.database.database import MotionDatabase
 from deepphase.matching.player.playback import Playback
 from deepphase.matching.player.settings import CONSTANTS, MomentFilter
 from deepphase.matching.player.trajectory_queries import TrajectoryQueries
-from deepphase.matching.search.request import cost_terms
-from deepphase.matching.search.searcher import Searcher
+from deepphase.matching.search.request import Searcher, cost_terms
 from deepphase.steering.goal_sources import GoalSource
 from deepphase.steering.rest import RestMoments
 from deepphase.steering.root_states import RootStates

@@ -11,7 +11,7 @@ from deepphase.arrays import Array, ComputedRows
 from deepphase.compiled import compiled
 from deepphase.features.layout import Normalisation
 from deepphase.matching.search.block_tree import RELATIVE_SLACK, SIZE_SLACK, BlockTree
-from deepphase.matching.search.request import SearchRequest
+from deepphase.matching.search.request import Searcher, SearchRequest
 from deepphase.progress import Progress
 
 _FAST_MATH = {"reassoc", "contract", "nsz"}
@@ -191,7 +191,7 @@ class SearchedRows(Protocol):
     def __len__(self) -> int: ...
 
 
-class ExactSearcher:
+class ExactSearcher(Searcher):
     """Exact search of a database's nearest rows; of equal distances the lower row comes first.
 
     The first search on a machine compiles its code for some seconds; the constructor does this.
@@ -207,10 +207,10 @@ class ExactSearcher:
         *,
         progress: Progress | None = None,
     ) -> None:
-        self._features = database.features
+        self.shape = len(database), database.dims
         if tree is None:
             tree = BlockTree.build(database.features, database.offered_rows, progress=progress)
-        tree.check(len(database), database.dims)
+        tree.check(*self.shape)
         self.tree = tree
         self._read = _readable(database.features)
         small = [np.array(tree.mean), np.array(tree.axes), float(tree.radius)]
@@ -239,26 +239,8 @@ class ExactSearcher:
         """The searcher of a cache file."""
         return cls(database, BlockTree(**arrays))
 
-    def search(
-        self,
-        queries: Array,
-        k: int = 1,
-        *,
-        allowed: Array | None = None,
-        excluded: Array | None = None,
-        cost_bound: float | Array = np.inf,
-    ) -> tuple[Array, Array]:
-        """See `deepphase.matching.search.searcher.Searcher.search`."""
-        rows, dims = self._features.shape
-        request = SearchRequest.checked(
-            queries,
-            k,
-            rows=rows,
-            dims=dims,
-            allowed=allowed,
-            excluded=excluded,
-            cost_bound=cost_bound,
-        )
+    def answered(self, request: SearchRequest) -> tuple[Array, Array]:
+        """As `Searcher.answered`."""
         distances = np.empty((len(request), request.k), np.float32)
         nearest = np.empty((len(request), request.k), np.int64)
         walk(

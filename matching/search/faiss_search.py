@@ -11,7 +11,14 @@ import numpy as np
 from deepphase.arrays import Array, release_pages
 from deepphase.errors import ParameterError
 from deepphase.matching.database.database import MotionDatabase
-from deepphase.matching.search.request import SearchRequest, answer, best, scan, squared_distances
+from deepphase.matching.search.request import (
+    Searcher,
+    SearchRequest,
+    answer,
+    best,
+    scan,
+    squared_distances,
+)
 from deepphase.progress import Progress
 
 # Candidates beyond k that are ranked again by exact distance; codes of quantisers need many.
@@ -24,7 +31,7 @@ _STRETCH = 1.5
 _EFFORTS = (8, 16, 32, 64, 128, 256, 512, 1024)
 
 
-class FaissSearcher:
+class FaissSearcher(Searcher):
     """Search of a database's nearest rows with a FAISS index, ranked again by exact distance."""
 
     exact = False
@@ -34,6 +41,7 @@ class FaissSearcher:
         if index.ntotal != len(self._rows) or index.d != database.dims:
             raise ParameterError("the index is of other rows", hint="build the index again")
         self.name, self.recall, self._index = name, recall, index
+        self.shape = len(database), database.dims
 
     @classmethod
     def build(
@@ -90,25 +98,9 @@ class FaissSearcher:
         index = faiss.deserialize_index(np.array(arrays["faiss"]))
         return cls(database, header["index"], index, float(header["recall"]))
 
-    def search(
-        self,
-        queries: Array,
-        k: int = 1,
-        *,
-        allowed: Array | None = None,
-        excluded: Array | None = None,
-        cost_bound: float | Array = np.inf,
-    ) -> tuple[Array, Array]:
-        """See `deepphase.matching.search.searcher.Searcher.search`."""
-        request = SearchRequest.checked(
-            queries,
-            k,
-            rows=len(self._features),
-            dims=self._features.shape[1],
-            allowed=allowed,
-            excluded=excluded,
-            cost_bound=cost_bound,
-        )
+    def answered(self, request: SearchRequest) -> tuple[Array, Array]:
+        """As `Searcher.answered`."""
+        k = request.k
         selector = None
         if request.allowed is not None:
             bits = np.packbits(request.allowed[self._rows], bitorder="little")

@@ -1,7 +1,8 @@
-"""Checked arguments of searches, and bit-exact distances between feature rows."""
+"""Searches and their checked arguments, and bit-exact distances between feature rows."""
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from dataclasses import dataclass
 
 import numpy as np
@@ -99,23 +100,62 @@ class SearchRequest:
         free = (rows < first) | (rows >= stop)
         return free if self.allowed is None else free & self.allowed[rows]
 
-    @classmethod
-    def checked(
-        cls,
+
+class Searcher(ABC):
+    """Search of the rows of a database that are nearest to queries.
+
+    Attributes
+    ----------
+    name
+        Name of the index.
+    exact
+        Whether it always finds the true nearest rows.
+    shape
+        Number of rows of the database, and of values of a row.
+    """
+
+    name: str
+    exact: bool
+    shape: tuple[int, int]
+
+    def search(
+        self,
         queries: Array,
-        k: int,
+        k: int = 1,
         *,
-        rows: int,
-        dims: int,
         allowed: Array | None = None,
         excluded: Array | None = None,
         cost_bound: float | Array = np.inf,
-    ) -> SearchRequest:
-        """A request to a database of `rows` rows with `dims` values.
+    ) -> tuple[Array, Array]:
+        """The k nearest offered rows of each query.
 
-        Raises ParameterError where a shape does not fit, a query is not finite, or k or a bound is
-        out of range.
+        Parameters
+        ----------
+        queries : (q, dims) or (dims,) float32
+            Normalised, as `MotionDatabase.query` makes them.
+        k
+            Number of rows per query, from 1; may exceed the rows of the database.
+        allowed : (rows,) bool
+            Rows that may be found, as `MotionDatabase.rows_with` returns them; all if not given.
+        excluded : (q, 2)
+            First row and last row + 1 of the range that a query must not find, as
+            `MotionDatabase.neighbourhood` returns them.
+        cost_bound
+            Only rows strictly nearer are found; a number or (q,). Low bounds make a search faster.
+
+        Returns
+        -------
+        distances : (q, k) float32
+            Euclidean, rising; infinite where fewer than k rows may be found.
+        rows : (q, k) int64
+            -1 there. Rows at equal distance are in rising order.
+
+        Raises
+        ------
+        ParameterError
+            Where a shape does not fit, a value is not finite, or k or a bound is out of range.
         """
+        rows, dims = self.shape
         queries = _writable(queries, np.float32)
         if queries.ndim == 1:
             queries = queries[None]
@@ -153,7 +193,11 @@ class SearchRequest:
         # The negation also refuses NaN.
         if not (bounds >= 0).all():
             raise ParameterError("a cost bound must be a distance, 0 or more")
-        return cls(queries, int(k), allowed, excluded, np.square(bounds))
+        return self.answered(SearchRequest(queries, int(k), allowed, excluded, np.square(bounds)))
+
+    @abstractmethod
+    def answered(self, request: SearchRequest) -> tuple[Array, Array]:
+        """Distances and rows of a request, as `search` returns them."""
 
 
 def _writable(array: Array, dtype: type) -> Array:

@@ -1,4 +1,4 @@
-"""Searcher protocol, the choice of an index, and its cache file.
+"""The choice of a search index, and its cache file.
 
 Format of the cache "deepphase.motion_index", version 1: the index's arrays, and in the header
 ``index`` and ``arrays_sha256`` (of the database's features and offered rows); ``recall`` of a FAISS
@@ -9,15 +9,14 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Protocol, TypeVar
-
-import numpy as np
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from deepphase.arrays import Array
 from deepphase.errors import CheckpointError, DeepPhaseError
 from deepphase.formats.array_file import map_arrays, write_arrays
 from deepphase.matching.database.database import MotionDatabase
 from deepphase.matching.search.exact import ExactSearcher
+from deepphase.matching.search.request import Searcher
 from deepphase.progress import Progress
 
 if TYPE_CHECKING:
@@ -33,59 +32,6 @@ _TYPES = {
 # Kinds of indices in databases of earlier versions; they are searched exactly.
 _EARLIER = ("auto", "flat", "ivf", "hnsw", "ivfpq")
 AnyIndex = TypeVar("AnyIndex")
-
-
-class Searcher(Protocol):
-    """Search of the rows of a database that are nearest to queries.
-
-    Attributes
-    ----------
-    name
-        Name of the index.
-    exact
-        Whether it always finds the true nearest rows.
-    """
-
-    name: str
-    exact: bool
-
-    def search(
-        self,
-        queries: Array,
-        k: int = 1,
-        *,
-        allowed: Array | None = None,
-        excluded: Array | None = None,
-        cost_bound: float | Array = np.inf,
-    ) -> tuple[Array, Array]:
-        """The k nearest offered rows of each query.
-
-        Parameters
-        ----------
-        queries : (q, dims) or (dims,) float32
-            Normalised, as `MotionDatabase.query` makes them.
-        k
-            Number of rows per query, from 1; may exceed the rows of the database.
-        allowed : (rows,) bool
-            Rows that may be found, as `MotionDatabase.rows_with` returns them; all if not given.
-        excluded : (q, 2)
-            First row and last row + 1 of the range that a query must not find, as
-            `MotionDatabase.neighbourhood` returns them.
-        cost_bound
-            Only rows strictly nearer are found; a number or (q,). Low bounds make a search faster.
-
-        Returns
-        -------
-        distances : (q, k) float32
-            Euclidean, rising; infinite where fewer than k rows may be found.
-        rows : (q, k) int64
-            -1 there. Rows at equal distance are in rising order.
-
-        Raises
-        ------
-        ParameterError
-            Where a shape does not fit or a value is not finite.
-        """
 
 
 def open_searcher(

@@ -17,7 +17,8 @@ from deepphase.features.layout import FeatureLayout
 from deepphase.figures.theme import NEUTRAL, channel_colour
 from deepphase.matching.database.database import MotionDatabase
 from deepphase.matching.search.moments import Moment, nearest_moments
-from deepphase.matching.search.searcher import Searcher, open_searcher
+from deepphase.matching.search.request import Searcher
+from deepphase.matching.search.searcher import open_searcher
 from deepphase.motion.roles import body_parts, find_roles
 from deepphase.progress import Progress
 from deepphase.viewer.actor import Actor

@@ -24,7 +24,8 @@ from deepphase.apps.terminal import note, progress, table, warn
 from deepphase.arrays import Array
 from deepphase.errors import ParameterError
 from deepphase.evaluation.findings import ground_findings, run_findings
-from deepphase.evaluation.measurement import Measure, joint_rotations, measure, measures_of
+from deepphase.evaluation.measurement import Measure, measures_of
+from deepphase.evaluation.run_measures import joint_rotations, measure
 from deepphase.motion.root_trajectory import RootMotion
 from deepphase.progress import Progress
 from deepphase.steering.gamepad import Gamepad

@@ -22,8 +22,9 @@ from deepphase.controllers.runtime.frame import BLENDS, CharacterSettings
 from deepphase.controllers.runtime.start import CharacterSource
 from deepphase.errors import ParameterError
 from deepphase.evaluation.findings import run_findings
-from deepphase.evaluation.measurement import RUNAWAY_M, measure, travelling_speed, values_by_name
+from deepphase.evaluation.measurement import travelling_speed, values_by_name
 from deepphase.evaluation.motion_measures import MIN_FRAMES
+from deepphase.evaluation.run_measures import RUNAWAY_M, measure
 from deepphase.steering.path import GroundPath
 from deepphase.steering.run import Run, rollout, start_on_path
 

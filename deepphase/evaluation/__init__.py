@@ -8,6 +8,6 @@ from deepphase.lazy_names import lazy_names
 
 if TYPE_CHECKING:
     from deepphase.evaluation.measurement import Measure as Measure
-    from deepphase.evaluation.measurement import measure as measure
+    from deepphase.evaluation.run_measures import measure as measure
 
 __getattr__, __dir__, __all__ = lazy_names(__name__)

@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 
 from deepphase.arrays import Array, true_runs
-from deepphase.evaluation.measurement import AT_REST_M_S, RUNAWAY_M, idle_speeds
 from deepphase.evaluation.motion_measures import MeasuredMotion
+from deepphase.evaluation.run_measures import AT_REST_M_S, RUNAWAY_M, idle_speeds
 from deepphase.evaluation.runs import seconds_of
 from deepphase.motion.kinematics import joint_positions, velocities
 from deepphase.motion.root_trajectory import to_root_space

@@ -1,8 +1,4 @@
-"""Measures of runs of any runner, beside the values of the captured motion.
-
-A measure is a function of an `ObservedRun`, registered with its unit, which values are better, and
-one sentence. To add one, write such a function here: tables, pages and reports list it.
-"""
+"""Measured values, and runs with what several measures of them share."""
 
 from __future__ import annotations
 
@@ -19,31 +15,12 @@ from deepphase.evaluation.motion_measures import MIN_FRAMES, MeasuredMotion
 from deepphase.evaluation.response import Responses, goal_changes
 from deepphase.evaluation.runs import (
     BLEND_S,
-    below,
-    foot_skating,
-    frozen_share,
-    joint_rotation_rates,
-    limb_length_change,
     near_marked,
-    ratio_at_speed,
-    seconds_of,
-    shares_of_band,
 )
-from deepphase.features.moment_kinds import KINDS, LYING, SITTING
-from deepphase.motion.kinematics import joint_positions
-from deepphase.motion.resample import BANDS_HZ
-from deepphase.motion.skeleton import bone_lengths
 from deepphase.short_repr import brief_repr
 from deepphase.steering.run import Run
 
-AT_REST_M_S = 0.05
-"""Goals that are slower stand, m/s."""
-RUNAWAY_M = 0.5
-"""Mean distance from the path's place at its clock beyond which a character ignores its goal."""
 _IN_CONTACT = 0.5
-# Share of the data's `still_speed` below which a body counts as frozen.
-_FROZEN_SHARE = 0.5
-_CM = 100.0
 
 
 @brief_repr
@@ -95,6 +72,32 @@ def measures_of(
     return found
 
 
+def values_by_name(measures: Iterable[Measure]) -> dict[str, float]:
+    """Name -> value."""
+    return {each.name: each.value for each in measures}
+
+
+def checked_data(data: Mapping[str, Any]) -> Mapping[str, Any]:
+    """The measures of captured motion; ParameterError if they are missing."""
+    if "largest_contact_speed" not in data:
+        raise ParameterError(
+            "the controller has no measures of its training clips",
+            hint="train it with `deepphase train controller`, or set Controller.data to the result "
+            "of motion_measures.measured_data",
+        )
+    return data
+
+
+def travelling_speed(data: Mapping[str, Any]) -> float:
+    """m/s: travelling speed of the data; ParameterError if no motion of it travels."""
+    speed = float(checked_data(data)["travelling_speed"])
+    if not speed > 0:
+        raise ParameterError(
+            "no motion of the data travels, so the run has no speed", hint="give a speed"
+        )
+    return speed
+
+
 class ObservedRun:
     """A run and the measures of the captured motion, with what several measures share.
 
@@ -137,11 +140,9 @@ class ObservedRun:
         return {name: np.concatenate(speeds) for name, speeds in found.items()}
 
     @cached_property
-    def band_shares(self) -> tuple[float, float, float]:
-        """Shares of frames whose kinetic energy is below, in and above the data's band."""
-        band = self.data["kinetic_energy"]
-        energies = np.concatenate([motion.energies for motion in self.motions])
-        return shares_of_band(energies, band["low"], band["high"])
+    def energies(self) -> Array:
+        """m2/s2 at every frame."""
+        return np.concatenate([motion.energies for motion in self.motions])
 
     @cached_property
     def path_distances(self) -> Array | None:
@@ -220,407 +221,3 @@ class ObservedRun:
         if self.jumps is None or not self.blended.any():
             return None
         return np.concatenate([values(motion) for motion in self.motions])[self.blended]
-
-
-@dataclass(frozen=True)
-class RunMeasure:
-    """A measure of runs: its function, and what `Measure` has of it.
-
-    `of_data` gives the data's value from its measures: a function, a number or a key.
-    """
-
-    value: Callable[[ObservedRun], float | None]
-    unit: str
-    better: str
-    sentence: str
-    of_data: Callable[[Mapping[str, Any]], float | None] | float | str | None = None
-
-    def data_value(self, data: Mapping[str, Any]) -> float | None:
-        """The data's value; None where it has none."""
-        if callable(self.of_data):
-            return self.of_data(data)
-        return data.get(self.of_data) if isinstance(self.of_data, str) else self.of_data
-
-
-RUN_MEASURES: dict[str, RunMeasure] = {}
-"""Name -> measure, in the order of tables."""
-
-
-def run_measure(
-    unit: str,
-    better: str,
-    sentence: str,
-    data: Callable[[Mapping[str, Any]], float | None] | float | str | None = None,
-    *,
-    name: str = "",
-) -> Callable[[Callable[[ObservedRun], float | None]], Callable[[ObservedRun], float | None]]:
-    """Register a function as the measure of its name; see `RunMeasure`."""
-
-    def register(
-        function: Callable[[ObservedRun], float | None],
-    ) -> Callable[[ObservedRun], float | None]:
-        RUN_MEASURES[name or function.__name__] = RunMeasure(function, unit, better, sentence, data)
-        return function
-
-    return register
-
-
-def measure(run: Run, reference: Mapping[str, Any]) -> list[Measure]:
-    """Measure a run, over all frames of all characters while they are alive.
-
-    Parameters
-    ----------
-    run
-        The run; see `ObservedRun` for its tracks.
-    reference
-        Measures of the captured motion by `motion_measures.measured_data`, such as
-        `Controller.data`.
-
-    Returns
-    -------
-    The measures that the run, its goals and the data have, in the order of `RUN_MEASURES`. Times
-    of responses are infinite if most changes of the goal are never answered.
-
-    Raises
-    ------
-    ParameterError
-        If no character was alive for `MIN_FRAMES` frames, or the reference lacks the measures.
-    """
-    observed = ObservedRun(run, reference)
-    values = {name: each.value(observed) for name, each in RUN_MEASURES.items()}
-    return [
-        Measure(name, value, own.unit, own.data_value(reference), own.better, own.sentence)
-        for name, own in RUN_MEASURES.items()
-        if (value := values[name]) is not None
-    ]
-
-
-def values_by_name(measures: Iterable[Measure]) -> dict[str, float]:
-    """Name -> value."""
-    return {each.name: each.value for each in measures}
-
-
-def joint_rotations(run: Run) -> dict[str, float]:
-    """Degrees per second of each joint by its name, mean over frames and living characters.
-
-    The data's values are ``data["joint_rotations"]``. A joint that moves too little, such as a
-    tail, is visible here and not in the mean (Starke et al. 2022, table 2). Empty if no character
-    was alive for two frames.
-    """
-    rates = [
-        joint_rotation_rates(run.rotations[i][:frames, run.spec.joint_indices], run.fps)
-        for i in range(run.characters)
-        if (frames := run.lived(i)) > 1
-    ]
-    if not rates:
-        return {}
-    return dict(zip(run.spec.joints, np.concatenate(rates).mean(axis=0).tolist(), strict=True))
-
-
-def checked_data(data: Mapping[str, Any]) -> Mapping[str, Any]:
-    """The measures of captured motion; ParameterError if they are missing."""
-    if "largest_contact_speed" not in data:
-        raise ParameterError(
-            "the controller has no measures of its training clips",
-            hint="train it with `deepphase train controller`, or set Controller.data to the result "
-            "of motion_measures.measured_data",
-        )
-    return data
-
-
-def travelling_speed(data: Mapping[str, Any]) -> float:
-    """m/s: travelling speed of the data; ParameterError if no motion of it travels."""
-    speed = float(checked_data(data)["travelling_speed"])
-    if not speed > 0:
-        raise ParameterError(
-            "no motion of the data travels, so the run has no speed", hint="give a speed"
-        )
-    return speed
-
-
-@run_measure("", "more", "share of the frames before the values diverged")
-def survived(o: ObservedRun) -> float:
-    return float(o.living.mean())
-
-
-@run_measure(
-    "deg/s",
-    "like the data",
-    "mean over joints, of local rotations; jitter raises it too",
-    lambda data: data["joint_rotation"]["mean"],
-)
-def joint_rotation(o: ObservedRun) -> float:
-    return o.mean(lambda motion: motion.rotation_rates.mean(axis=1))
-
-
-@run_measure(
-    "m/s3", "like the data", "mean over joints and frames", lambda data: data["jerk"]["mean"]
-)
-def jerk(o: ObservedRun) -> float:
-    return o.mean(lambda motion: motion.jerks)
-
-
-def _register_ratio(ratio: str, name: str, sentence: str) -> None:
-    def value(o: ObservedRun) -> float | None:
-        reference = o.data.get("by_speed", {})
-        # Data that were measured by earlier versions have no bands.
-        if name not in reference:
-            return None
-        return ratio_at_speed(o.smoothed_speeds, o.by_speed[name], name, reference)
-
-    run_measure("", "like the data", sentence, 1.0, name=ratio)(value)
-
-
-for _ratio, _name, _sentence in (
-    ("rotation_ratio", "joint_rotation", "joint rotation over the data's at the same speeds"),
-    ("jerk_ratio", "jerk", "jerk over the data's at the same speeds of the root"),
-):
-    _register_ratio(_ratio, _name, _sentence)
-    for _edge in BANDS_HZ:
-        _register_ratio(
-            below(_ratio, _edge),
-            below(_name, _edge),
-            f"the same of both without what is faster than {_edge:g} Hz",
-        )
-
-
-def _register_sliding(prefix: str, contacts: str) -> None:
-    def skating(o: ObservedRun) -> float | None:
-        speeds, largest = o.contact_speeds.get(prefix), o.data["largest_contact_speed"]
-        if speeds is None or not speeds.size or not largest > 0:
-            return None
-        return foot_skating(speeds, largest)
-
-    def contact_speed(o: ObservedRun) -> float | None:
-        speeds = o.contact_speeds.get(prefix)
-        return None if speeds is None or not speeds.size else _CM * float(speeds.mean())
-
-    run_measure(
-        "",
-        "less",
-        "mean of v / v_max: v the speed of the slowest point of feet in contact, v_max the "
-        f"data's largest; {contacts}",
-        "skating",
-        name=f"{prefix}skating",
-    )(skating)
-    run_measure(
-        "cm/s",
-        "less",
-        f"the mean of v; {contacts}",
-        lambda data: _CM * data["mean_contact_speed"],
-        name=f"{prefix}contact_speed",
-    )(contact_speed)
-
-
-_register_sliding("", "contacts of the runner")
-_register_sliding("unlocked_", "contacts of the runner, without foot IK")
-_register_sliding("found_", "contacts detected on the motion, as in the data")
-
-
-@run_measure(
-    "", "like the data", "share of frames with less kinetic energy than 99 % of the data's", 0.01
-)
-def weaker(o: ObservedRun) -> float:
-    return o.band_shares[0]
-
-
-@run_measure(
-    "", "like the data", "share of frames with more kinetic energy than 99 % of the data's", 0.01
-)
-def stronger(o: ObservedRun) -> float:
-    return o.band_shares[2]
-
-
-@run_measure("", "less", "largest change of a limb's length, as a share of it", 0.0)
-def limb_change(o: ObservedRun) -> float:
-    joints, skeleton = o.run.spec.joint_indices, o.run.spec.skeleton
-    place = {joint: index for index, joint in enumerate(joints.tolist())}
-    parents = np.array([place.get(int(skeleton.parents[joint]), -1) for joint in joints])
-    lengths = bone_lengths(skeleton)[joints]
-    return max(
-        limb_length_change(joint_positions(clip)[:, joints], parents, lengths) for clip in o.clips
-    )
-
-
-@run_measure(
-    "m", "less", "distance between predicted joints and those of the rotations and limb lengths"
-)
-def limb_error(o: ObservedRun) -> float | None:
-    return None if o.run.limb_errors is None else float(o.run.limb_errors[o.living].mean())
-
-
-@run_measure(
-    "",
-    "less",
-    "share of seconds with a desired speed in which the joint speed relative to the root is "
-    "below half of the data's 1st percentile in travel",
-)
-def frozen(o: ObservedRun) -> float | None:
-    shares, weights = [], []
-    for i, motion in zip(o.characters, o.motions, strict=True):
-        desired = o.desired_speeds(i)
-        if desired is None:
-            return None
-        still, moving = _FROZEN_SHARE * o.data["still_speed"], motion.standing_speed
-        speeds = motion.pose_speeds.mean(axis=1)
-        shares.append(frozen_share(speeds, desired, motion.fps, still=still, moving=moving))
-        weights.append(int((seconds_of(desired, motion.fps) > moving).sum()))
-    return float(np.average(shares, weights=weights)) if any(weights) else None
-
-
-@run_measure("m/s", "", "mean of the root", "mean_speed")
-def speed(o: ObservedRun) -> float:
-    return o.mean(lambda motion: motion.speeds)
-
-
-@run_measure("m/s", "", "mean of the goal")
-def desired_speed(o: ObservedRun) -> float | None:
-    commanded = o.run.commanded_velocities
-    return None if commanded is None else float(np.linalg.norm(commanded, axis=-1)[o.living].mean())
-
-
-@run_measure("rad/s", "", "mean size of the root's", "turning_rate")
-def turning_rate(o: ObservedRun) -> float:
-    return o.mean(lambda motion: np.abs(motion.turn_rates))
-
-
-@run_measure("m", "less", "mean distance of the root from the nearest place on the path")
-def path_error(o: ObservedRun) -> float | None:
-    return None if o.path_distances is None else float(o.path_distances.mean())
-
-
-@run_measure("m", "less", "mean distance from the path's place at its clock")
-def clock_error(o: ObservedRun) -> float | None:
-    return None if o.clock_distances is None else float(o.clock_distances[o.living].mean())
-
-
-@run_measure("m", "less", "the same of the worst character")
-def worst_clock_error(o: ObservedRun) -> float | None:
-    return None if o.mean_clock_distances is None else float(o.mean_clock_distances.max())
-
-
-@run_measure("", "less", "share of characters for which it is above 0.5 m")
-def runaways(o: ObservedRun) -> float | None:
-    away = o.mean_clock_distances
-    return None if away is None else float((away > RUNAWAY_M).mean())
-
-
-def _median(times: list[float]) -> float | None:
-    """Of an even number, the later of the two in the middle: infinite times have no mean."""
-    return sorted(times)[len(times) // 2] if times else None
-
-
-def _register_response(kind: str, change: str, quantity: str) -> None:
-    of_heading = quantity == "heading"
-    key = "headings" if of_heading else "changes"
-
-    def value(o: ObservedRun) -> float | None:
-        times = o.responses.heading if of_heading else o.responses.velocity
-        return _median(times.get(kind, []))
-
-    run_measure(
-        "s",
-        "less",
-        f"median time to 90 % of the new {quantity} after {change} of the goal; of the data: from "
-        "10 to 90 % of its own",
-        lambda data: data.get(key, {}).get(kind, {}).get("median"),
-        name=f"{kind.replace('turn', 'heading') if of_heading else kind}_s",
-    )(value)
-
-
-_TURN = {"turn_90": "a turn by 60 to 120 degrees", "turn_180": "a turn by 150 to 180 degrees"}
-for _kind, _change in ({"start": "a start", "stop": "a stop"} | _TURN).items():
-    _register_response(_kind, _change, "velocity")
-for _kind, _change in _TURN.items():
-    _register_response(_kind, _change, "heading")
-
-
-@run_measure(
-    "",
-    "less",
-    "share of changes of the goal whose velocity never comes: not in 4 s, nor before the next",
-)
-def unanswered(o: ObservedRun) -> float | None:
-    return float(np.isinf(o.response_times).mean()) if o.response_times else None
-
-
-def _register_kind(kind: str) -> None:
-    def value(o: ObservedRun) -> float | None:
-        kinds = o.run.tracks.get("kind")
-        if kinds is None:
-            return None
-        share = float((kinds[o.living] == kind).mean())
-        # Most runs have no sitting and no lying.
-        return share if share or kind not in (KINDS[SITTING], KINDS[LYING]) else None
-
-    run_measure("", "", f"share of frames of {kind}", name=kind)(value)
-
-
-for _kind in KINDS:
-    _register_kind(_kind)
-
-
-@run_measure(
-    "",
-    "like the data",
-    "joint speed relative to the root where standing is desired and the root stands, over that "
-    "of the data's idle frames",
-    lambda data: 1.0 if data.get("idle_speed") else None,
-)
-def idle_ratio(o: ObservedRun) -> float | None:
-    idle, found = float(o.data.get("idle_speed", 0.0)), []
-    for i, motion in zip(o.characters, o.motions, strict=True):
-        desired = o.desired_speeds(i)
-        if desired is not None:
-            found.append(idle_speeds(motion, desired))
-    speeds = np.concatenate(found) if found else np.zeros(0)
-    return float(speeds.mean() / idle) if idle > 0 and speeds.size else None
-
-
-def idle_speeds(motion: MeasuredMotion, desired: Array) -> Array:
-    """(seconds,) m/s: mean joint speed in each second in which a body stands as it should.
-
-    `desired`, (frames,) m/s, is the speed of the goal.
-    """
-    fps, limit = motion.fps, motion.standing_speed
-    stands = (seconds_of(desired, fps) < AT_REST_M_S) & (seconds_of(motion.speeds, fps) < limit)
-    return seconds_of(motion.pose_speeds.mean(axis=1), fps)[stands]
-
-
-@run_measure(
-    "", "less", "share of frames whose goals were faster than the data can be, and were limited"
-)
-def limited_goals(o: ObservedRun) -> float | None:
-    return None if o.run.limited is None else float(o.run.limited.mean())
-
-
-@run_measure(
-    "m/s3",
-    "like the data",
-    "mean over joints, within 0.1 s of jumps",
-    lambda data: data["jerk"]["mean"],
-)
-def jump_jerk(o: ObservedRun) -> float | None:
-    jerks = o.at_jumps(lambda motion: motion.jerks)
-    return None if jerks is None else float(jerks.mean())
-
-
-@run_measure("m/s2", "less", "the largest of any joint within 0.1 s of jumps", "usual_acceleration")
-def jump_acceleration(o: ObservedRun) -> float | None:
-    accelerations = o.at_jumps(lambda motion: motion.accelerations)
-    return None if accelerations is None else float(accelerations.max())
-
-
-@run_measure("m", "less", "mean distance of joints between the poses on both sides of jumps")
-def alignment(o: ObservedRun) -> float | None:
-    jumped, distances = o.run.jumped, o.run.tracks.get("jump_distance")
-    if jumped is None or distances is None or not o.blended.any():
-        return None
-    return float(distances[jumped].mean())
-
-
-@run_measure("1/s", "", "jumps per second")
-def jumps_per_s(o: ObservedRun) -> float | None:
-    if o.jumps is None:
-        return None
-    return float(np.concatenate(o.jumps).sum() * o.run.fps / len(o.blended))

@@ -163,8 +163,8 @@ def _find_roles(
         for side, limb in zip(("left", "right"), limbs or (), strict=False):
             found.update(zip((f"{side}_{part}" for part in parts), limb, strict=False))
     described = {key: skeleton.index(description[key]) for key in _ROLES if key in description}
-    found = {"hips": 0, "pairs": pairs} | found | described
-    body = _Body(skeleton, names, pairs, Roles(**found))
+    found.update({"hips": 0} | described)
+    body = _Body(skeleton, names, pairs, Roles(pairs=pairs, **found))
     body.add(hips=described.get("hips", body.hips(notes)))
     body.add(**body.trunk() | described)
     body.add(tail=body.tail())

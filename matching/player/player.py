@@ -9,7 +9,6 @@ import numpy as np
 
 from deepphase.arrays import Array
 from deepphase.errors import ParameterError
-from deepphase.evaluation.runs import pose_distances
 from deepphase.features.trajectory import complex_of, pairs
 from deepphase.matching.database.database import MotionDatabase
 from deepphase.matching.player.facing import HeldFacings
@@ -221,8 +220,8 @@ class Player:
         distances = np.zeros(len(self.rows))
         if jumped.any():
             play, rows = self.playback, np.stack([before[jumped], self.rows[jumped]])
-            poses = play.positions(play.rotations[rows], play.translations[rows])
-            distances[jumped] = pose_distances(*poses)
+            here, there = play.positions(play.rotations[rows], play.translations[rows])
+            distances[jumped] = np.linalg.norm(here - there, axis=-1).mean(axis=-1)
         return distances
 
     def _search(self, goal_source: GoalSource, changed: Array) -> Array:

@@ -14,7 +14,8 @@ from deepphase.controllers.runtime.network_input import (
 )
 from deepphase.controllers.runtime.start import CharacterSource
 from deepphase.errors import ParameterError
-from deepphase.evaluation.measurement import measure, values_by_name
+from deepphase.evaluation.measurement import values_by_name
+from deepphase.evaluation.run_measures import measure
 from deepphase.steering.path import made_path
 from deepphase.steering.run import rollout, start_on_path
 from tests.steering.absurd_goals import AbsurdGoals, every_kind

@@ -10,14 +10,9 @@ import pytest
 from deepphase.controllers.runtime.characters import Characters
 from deepphase.controllers.runtime.frame import CharacterSettings
 from deepphase.errors import ParameterError
-from deepphase.evaluation.measurement import (
-    RUN_MEASURES,
-    joint_rotations,
-    measure,
-    travelling_speed,
-    values_by_name,
-)
+from deepphase.evaluation.measurement import travelling_speed, values_by_name
 from deepphase.evaluation.motion_measures import MeasuredMotion, measured_data
+from deepphase.evaluation.run_measures import RUN_MEASURES, joint_rotations, measure
 from deepphase.evaluation.runs import joint_rotation_rates
 from deepphase.steering.goal_sources import PathGoals
 from deepphase.steering.path import GroundPath

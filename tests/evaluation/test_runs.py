@@ -8,17 +8,13 @@ from deepphase.errors import ParameterError
 from deepphase.evaluation.runs import (
     foot_skating,
     foot_speeds,
-    frozen_share,
     jerks_in_bands,
     joint_accelerations,
     joint_jerks,
     joint_rotation_rates,
     kinetic_energies,
-    limb_length_change,
     near_marked,
-    pose_distances,
     seconds_of,
-    shares_of_band,
 )
 
 FPS = 60.0
@@ -53,12 +49,6 @@ def test_skating_is_the_mean_over_the_largest():
     assert foot_skating(np.zeros(0), 1.2) == 0.0
     with pytest.raises(ParameterError, match="contact speed"):
         foot_skating(np.ones(2), 0.0)
-
-
-def test_poses_are_apart_by_their_joints_mean_distance():
-    poses = np.zeros((1, 2, 3))
-    others = np.array([[[3.0, 4.0, 0.0], [0.0, 0.0, 1.0]]])
-    np.testing.assert_allclose(pose_distances(poses, others), [3.0])
 
 
 def test_joints_turn_as_fast_as_their_rotations_say_whatever_their_signs():
@@ -107,26 +97,5 @@ def test_energy_is_half_the_mean_squared_speed():
     np.testing.assert_allclose(kinetic_energies(positions, FPS), 0.5 * 9.0 / 2)
 
 
-def test_shares_of_a_band_add_up():
-    assert shares_of_band(np.arange(10), 2, 7) == pytest.approx((0.2, 0.6, 0.2))
-    with pytest.raises(ParameterError, match="band"):
-        shares_of_band(np.arange(10), 7, 2)
-
-
-def test_the_limb_that_grows_most_is_told():
-    parents, lengths = np.array([-1, 0, 1, 1]), np.array([0.0, 1.0, 0.5, 0.0])
-    positions = np.zeros((3, 4, 3))
-    positions[:, 1, 1] = 1.0
-    positions[:, 2] = [0.5, 1.0, 0.0]
-    positions[:, 3] = [9.0, 9.0, 9.0]
-    assert limb_length_change(positions, parents, lengths) == pytest.approx(0.0)
-    positions[2, 2, 0] = 0.55
-    assert limb_length_change(positions, parents, lengths) == pytest.approx(0.1)
-
-
-def test_a_body_is_frozen_in_seconds_in_which_it_was_wished_to_move_and_did_not():
+def test_seconds_are_means_without_the_remainder():
     assert seconds_of(np.arange(130.0), FPS).tolist() == [29.5, 89.5]
-    speeds = np.repeat([1.0, 0.01, 0.01, 1.0], 60)
-    desired = np.repeat([1.0, 1.0, 0.0, 1.0], 60)
-    assert frozen_share(speeds, desired, FPS, still=0.1, moving=0.5) == pytest.approx(1 / 3)
-    assert frozen_share(speeds, 0 * desired, FPS, still=0.1, moving=0.5) == 0.0

@@ -9,7 +9,8 @@ import pytest
 
 from deepphase.corpus.clip_store import ClipStore
 from deepphase.errors import ParameterError
-from deepphase.evaluation.measurement import measure, values_by_name
+from deepphase.evaluation.measurement import values_by_name
+from deepphase.evaluation.run_measures import measure
 from deepphase.features.layout import Feature, FeatureLayout
 from deepphase.features.moment_kinds import KINDS
 from deepphase.matching.database.database import MotionDatabase

@@ -16,7 +16,8 @@ from collections.abc import Callable
 
 import numpy as np
 
-from deepphase.evaluation.measurement import measure, values_by_name
+from deepphase.evaluation.measurement import values_by_name
+from deepphase.evaluation.run_measures import measure
 from deepphase.evaluation.runs import BLEND_S, joint_accelerations, near_marked
 from deepphase.formats.array_file import read_header
 from deepphase.matching.database.database import MotionDatabase

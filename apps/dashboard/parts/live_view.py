@@ -17,7 +17,8 @@ from deepphase.apps.dashboard.parts.theme import is_dark
 from deepphase.apps.live.page import driven_run, live_page, read_driven
 from deepphase.apps.live.server import save_recording
 from deepphase.errors import DeepPhaseError, FormatError, ParameterError
-from deepphase.evaluation.measurement import Measure, measure
+from deepphase.evaluation.measurement import Measure
+from deepphase.evaluation.run_measures import measure
 from deepphase.motion.clip import Clip
 from deepphase.motion.resample import resample
 from deepphase.steering.path import made_path

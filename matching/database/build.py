@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
+from itertools import chain
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from joblib import cpu_count
@@ -52,16 +53,7 @@ class StoreLink:
         """The link to an open store."""
         if store.path is None:
             return cls("", store.group, "", store)
-        return cls(
-            os.path.abspath(store.path),
-            store.group,
-            _rotations_sha256(store),
-            store,
-        )
-
-    def with_store(self, store: ClipStore) -> StoreLink:
-        """This link with an open store in place of the file."""
-        return StoreLink(self.path, self.group, self.sha256, store)
+        return cls(os.path.abspath(store.path), store.group, _rotations_sha256(store), store)
 
     def locate(self, name: str, frames: int, beside: Path | None) -> tuple[ClipStore, int]:
         """The store, and the index in it of the clip with a name and a number of frames.
@@ -88,12 +80,8 @@ class StoreLink:
     def as_mapping(self, beside: Path) -> dict[str, Any]:
         """Header entry of the store: its path, also relative to the database, group and hash."""
         relative = os.path.relpath(self.path, beside.parent) if self.path else ""
-        return {
-            "path": self.path,
-            "relative_path": relative,
-            "group": self.group,
-            "sha256": self.sha256,
-        }
+        own = {"path": self.path, "group": self.group, "sha256": self.sha256}
+        return own | {"relative_path": relative}
 
     @classmethod
     def from_mapping(cls, content: dict[str, Any], beside: Path) -> StoreLink:
@@ -197,29 +185,26 @@ class ClipSequence:
         """Results of `FrameReader.read` for every clip, in order; of many clips by processes."""
         parts = [(store, part) for store in self.stores for part in _parts(store.lengths)]
         saved = all(store.path is not None for store in self.stores) and reader.tracks is None
-        workers = cpu_count() if len(parts) >= _MANY_PARTS else 1
-        results: Iterator[list[dict[str, Array]]]
-        if saved and workers > 1:
+        workers = cpu_count() if saved and len(parts) >= _MANY_PARTS else 1
+        results: Iterator[Iterable[dict[str, Array]]]
+        if workers > 1:
             tasks = [
-                _ReadTask(
+                (
                     reader,
                     Path(str(store.path)).absolute(),
                     store.group,
-                    [store.names[each] for each in part],
+                    [store.names[clip] for clip in part],
                 )
                 for store, part in parts
             ]
             results = map_in_order(_read_task, tasks, workers)
         else:
-            results = ([rows] for part in parts for rows in _read_part(reader, *part))
+            results = (_read_part(reader, *part) for part in parts)
         names = self.names
-        done = 0
-        for some in results:
-            for rows in some:
-                yield rows
-                done += 1
-                if progress is not None:
-                    progress("reading features", done, len(self), names[done - 1])
+        for done, rows in enumerate(chain.from_iterable(results), start=1):
+            yield rows
+            if progress is not None:
+                progress("reading features", done, len(self), names[done - 1])
 
 
 def _parts(lengths: Array) -> list[Array]:
@@ -238,18 +223,11 @@ def _read_part(
     release_pages(store.translations)
 
 
-class _ReadTask(NamedTuple):
-    """Clips of one store for one process."""
-
-    reader: FrameReader
-    path: Path
-    group: str
-    names: list[str]
-
-
-def _read_task(task: _ReadTask) -> list[dict[str, Array]]:
-    store, places = _store_of_worker(task.path, task.group)
-    return list(_read_part(task.reader, store, [places[name] for name in task.names]))
+def _read_task(task: tuple[FrameReader, Path, str, list[str]]) -> list[dict[str, Array]]:
+    """Rows of named clips of one store, in another process."""
+    reader, path, group, names = task
+    store, places = _store_of_worker(path, group)
+    return list(_read_part(reader, store, [places[name] for name in names]))
 
 
 @lru_cache(maxsize=4)

@@ -24,12 +24,8 @@ from deepphase.matching.database.build import (
     clip_fields,
     extended_rows,
 )
-from deepphase.matching.database.file import (
-    database_fields,
-    not_a_database,
-    open_database,
-    save_fields,
-)
+from deepphase.matching.database.clip_rows import ClipRows
+from deepphase.matching.database.file import database_fields, save_fields
 from deepphase.matching.database.frame_reader import (
     KINDS_COLUMN,
     PHASE_COLUMNS,
@@ -46,52 +42,13 @@ from deepphase.short_repr import counted, short_repr
 if TYPE_CHECKING:
     from deepphase.phase.extractor import PhaseExtractor
 
-# Values of a label that an error lists.
-_LISTED_VALUES = 8
-
-
-def clips_with(
-    labels: Sequence[Mapping[str, str]], wanted: Mapping[str, str | Sequence[str]]
-) -> Array:
-    """(clips,) bool: clips that have all wanted labels.
-
-    Raises ParameterError where a label is unknown, or no clip has all of them.
-    """
-    clips = np.ones(len(labels), bool)
-    for name, values in wanted.items():
-        allowed = {values} if isinstance(values, str) else set(values)
-        column = [each.get(name) for each in labels]
-        if all(value is None for value in column):
-            known = dict.fromkeys(key for each in labels for key in each)
-            raise ParameterError(
-                f"there is no label {name!r} in this database",
-                hint=f"it has {', '.join(known) or 'none'}",
-            )
-        clips &= np.array([value in allowed for value in column])
-    if not clips.any():
-        raise ParameterError(
-            f"no clip has the labels {dict(wanted)}", hint=_listed_values(labels, wanted)
-        )
-    return clips
-
-
-def _listed_values(labels: Sequence[Mapping[str, str]], names: Iterable[str]) -> str:
-    parts = []
-    for name in names:
-        values = sorted({each[name] for each in labels if name in each})
-        extra = len(values) - _LISTED_VALUES
-        more = f" and {extra} more" if extra > 0 else ""
-        parts.append(f"{name} is {', '.join(values[:_LISTED_VALUES])}{more}")
-    return "; ".join(parts)
-
-
 _ROWS_AT_ONCE = 1 << 16
 # Way out where the arrays do not fit together, which those of `MotionDatabase.build` do.
 _DAMAGED = "build the database again"
 
 
 @dataclass(frozen=True, eq=False)
-class MotionDatabase:
+class MotionDatabase(ClipRows):
     """Feature rows of clips; row range_starts[i] + f is frame f of clip i.
 
     Every frame has a row, so row + 1 is the next frame up to the clip's end. Rows whose feature
@@ -173,12 +130,8 @@ class MotionDatabase:
             )
         shapes = {
             "root_positions": (rows, 3),
-            "root_angles": (rows,),
-            "interior": (rows,),
-            "offered": (rows,),
-            "range_starts": (clips,),
-            "range_stops": (clips,),
-            "clip_links": (clips,),
+            **dict.fromkeys(("root_angles", "interior", "offered"), (rows,)),
+            **dict.fromkeys(("range_starts", "range_stops", "clip_links"), (clips,)),
         } | ({} if self.kinds is None else {"kinds": (rows,)})
         for name, shape in shapes.items():
             if getattr(self, name).shape != shape:
@@ -251,55 +204,11 @@ class MotionDatabase:
             digest.update(block.reshape(-1).view(np.uint8).data)
         return digest.hexdigest()
 
-    def clip_of(self, rows: Array | int) -> Array:
-        """Clip index of each row."""
-        return np.searchsorted(self.range_stops, np.asarray(rows), side="right")
-
-    def labels_of(self, rows: Array) -> list[Mapping[str, str]]:
-        """Labels of the clip of each row."""
-        return [self.labels[clip] for clip in self.clip_of(rows).tolist()]
-
     def idle(self, rows: Array) -> Array:
         """(...) bool: rows whose moment is idle; none where the kinds are not known."""
         if self.kinds is None:
             return np.zeros(np.shape(rows), bool)
-        idle: Array = self.kinds[rows] == IDLE
-        return idle
-
-    def frame_of(self, rows: Array | int) -> Array:
-        """Frame of each row in its clip, from 0."""
-        return np.asarray(rows) - self.range_starts[self.clip_of(rows)]
-
-    def frames_left(self, rows: Array | int) -> Array:
-        """Frames of the clip after each row: 0 at its last frame."""
-        return self.range_stops[self.clip_of(rows)] - 1 - np.asarray(rows)
-
-    def ranges_of(self, rows: Array | int) -> tuple[Array, Array]:
-        """First row and last row + 1 of the clip of each row."""
-        clips = self.clip_of(rows)
-        return self.range_starts[clips], self.range_stops[clips]
-
-    def row_of(self, clip: str, frame: int) -> int:
-        """Row of a frame of a named clip; ParameterError where there is none."""
-        if clip not in self.clip_names:
-            raise ParameterError(
-                f"there is no clip {clip!r} in this database",
-                hint=f"clips: {', '.join(self.clip_names[:8])}"
-                + (" ..." if len(self.clip_names) > 8 else ""),
-            )
-        index = self.clip_names.index(clip)
-        frames = int(self.range_stops[index] - self.range_starts[index])
-        if not 0 <= frame < frames:
-            raise ParameterError(f"no frame {frame} in {clip!r}: it has {frames}, from 0")
-        return int(self.range_starts[index]) + frame
-
-    def rows_with(self, labels: Mapping[str, str | Sequence[str]]) -> Array:
-        """(rows,) bool: rows of clips with these labels, all of which must hold.
-
-        Raises ParameterError where a label is unknown, or no clip has all of them.
-        """
-        clips = clips_with(self.labels, labels)
-        return np.repeat(clips, self.range_stops - self.range_starts)
+        return np.asarray(self.kinds[rows] == IDLE)
 
     def rows_of_kinds(self, names: Iterable[str]) -> Array:
         """(rows,) bool: rows whose moments are of some kinds.
@@ -329,35 +238,16 @@ class MotionDatabase:
                 progress("finding kinds of moments", index + 1, count, clip.name)
         return replace(self, kinds=np.concatenate(found))
 
-    def neighbourhood(self, rows: Array | int, seconds: float) -> Array:
-        """(rows, 2) first row and last row + 1 of the same clip within seconds of each row.
-
-        Searches exclude these rows, so that a frame does not find itself.
-        """
-        rows, radius = np.asarray(rows), round(seconds * self.fps)
-        clips = self.clip_of(rows)
-        return np.stack(
-            [
-                np.maximum(rows - radius, self.range_starts[clips]),
-                np.minimum(rows + radius + 1, self.range_stops[clips]),
-            ],
-            -1,
-        )
-
     def clip(self, index: int) -> Clip:
         """A clip with its rotations, from its store.
 
         Raises CheckpointError where the store is missing or has been replaced.
         """
-        store, place = self._in_store(index)
+        store, place = self.in_store(index)
         return store.clip(place)
 
-    def stored(self, index: int) -> tuple[ClipStore, int]:
-        """The store that a clip is in, and the clip's first frame in it; errors as of `clip`."""
-        store, place = self._in_store(index)
-        return store, int(store.range_starts[place])
-
-    def _in_store(self, index: int) -> tuple[ClipStore, int]:
+    def in_store(self, index: int) -> tuple[ClipStore, int]:
+        """The store that a clip is in, and the clip's index there; errors as of `clip`."""
         link = self.links[self.clip_links[index]]
         frames = int(self.range_stops[index] - self.range_starts[index])
         return link.locate(self.clip_names[index], frames, beside=self.path)
@@ -531,10 +421,14 @@ class MotionDatabase:
             Where the file is damaged, foreign or of a newer version.
         """
         path = Path(path)
-        arrays, header = open_database(path, verify=verify)
         try:
-            return cls(**database_fields(path, arrays, header, store))
+            return cls(**database_fields(path, store, verify=verify))
+        except CheckpointError:
+            raise
         except (KeyError, TypeError, ValueError, AttributeError, DeepPhaseError) as error:
-            if isinstance(error, CheckpointError):
-                raise
-            raise not_a_database(error, path) from None
+            raise CheckpointError(
+                f"this is not a motion database of this version of deepphase "
+                f"({type(error).__name__}: {' '.join(str(error).split())[:300]})",
+                hint="build it again",
+                path=path,
+            ) from None

@@ -22,14 +22,13 @@ amplitude, offset
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from deepphase.arrays import Array
 from deepphase.corpus.clip_store import ClipStore
-from deepphase.errors import CheckpointError, DeepPhaseError
 from deepphase.features.layout import FeatureLayout, Normalisation
 from deepphase.formats.array_file import map_arrays, write_arrays
 from deepphase.formats.header_values import (
@@ -80,52 +79,32 @@ def save_fields(content: Mapping[str, Any], path: Path) -> None:
     write_arrays(path, arrays, header, format=FORMAT, version=VERSION)
 
 
-def open_database(path: Path, *, verify: bool) -> tuple[dict[str, Array], dict[str, Any]]:
-    """The arrays, mapped, and the header of a database file. Raises CheckpointError."""
-    return map_arrays(path, format=FORMAT, version=VERSION, verify=verify, types=ARRAY_TYPES)
+def database_fields(path: Path, store: ClipStore | None, *, verify: bool) -> dict[str, Any]:
+    """The fields of a `MotionDatabase` from its file; parameters as of its `load`.
 
-
-def database_fields(
-    path: Path,
-    arrays: Mapping[str, Array],
-    header: Mapping[str, Any],
-    store: ClipStore | None,
-) -> dict[str, Any]:
-    """The fields of a `MotionDatabase` from its file, as `open_database` reads it.
-
-    `store` as of its `load`. Raises CheckpointError where they do not fit together.
+    Raises KeyError, TypeError, ValueError or AttributeError where they do not fit together.
     """
-    try:
-        links = [StoreLink.from_mapping(each, path.absolute()) for each in header["stores"]]
-        if store is not None:
-            links = [link.with_store(store) for link in links]
-        clips, last = header["clips"], len(links) - 1
-        clip_links = [checked_count(clip["store"], "store", 0, last) for clip in clips]
-        return {
-            "layout": FeatureLayout.from_mapping(header["layout"]),
-            "fps": checked_rate(header["fps"]),
-            "clip_names": tuple(checked_text(clip["name"], "name") for clip in clips),
-            "labels": tuple(checked_labels(clip["labels"]) for clip in clips),
-            "links": tuple(links),
-            "clip_links": np.array(clip_links, np.int64),
-            "body": checked_labels(header["body"], "body"),
-            "made_with": checked_mapping(header["made_with"], "made_with"),
-            "index": checked_text(header["index"], "index"),
-            "normalisation": Normalisation(np.array(arrays["mean"]), np.array(arrays["scale"])),
-            "path": path,
-            "hashes": tuple((arrays[name], header["sha256"][name]) for name in HASHED),
-            **{name: np.array(arrays[name]) for name in _RANGES},
-            **row_fields(arrays),
-        }
-    except (KeyError, TypeError, ValueError, AttributeError, DeepPhaseError) as error:
-        raise not_a_database(error, path) from None
-
-
-def not_a_database(error: Exception, path: str | Path) -> CheckpointError:
-    """The error for a file with inconsistent content."""
-    return CheckpointError(
-        f"this is not a motion database of this version of deepphase "
-        f"({type(error).__name__}: {' '.join(str(error).split())[:300]})",
-        hint="build it again",
-        path=path,
+    arrays, header = map_arrays(
+        path, format=FORMAT, version=VERSION, verify=verify, types=ARRAY_TYPES
     )
+    links = [StoreLink.from_mapping(each, path.absolute()) for each in header["stores"]]
+    if store is not None:
+        links = [replace(link, _store=store) for link in links]
+    clips, last = header["clips"], len(links) - 1
+    clip_links = [checked_count(clip["store"], "store", 0, last) for clip in clips]
+    return {
+        "layout": FeatureLayout.from_mapping(header["layout"]),
+        "fps": checked_rate(header["fps"]),
+        "clip_names": tuple(checked_text(clip["name"], "name") for clip in clips),
+        "labels": tuple(checked_labels(clip["labels"]) for clip in clips),
+        "links": tuple(links),
+        "clip_links": np.array(clip_links, np.int64),
+        "body": checked_labels(header["body"], "body"),
+        "made_with": checked_mapping(header["made_with"], "made_with"),
+        "index": checked_text(header["index"], "index"),
+        "normalisation": Normalisation(np.array(arrays["mean"]), np.array(arrays["scale"])),
+        "path": path,
+        "hashes": tuple((arrays[name], header["sha256"][name]) for name in HASHED),
+        **{name: np.array(arrays[name]) for name in _RANGES},
+        **row_fields(arrays),
+    }

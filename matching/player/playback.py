@@ -60,7 +60,7 @@ class StoredRotations:
         self._shifts = np.zeros(len(self._stops), np.int64)
         self._source_of = np.zeros(len(self._stops), np.int64)
         for clip in range(len(self._stops)):
-            store, start = database.stored(clip)
+            store, place = database.in_store(clip)
             if id(store) not in sources:
                 sources[id(store)] = len(sources)
                 # A plain array is faster to index than a memory map.
@@ -69,7 +69,7 @@ class StoredRotations:
                 same_order = (order == np.arange(len(order))).all()
                 self._orders.append(None if same_order else order)
             self._source_of[clip] = sources[id(store)]
-            self._shifts[clip] = start - self._starts[clip]
+            self._shifts[clip] = store.range_starts[place] - self._starts[clip]
         self._single_source = len(sources) == 1 and not self._shifts.any()
 
     def __len__(self) -> int:

@@ -18,9 +18,10 @@ from deepphase.corpus.motion_files import (
 from deepphase.corpus.parallel import map_in_order
 from deepphase.errors import DeepPhaseError, within_memory
 from deepphase.formats.reading import checked_options
-from deepphase.motion.cleaning import Cleaning, Glitch, clean, find_glitches
+from deepphase.motion.cleaning import Cleaning, clean
 from deepphase.motion.clip import Clip
 from deepphase.motion.contacts import foot_contacts
+from deepphase.motion.glitches import Glitch, find_glitches
 from deepphase.motion.kinematics import global_transforms
 from deepphase.motion.orientation import axis_levels, body_length, other_floors
 from deepphase.motion.roles import find_roles

@@ -28,7 +28,7 @@ from deepphase.errors import FormatError, ParameterError
 from deepphase.formats.frame_rates import is_warning
 from deepphase.formats.load import MOTION_FORMATS
 from deepphase.formats.reading import checked_options
-from deepphase.motion.cleaning import Glitch
+from deepphase.motion.glitches import Glitch
 from deepphase.progress import Progress
 from deepphase.short_repr import counted, short_repr
 from deepphase.temporary_files import temporary_folder

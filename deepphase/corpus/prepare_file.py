@@ -15,8 +15,9 @@ from deepphase.corpus.labels import LabelledPiece
 from deepphase.corpus.motion_files import MotionFile, song_beside
 from deepphase.errors import DeepPhaseError, FormatError, OutOfMemoryError, within_memory
 from deepphase.formats.frame_rates import warnings_of
-from deepphase.motion.cleaning import Glitch, clean, find_glitches
+from deepphase.motion.cleaning import clean
 from deepphase.motion.clip import Clip, in_float32
+from deepphase.motion.glitches import Glitch, find_glitches
 from deepphase.motion.kinematics import joint_positions
 from deepphase.motion.resample import DEFAULT_LIMIT, ResampleLimit, resample
 

@@ -1,4 +1,4 @@
-"""Capture errors: glitches are found, flips of joints repaired, noise of markers low-passed."""
+"""Cleaning of captured motion: flips of joints are repaired, noise of markers is low-passed."""
 
 from __future__ import annotations
 
@@ -10,27 +10,17 @@ from scipy.ndimage import convolve1d, percentile_filter
 from scipy.spatial.transform import Rotation, Slerp
 
 from deepphase.arrays import Array, true_runs
+from deepphase.cycles import wrapped
 from deepphase.errors import ParameterError, SkeletonError
 from deepphase.motion import quaternions
 from deepphase.motion.clip import Clip
 from deepphase.motion.contacts import foot_contacts
+from deepphase.motion.glitches import SURROUNDINGS_S, body_size, frames_text
 from deepphase.motion.kinematics import derivative_sizes, joint_positions
 from deepphase.motion.resample import BANDS_HZ, low_passed, low_passed_clip
 from deepphase.motion.roles import find_roles
-from deepphase.motion.skeleton import Skeleton, joint_depths
+from deepphase.motion.skeleton import Skeleton
 from deepphase.short_repr import brief_repr, counted
-
-# A step between two frames jumps where it departs from its neighbours by this share of the body's
-# size, and by this factor from the upper quartile of such departures around it. Real blows, kicks
-# and gallops stay below a factor of 7 at 30 Hz and above; lost markers begin at 10.
-_JUMP_SHARE, _JUMP_FACTOR = 0.015, 9.0
-_NOISE_SHARE, _BODY_JUMP_SHARE = 0.0015, 0.02
-_SURROUNDINGS_S = 0.2
-# The same for rotations, in radians: the turn of a hand moves no other joint.
-_JUMP_ANGLE, _NOISE_ANGLE = 0.6, 0.03
-# A first or last pose is stray where all joints move in one frame by this share of the body's
-# size, and by this factor more than after the time that a filter may have spread it over.
-_STRAY_FACTOR, _STRAY_SHARE, _STRAY_S = 6.0, 0.05, 0.07
 
 # A joint flips where it turns by this angle (radians) from one frame to the next.
 _FLIP_ANGLE = 1.0
@@ -67,128 +57,6 @@ _LOST_CONTACTS, _NEXT = 0.005, 1.25
 
 
 @dataclass(frozen=True)
-class Glitch:
-    """Frames that are likely capture errors."""
-
-    first: int  # Indices of the first and the last frame after a jump; equal for a single frame
-    last: int
-    what: str  # A joint's name, "whole body", "start of the clip" or "end of the clip"
-    sentence: str
-
-
-def find_glitches(clip: Clip, positions: Array | None = None) -> list[Glitch]:
-    """Jumps between frames, and stray poses at a clip's ends, in the order of their frames.
-
-    Parameters
-    ----------
-    positions
-        (frames, joints, 3) metres: the clip's joint positions, if they were computed before.
-    """
-    positions = joint_positions(clip) if positions is None else positions
-    size = _body_size(positions)
-    if len(positions) < 4 or size <= 0:
-        return []
-    start = _stray_frames(positions, size, clip.fps)
-    stop = len(positions) - _stray_frames(positions[::-1], size, clip.fps)
-    if stop - start < 1:
-        return []
-    found = _jumps(clip.sliced(start, stop), positions[start:stop], size, start)
-    if start:
-        frames = _frames(0, start - 1, "is a pose", "are poses")
-        sentence = f"{frames} apart from all that follows"
-        found.insert(0, Glitch(0, start - 1, "start of the clip", sentence))
-    if stop < len(positions):
-        frames = _frames(stop, len(positions) - 1, "is a pose", "are poses")
-        sentence = f"{frames} apart from all that precedes"
-        found.append(Glitch(stop, len(positions) - 1, "end of the clip", sentence))
-    return found
-
-
-def _body_size(positions: Array) -> float:
-    return float(np.median(np.linalg.norm(np.ptp(positions, axis=1), axis=-1)))
-
-
-def _frames(first: int, last: int, one: str = "", several: str = "") -> str:
-    words = f"frame {first} {one}" if first == last else f"frames {first} to {last} {several}"
-    return words.rstrip()
-
-
-def _stray_frames(positions: Array, size: float, fps: float) -> int:
-    """Number of frames at the start that belong to a stray pose or to a filter's transition."""
-    longest = max(2, round(_STRAY_S * fps))
-    steps = np.linalg.norm(np.diff(positions[: 3 * longest + 1], axis=0), axis=-1).mean(axis=1)
-    if len(steps) < longest + 2:
-        return 0
-    # A stray pose is left within one frame; a fast movement continues.
-    far = steps[:longest] > _STRAY_FACTOR * steps[longest:].max()
-    if not far[0] or steps[0] < _STRAY_SHARE * size:
-        return 0
-    return longest if far.all() else int(np.argmin(far))
-
-
-def _jumps(clip: Clip, positions: Array, size: float, start: int) -> list[Glitch]:
-    if len(positions) < 4:
-        return []
-    steps = np.diff(positions, axis=0)
-    moved = _departures(steps)
-    moves = _outliers(moved, _JUMP_SHARE * size, _NOISE_SHARE * size, clip.fps)
-    # Half of all joints never depart from their course at once, so no comparison with the
-    # neighbouring frames is needed; at 30 Hz, jumps there and back would fill them.
-    moves |= (np.median(moved, axis=1) > _BODY_JUMP_SHARE * size)[:, None]
-    turned = _departures(_rotation_steps(clip.rotations))
-    turns = _outliers(turned, _JUMP_ANGLE, _NOISE_ANGLE, clip.fps)
-    # A departure at step k shows in its neighbours at half its size: two steps are one jump.
-    flagged = np.flatnonzero((moves | turns).any(axis=1))
-    if flagged.size == 0:
-        return []
-    usual = np.median(np.linalg.norm(steps, axis=-1), axis=0)
-    depth = joint_depths(clip.skeleton)
-    found = []
-    for run in np.split(flagged, np.flatnonzero(np.diff(flagged) > 2) + 1):
-        joints_moved, joints_turned = moves[run].any(axis=0), turns[run].any(axis=0)
-        first, last = int(run[0]) + 2 + start, int(run[-1]) + 2 + start
-        # Steps of the run, minus the usual distance of each joint per frame.
-        beyond = np.linalg.norm(steps[run[0] + 1 : run[-1] + 2], axis=-1).max(axis=0) - usual
-        # A joint that is still for one frame moves less than usual, not more.
-        departed = moved[run].max(axis=0)
-        beyond = np.where(beyond < 0.5 * departed, departed, beyond)
-        if joints_moved.mean() > 0.5:
-            what, by = "whole body", f"{100 * np.median(beyond):.0f} cm"
-        else:
-            joints = np.flatnonzero(joints_moved if joints_moved.any() else joints_turned)
-            joint = joints[np.argmin(depth[joints])]
-            what, by = clip.skeleton.names[joint], f"{100 * beyond[joint]:.0f} cm"
-            if not joints_moved.any():
-                by = f"{np.degrees(turned[run][:, joint].max()):.0f} degrees"
-        found.append(Glitch(first, last, what, f"{_frames(first, last)}: {what} jumps by {by}"))
-    return found
-
-
-def _departures(steps: Array) -> Array:
-    """(steps - 2, joints) how far each inner step is from the mean of its neighbours."""
-    return np.linalg.norm(steps[1:-1] - 0.5 * (steps[:-2] + steps[2:]), axis=-1)
-
-
-def _outliers(departures: Array, least: float, noise: float, fps: float) -> Array:
-    window = 2 * round(_SURROUNDINGS_S * fps) + 1
-    candidates = (departures > least) & (departures > _JUMP_FACTOR * noise)
-    joints = np.flatnonzero(candidates.any(axis=0))
-    if joints.size:
-        usual = percentile_filter(departures[:, joints], 75, size=(window, 1), mode="nearest")
-        candidates[:, joints] &= departures[:, joints] > _JUMP_FACTOR * (usual + noise)
-    return candidates
-
-
-def _rotation_steps(rotations: Array) -> Array:
-    """(frames - 1, joints, 3) radians: rotation vectors from each frame to the next, in place."""
-    steps = quaternions.multiply(rotations[1:], quaternions.conjugate(rotations[:-1]))
-    steps = np.where(steps[..., 3:] < 0, -steps, steps)
-    sine = np.linalg.norm(steps[..., :3], axis=-1, keepdims=True)
-    angle = 2.0 * np.arctan2(sine, steps[..., 3:])
-    return steps[..., :3] * np.where(sine > 1e-8, angle / np.maximum(sine, 1e-8), 2.0)
-
-
-@dataclass(frozen=True)
 class Flip:
     """Frames in which a joint was flipped."""
 
@@ -202,7 +70,7 @@ class Flip:
     def sentence(self) -> str:
         """Frames, joint and angle in words."""
         about = " about its bone" if self.twist else ""
-        frames = _frames(self.first, self.last)
+        frames = frames_text(self.first, self.last)
         return f"{frames}: {self.joint} flipped by {self.angle_degrees:.0f} degrees{about}"
 
 
@@ -267,7 +135,7 @@ def _jumps_and_back(rotations: Array, fps: float) -> list[tuple[int, int, float]
     steps = quaternions.angle_between(rotations[1:], rotations[:-1])
     if not (steps > _FLIP_ANGLE).any():
         return []
-    window = 2 * max(2, round(_SURROUNDINGS_S * fps)) + 1
+    window = 2 * max(2, round(SURROUNDINGS_S * fps)) + 1
     usual = percentile_filter(steps, 75, size=window, mode="nearest")
     # Frames after a jump.
     jumps = (np.flatnonzero((steps > _FLIP_ANGLE) & (steps > _FLIP_FACTOR * usual)) + 1).tolist()
@@ -297,19 +165,20 @@ def _untwisted(rotations: Array, skeleton: Skeleton, joint: int, fps: float) -> 
         return []
     axis = bone / np.linalg.norm(bone)
     change = quaternions.multiply(quaternions.conjugate(own[:-1]), own[1:])
-    twists = _wrapped(2.0 * np.arctan2(change[:, :3] @ axis, change[:, 3]))
+    # In cycles.
+    twists = wrapped(np.arctan2(change[:, :3] @ axis, change[:, 3]) / np.pi)
     # The joints below turn back, and less in all than the joint and they do each.
     whole = quaternions.multiply(own[:, None], rotations[:, below])
     turns = quaternions.angle_between(whole[1:], whole[:-1]).max(axis=1)
     under = quaternions.angle_between(rotations[1:, below], rotations[:-1, below]).min(axis=1)
     flips = (steps > _FLIP_ANGLE) & (turns < _BACK_SHARE * (steps + under))
-    flips &= np.abs(twists) > _TWIST_SHARE * steps
+    flips &= 2.0 * np.pi * np.abs(twists) > _TWIST_SHARE * steps
     spread = max(2, round(_SPREAD_S * fps))
     found = []
     for first, stop in true_runs(np.convolve(flips, np.ones(2 * spread + 1), "same") > 0):
         inside = twists[first:stop]
         # The angle by which each frame turns: 0, or whole circles, at the last one.
-        angles = np.cumsum(_wrapped(inside.sum()) / len(inside) - inside)
+        angles = 2.0 * np.pi * np.cumsum(wrapped(inside.sum()) / len(inside) - inside)
         frames = slice(first + 1, stop + 1)
         turn = quaternions.about_axis(axis, angles)
         rotations[frames, joint] = quaternions.multiply(own[frames], turn)
@@ -322,11 +191,6 @@ def _untwisted(rotations: Array, skeleton: Skeleton, joint: int, fps: float) -> 
             Flip(skeleton.names[joint], int(jumps[0]) + 1, int(jumps[-1]) + 1, angle, True)
         )
     return found
-
-
-def _wrapped(angles: Array) -> Array:
-    """Radians in [-pi, pi)."""
-    return (angles + np.pi) % (2.0 * np.pi) - np.pi
 
 
 @brief_repr
@@ -462,7 +326,7 @@ def _without_noise(clip: Clip) -> tuple[Clip, float, float]:
     The clip itself and zeros where it has no floor of noise.
     """
     frames, fps = len(clip), clip.fps
-    size = _body_size(joint_positions(clip))
+    size = body_size(joint_positions(clip))
     if not size > 0:
         return clip, 0.0, 0.0
     rotations = quaternions.sign_continuous(np.asarray(clip.rotations, np.float64))

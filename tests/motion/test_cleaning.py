@@ -9,8 +9,9 @@ from scipy.spatial.transform import Rotation
 
 from deepphase.formats.load import load
 from deepphase.motion import quaternions
-from deepphase.motion.cleaning import Cleaning, clean, find_glitches, noise_floor, repair_flips
+from deepphase.motion.cleaning import Cleaning, clean, noise_floor, repair_flips
 from deepphase.motion.contacts import foot_contacts
+from deepphase.motion.glitches import find_glitches
 from deepphase.motion.kinematics import joint_positions
 from deepphase.motion.resample import low_passed_clip
 from deepphase.motion.roles import find_roles

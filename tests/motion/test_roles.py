@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from scipy.spatial.transform import Rotation
 
 from deepphase.errors import ParameterError, SkeletonError
-from deepphase.motion.cleaning import find_glitches
+from deepphase.motion.glitches import find_glitches
 from deepphase.motion.orientation import AXES, infer_unit, infer_up
 from deepphase.motion.roles import BODY_TYPES, body_parts, find_roles, load_description
 from deepphase.motion.root_trajectory import root_trajectory

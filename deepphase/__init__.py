@@ -61,7 +61,7 @@ from __future__ import annotations
 import os
 from typing import TYPE_CHECKING
 
-from deepphase.checkout import find_packages_beside
+from deepphase.checkout import folders_beside
 from deepphase.lazy_names import lazy_names
 
 if TYPE_CHECKING:
@@ -114,7 +114,7 @@ if TYPE_CHECKING:
 
 __getattr__, __dir__, __all__ = lazy_names(__name__)
 
-find_packages_beside()
+__path__ += folders_beside()
 # Threads of OpenMP without work sleep: those that spin take the turns of threads that compute. Read
 # once, when torch is loaded, as the next one is by ONNX Runtime, which then sends no events.
 os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")

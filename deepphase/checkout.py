@@ -1,34 +1,20 @@
 """Import of `deepphase.apps`, `deepphase.controllers` and `deepphase.matching` in a checkout, and
 the version of a checkout that is not installed.
 
-In a wheel these packages lie inside `deepphase`. In a checkout their folders lie beside it, where a
-search of the package's own folder does not find them.
+In a wheel these packages lie inside `deepphase`. In a checkout their folders lie beside it.
 """
 
 from __future__ import annotations
 
-import sys
 from importlib import metadata
-from importlib.machinery import ModuleSpec, PathFinder
 from pathlib import Path
-from typing import Any
 
-_BESIDE = frozenset({"deepphase.apps", "deepphase.controllers", "deepphase.matching"})
 PACKAGE = Path(__file__).parent
 
 
-class _BesideFinder:
-    """Finder of the packages that lie beside `deepphase`; see `importlib.abc.MetaPathFinder`."""
-
-    @staticmethod
-    def find_spec(name: str, path: Any = None, target: Any = None) -> ModuleSpec | None:
-        return PathFinder.find_spec(name, [str(PACKAGE.parent)]) if name in _BESIDE else None
-
-
-def find_packages_beside() -> None:
-    """Make the packages beside `deepphase` importable below its name; in a wheel, do nothing."""
-    if not (PACKAGE / "apps").is_dir() and _BesideFinder not in sys.meta_path:
-        sys.meta_path.append(_BesideFinder)  # type: ignore[arg-type]
+def folders_beside() -> list[str]:
+    """Folder in which packages below `deepphase` are found beside its own; none in a wheel."""
+    return [] if (PACKAGE / "apps").is_dir() else [str(PACKAGE.parent)]
 
 
 def version() -> str:

@@ -18,6 +18,7 @@ from deepphase.matching.database.database import MotionDatabase
 from deepphase.matching.database.on_ground import has_ground_heights
 from deepphase.matching.player.facing import FacingCoverage
 from deepphase.matching.player.settings import CONSTANTS
+from deepphase.matching.player.stored_rotations import StoredRotations
 from deepphase.motion import quaternions
 from deepphase.motion.clip import Clip, Source
 from deepphase.motion.contacts import GRAVITY, foot_contacts
@@ -37,66 +38,6 @@ class RowValues(Protocol):
     """Values of the rows of a motion: an array, or what is indexed by rows like one."""
 
     def __getitem__(self, rows: Any, /) -> Array: ...
-
-
-class StoredRotations:
-    """Local rotations of rows. Those of the carrier are in root space, of joints above identity.
-
-    Only the carrier's rotations are in memory. All others are read from the stores, which lie on
-    disk where they are files, when rows are indexed; so databases may exceed memory.
-
-    `carriers` (rows, 4) float32 rotations of the joint that carries the body, in root space.
-    """
-
-    def __init__(
-        self, database: MotionDatabase, skeleton: Skeleton, carriers: Array, above: list[int]
-    ) -> None:
-        self._carriers = carriers
-        self._carrier, self._above = above[0], above[1:]
-        self._starts, self._stops = database.range_starts, database.range_stops
-        sources: dict[int, int] = {}
-        self._rotations: list[Array] = []
-        self._orders: list[Array | None] = []
-        self._shifts = np.zeros(len(self._stops), np.int64)
-        self._source_of = np.zeros(len(self._stops), np.int64)
-        for clip in range(len(self._stops)):
-            store, place = database.in_store(clip)
-            if id(store) not in sources:
-                sources[id(store)] = len(sources)
-                # A plain array is faster to index than a memory map.
-                self._rotations.append(np.asarray(store.rotations))
-                order = skeleton.order_of(store.skeleton)
-                same_order = (order == np.arange(len(order))).all()
-                self._orders.append(None if same_order else order)
-            self._source_of[clip] = sources[id(store)]
-            self._shifts[clip] = store.range_starts[place] - self._starts[clip]
-        self._single_source = len(sources) == 1 and not self._shifts.any()
-
-    def __len__(self) -> int:
-        return len(self._carriers)
-
-    def __getitem__(self, rows: Array) -> Array:
-        """(..., joints, 4) float32 of rows (...); neighbours in time may differ in sign."""
-        rows = np.asarray(rows)
-        if self._single_source:
-            rotations = self._read(0, rows)
-        else:
-            clips = np.searchsorted(self._stops, rows, side="right")
-            frames, sources = rows + self._shifts[clips], self._source_of[clips]
-            joints = self._rotations[0].shape[1]
-            rotations = np.empty((*rows.shape, joints, 4), np.float32)
-            for source in np.unique(sources).tolist():
-                here = sources == source
-                rotations[here] = self._read(source, frames[here])
-        rotations[..., self._carrier, :] = self._carriers[rows]
-        if self._above:
-            rotations[..., self._above, :] = quaternions.IDENTITY
-        return rotations
-
-    def _read(self, source: int, frames: Array) -> Array:
-        rotations = self._rotations[source].take(frames, axis=0)
-        order = self._orders[source]
-        return rotations if order is None else rotations[..., order, :]
 
 
 # Speed below which a body stands, as a share of sqrt(g * leg length): the Froude number makes
@@ -260,10 +201,14 @@ class Playback:
 
     def tips(self, rotations: Array, translations: Array) -> Array:
         """(n, limbs) complex x + i z, metres in root space: tips of the limbs in poses (n, ...)."""
+        tips = self._limb_ends(rotations, translations)[1]
+        return complex_of(tips[..., ::2])[..., 0].T
+
+    def _limb_ends(self, rotations: Array, translations: Array) -> Array:
+        """(2, limbs, n, 3) metres in root space: last joints and tips of the limbs in poses."""
         local = np.tile(self.skeleton.offsets, (len(rotations), 1, 1))
         local[:, self.translated_joints] = translations
-        places = self.limb_solver.transforms(rotations, local).positions[3]
-        return complex_of(places[..., ::2])[..., 0].T
+        return self.limb_solver.transforms(rotations, local).positions[2:]
 
     @cached_property
     def limb_solver(self) -> LimbSolver:
@@ -274,13 +219,8 @@ class Playback:
     def _foot_heights(self) -> tuple[Array, Array]:
         """(2, rows, limbs) metres of last joints and tips of some rows, and their contacts."""
         rows = np.unique(np.linspace(0, len(self) - 1, _SOLE_ROWS).astype(int))
-        places = np.zeros((len(rows), len(self.skeleton), 3))
-        rotations, translations = self.rotations[rows], self.translations[rows]
-        places[:, self.body] = self.positions(rotations, translations)
-        local = np.tile(self.skeleton.offsets, (len(rows), 1, 1))
-        local[:, self.translated_joints] = translations
-        tips = self.limb_solver.transforms(rotations, local).positions[3, ..., 1].T
-        return np.stack([places[:, self.limbs.last, 1], tips]), self.contacts[rows]
+        ends = self._limb_ends(self.rotations[rows], self.translations[rows])
+        return ends[..., 1].swapaxes(1, 2), self.contacts[rows]
 
     @cached_property
     def soles(self) -> Array:
@@ -359,8 +299,7 @@ class Playback:
     @property
     def travelling_speed(self) -> float:
         """Median speed of rows in locomotion, m/s; 0 where there are none."""
-        speeds = np.linalg.norm(self.steps[:][:, :2], axis=1) * self.fps
-        moving = speeds[speeds > self.standing_speed]
+        moving = self._speeds[self._speeds > self.standing_speed]
         return float(np.median(moving)) if moving.size else 0.0
 
     @cached_property
@@ -371,8 +310,12 @@ class Playback:
     @property
     def top_speed(self) -> float:
         """m/s: 99th percentile of the speeds of all rows; at least that of a body that stands."""
-        speeds = np.linalg.norm(self.steps[:][:, :2], axis=1) * self.fps
-        return max(float(np.percentile(speeds, _TOP_PERCENTILE)), self.standing_speed)
+        return max(float(np.percentile(self._speeds, _TOP_PERCENTILE)), self.standing_speed)
+
+    @property
+    def _speeds(self) -> Array:
+        """(rows,) m/s over the ground."""
+        return np.linalg.norm(self.steps[:][:, :2], axis=1) * self.fps
 
     def facing_coverage(self, rows: Array | None = None) -> FacingCoverage:
         """Directions of travel of the rows that are played, (rows,) bool, or of all rows."""
@@ -432,9 +375,9 @@ def _tip_contacts(
     # Tips only: at heel strike the toe is not yet down.
     as_feet, toes = roles, roles.both("toe")
     if toes is not None:
-        no_roles = dict.fromkeys(("left_toe", "right_toe", "left_foot_end", "right_foot_end"))
-        feet: dict[str, Any] = {"left_foot": toes[0], "right_foot": toes[1]}
-        as_feet = replace(roles, **{**no_roles, **feet})
+        # A pair without its left joint is none.
+        none = {"left_toe": None, "left_foot_end": None}
+        as_feet = replace(roles, left_foot=toes[0], right_foot=toes[1], **none)
     try:
         floor = foot_contacts(clip, roles, transforms=transforms).floor
         contacts = foot_contacts(clip, as_feet, transforms=transforms, at_any_height=any_height)
@@ -443,10 +386,9 @@ def _tip_contacts(
         return flags, float(np.percentile(transforms[1][..., 1].min(axis=1), 5))
     column = {joint: index for index, joint in enumerate(contacts.joints)}
     for limb, joints in enumerate(zip(limbs.tips.tolist(), limbs.last.tolist(), strict=True)):
-        for joint in joints:
-            if joint in column:
-                flags[:, limb] = contacts.flags[:, column[joint]]
-                break
+        found = next((column[joint] for joint in joints if joint in column), None)
+        if found is not None:
+            flags[:, limb] = contacts.flags[:, found]
     return flags, floor
 
 

@@ -376,8 +376,9 @@ def _tip_contacts(
     as_feet, toes = roles, roles.both("toe")
     if toes is not None:
         # A pair without its left joint is none.
-        none = {"left_toe": None, "left_foot_end": None}
-        as_feet = replace(roles, left_foot=toes[0], right_foot=toes[1], **none)
+        as_feet = replace(
+            roles, left_foot=toes[0], right_foot=toes[1], left_toe=None, left_foot_end=None
+        )
     try:
         floor = foot_contacts(clip, roles, transforms=transforms).floor
         contacts = foot_contacts(clip, as_feet, transforms=transforms, at_any_height=any_height)

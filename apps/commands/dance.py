@@ -18,6 +18,7 @@ def command(
     start: float = 0.0,
     seconds: float | None = None,
     beats: Path | None = None,
+    bpm: float | None = None,
     variety: float | None = None,
     root_motion: Literal["auto", "root", "hips", "in_place"] = "auto",
 ) -> None:
@@ -49,11 +50,18 @@ def command(
         Text file of the song's beats: one time in seconds a line, optionally with the number of the
         beat in its bar, or labels of Audacity. If not given, the file with the suffix .beats beside
         the song; where there is none, beats are detected.
+    bpm
+        About how many beats a minute the song has, where beats are detected at half or twice the
+        tempo that people count. Without it the tempo is found, too.
     variety
         How much the dance varies, from 0 to 2. A trained dancer continues from another training
         pose every 8 / variety seconds, 5.3 s if not given, and never at 0. A database chooses among
         pieces that cost up to so much more, 0.1 if not given.
     """
+    from deepphase.music.beats_file import check_beats
+
+    # Refused before anything long is imported.
+    check_beats(song, beats, bpm)
     from deepphase.apps.dance_sources import (
         SYNTHETIC_DANCES,
         DanceSource,
@@ -87,7 +95,9 @@ def command(
     else:
         motions = MotionDatabase.load(database)
         source = DanceSource.from_database(motions, database.name, warn)
-    features = song_features(song, beats=beats)
+    features = song_features(song, beats=beats, bpm=bpm)
+    if features.doubt:
+        warn(features.doubt)
     check_writable(output / "index.html")
     with progress() as shown:
         result = source.dance(features, request, shown)
@@ -103,4 +113,6 @@ def command(
         used = ["--dancer", dancer]
     if beats is not None:
         used += ["--beats", beats]
+    if bpm is not None:
+        used += ["--bpm", bpm]
     next_step("dance", song, *used, "-o", output, "--seed", seed + 1)

@@ -31,11 +31,15 @@ def command(
     """
     from deepphase.atomic_write import check_writable
     from deepphase.corpus.clips import clips_in, song_entries
+    from deepphase.corpus.motion_files import SONG_SUFFIXES
     from deepphase.corpus.store import is_store
     from deepphase.phase.encode_files import encode_files, opened_model
     from deepphase.phase.extractor import reads_songs
     from deepphase.shipped import SHIPPED
 
+    songs = [path for path in files if path.suffix.lower() in SONG_SUFFIXES]
+    if songs and songs[0] == files[0]:
+        raise _song_without_model(songs[0], "no model of songs is given")
     shipped = SHIPPED["any_skeleton"]
     model, files = (shipped.path, files) if _is_motion(files[0]) else (files[0], files[1:])
     if not files:
@@ -47,6 +51,8 @@ def command(
         raise ParameterError(
             "--skeleton applies to clips, and these are songs", hint="leave it out"
         )
+    if songs and not of_songs:
+        raise _song_without_model(songs[0], f"{model.name} reads motion")
     # Files that are not models are refused before a folder is made and clips are looked for.
     loaded: Any = opened_model(model)
     if model == shipped.path:
@@ -73,6 +79,14 @@ def command(
         next_step("app", *([] if files[0].is_file() or is_store(files[0]) else [files[0]]))
     else:
         next_step("figures", model, files[0], "-o", "figures")
+
+
+def _song_without_model(song: Path, fact: str) -> ParameterError:
+    return ParameterError(
+        f"{song.name} is a song, and {fact}",
+        hint="train a model of songs (deepphase train phase SONGS -o song.model) and give it "
+        f"first: deepphase encode song.model {song}; or dance to the song: deepphase dance {song}",
+    )
 
 
 def _is_motion(path: Path) -> bool:

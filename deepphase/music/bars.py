@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -186,8 +186,19 @@ def _places(accent: Array, metre: int) -> tuple[Array, float]:
 # Tempi of the levels over the tempo that was followed; and beats a minute that are counted.
 _LEVELS = (1, 2, 1 / 2, 3 / 2, 2 / 3, 4 / 3, 3 / 4, 3, 1 / 3)
 _SLOWEST_BPM, _FASTEST_BPM = 42.0, 235.0
-_USUAL_BPM = 110.0
+_USUAL_BPM, _USUAL_OCTAVES = 110.0, 0.45
 _FEWEST_BEATS = 4
+# Levels whose tempi differ by less than this share are one.
+_SAME_TEMPO = 0.04
+# What a level's score is worth against another: its terms are not independent, and levels whose
+# beats coincide sound alike (half, double, a third, three times; then three for two and the like).
+_OF_MULTIPLE, _OF_OTHER = 0.15, 0.4
+# What speaks against counting every second beat, if every third one sounds alike.
+_IN_THREES = 4.0
+# A level from this probability on is another tempo that is told.
+_TOLD = 0.2
+# Beats are between those that were laid if the bass is so much louder there, and audible.
+_LOUDER_BASS, _LOUD_BASS = 1.6, 0.5
 # As much of the onsets returns after a beat, as a share of the level of which most does: a song of
 # few sounds has other levels whose beats are silent at times.
 _LEAST_RETURN = 0.4
@@ -221,33 +232,88 @@ class _Level:
         return float(1 / (1 + np.exp(-(_BEAT_WEIGHTS @ values + _BEAT_CONSTANT))))
 
 
-def find_rhythm(spectra: Spectra, fps: float) -> tuple[Beats, Bars | None]:
+def find_rhythm(
+    spectra: Spectra, fps: float, bpm: float | None = None
+) -> tuple[Beats, Bars | None]:
     """Beats and bars of a song.
 
     The confidence of the beats is the probability that the song has a beat, where noise, speech
-    and sounds at random times have none, and each is as likely beforehand. That of the bars is at
-    most as high.
+    and sounds at random times have none, and each is as likely beforehand; times the probability
+    that people count this tempo, and not half or twice of it, or two beats for three. That of the
+    bars is at most as high as the first of these.
 
-    `fps`: frames of the spectra a second.
+    `fps`: frames of the spectra a second. `bpm`: about how many beats a minute there are, if that
+    is known.
     """
     onsets, bass = spectra.onset_strength, spectra.bass_onset_strength
     if not has_sounds(onsets):
         return NO_BEATS, None
     returns = OnsetReturns.of_onsets(onsets, bass, fps, _SLOWEST_BPM)
-    tempo = follow_tempo(returns, len(onsets), fps)
+    tempo = follow_tempo(returns, len(onsets), fps, bpm)
     levels = []
-    for ratio in _LEVELS:
+    for ratio in _LEVELS if bpm is None else (1,):
         if _SLOWEST_BPM <= ratio * np.median(tempo) <= _FASTEST_BPM:
-            beats_s = lay_beats(onsets, ratio * tempo, fps)
+            beats_s = _on_bass(lay_beats(onsets, ratio * tempo, fps), bass, fps)
             if len(beats_s) >= _FEWEST_BEATS:
                 levels.append(_level(beats_s, spectra, returns, fps))
     if not levels:
         return NO_BEATS, None
-    least = _LEAST_RETURN * max(each.returns[0, 0] for each in levels)
-    levels = [each for each in levels if each.returns[0, 0] >= least] or levels
-    level = max(levels, key=lambda each: float(_LEVEL_WEIGHTS @ each.evidence))
-    beats = Beats(level.beats_s, level.tempo_bpm, level.beat_probability)
-    return beats, find_bars(level.bars)
+    least = _LEAST_RETURN * max(level.returns[0, 0] for level in levels)
+    levels = [level for level in levels if level.returns[0, 0] >= least] or levels
+    levels, shares = _shares(levels)
+    chosen = int(shares.argmax())
+    level = levels[chosen]
+    others = [
+        float(other.tempo_bpm)
+        for other, share in zip(levels, shares, strict=True)
+        if other is not level and share >= _TOLD
+    ]
+    share, bars = float(shares[chosen]), find_bars(level.bars)
+    confidence = level.beat_probability * share
+    beats = Beats(level.beats_s, level.tempo_bpm, confidence, share, tuple(others))
+    if bars is not None:
+        bars = replace(bars, confidence=bars.confidence * level.beat_probability)
+    return beats, bars
+
+
+def _on_bass(beats_s: Array, bass: Array, fps: float) -> Array:
+    """The beats, or the moments between them where the bass is: loud off-beats attract beats."""
+    if len(beats_s) < _FEWEST_BEATS:
+        return beats_s
+    half = 0.5 * np.diff(beats_s)
+    between = np.concatenate(
+        [[beats_s[0] - half[0]], beats_s[:-1] + half, [beats_s[-1] + half[-1]]]
+    )
+    on, off = (_loudness_at(bass, moments, fps) for moments in (beats_s, between[1:-1]))
+    if off < max(_LOUDER_BASS * on, _LOUD_BASS):
+        return beats_s
+    return between[(between >= 0) & (between < len(bass) / fps)]
+
+
+def _shares(levels: list[_Level]) -> tuple[list[_Level], Array]:
+    """Levels of different tempi, and the probability (levels,) that people count each."""
+    scores = [float(_LEVEL_WEIGHTS @ level.evidence) for level in levels]
+    order = np.argsort(scores, kind="stable")[::-1]
+    best = levels[order[0]]
+    different: list[_Level] = []
+    log_odds = []
+    for index in order:
+        level = levels[index]
+        tempi = np.array([other.tempo_bpm for other in different])
+        if (np.abs(level.tempo_bpm / tempi - 1.0) < _SAME_TEMPO).any():
+            continue
+        ratio = level.tempo_bpm / best.tempo_bpm
+        multiple = max(ratio, 1.0 / ratio)
+        is_multiple = abs(multiple - round(multiple)) < _SAME_TEMPO * multiple
+        odds = (_OF_MULTIPLE if is_multiple else _OF_OTHER) * (scores[index] - scores[order[0]])
+        odds -= 0.5 * (np.log2(level.tempo_bpm / _USUAL_BPM) / _USUAL_OCTAVES) ** 2
+        odds += np.log(max(level.beat_probability, 1e-3))
+        if is_multiple and round(1.0 / ratio) == 2:
+            odds += _IN_THREES * min(0.0, best.bars.returns[2] - best.bars.returns[3])
+        different.append(level)
+        log_odds.append(odds)
+    shares = np.exp(np.array(log_odds) - max(log_odds))
+    return different, shares / shares.sum()
 
 
 def _level(beats_s: Array, spectra: Spectra, returns: OnsetReturns, fps: float) -> _Level:

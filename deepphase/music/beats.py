@@ -8,6 +8,7 @@ from functools import cached_property
 import numpy as np
 
 from deepphase.arrays import Array
+from deepphase.errors import ParameterError
 
 # Beats a minute that are looked for, on a grid of 1.5 %; and what people tap to most
 # (a log-normal prior, as in Ellis 2007).
@@ -18,6 +19,8 @@ _HALVES = 0.15
 # What the bass has to say about the tempo, against all bands: hats play halves and thirds of beats.
 _BASS = 2.0
 _GRID = 1.015
+# Octaves by which a tempo lies from one that is given.
+_HINT_OCTAVES = 0.06
 # After so many beats a song is looked at again, and how much less may return after one of them.
 _MULTIPLES = (1, 2, 3, 4)
 _ALONE = 0.25
@@ -43,7 +46,9 @@ class Beats:
 
     beats_s: Array  # (beats,) seconds, rising, between the first and the last sound
     tempo_bpm: float
-    confidence: float
+    confidence: float  # Probability that there is a beat, and that it is counted at this tempo
+    tempo_confidence: float = 1.0  # Probability of this tempo, if there is a beat
+    other_tempi: tuple[float, ...] = ()  # Beats a minute that fit nearly as well
 
 
 NO_BEATS = Beats(np.zeros(0), 0.0, 0.0)
@@ -157,8 +162,20 @@ def _autocorrelations(onset_strength: Array, fps: float, lags: int) -> Array:
     return found / overlap / np.maximum(found[:, :1], _FAINT)
 
 
-def follow_tempo(returns: OnsetReturns, frames: int, fps: float) -> Array:
-    """(frames,) beats a minute, followed through the windows; it may be that of another level."""
+def check_hint(bpm: float) -> None:
+    """Raise ParameterError for a tempo that no beat is looked for at."""
+    if not _SLOWEST_BPM <= bpm <= _FASTEST_BPM:
+        raise ParameterError(
+            f"{bpm:g} beats a minute is not a tempo of a song",
+            hint=f"give {_SLOWEST_BPM:g} to {_FASTEST_BPM:g}",
+        )
+
+
+def follow_tempo(returns: OnsetReturns, frames: int, fps: float, bpm: float | None = None) -> Array:
+    """(frames,) beats a minute, followed through the windows, near a tempo if one is given.
+
+    Without it, the tempo may be that of another level.
+    """
     steps = int(np.log(_FASTEST_BPM / _SLOWEST_BPM) / np.log(_GRID)) + 1
     grid = _SLOWEST_BPM * _GRID ** np.arange(steps)
     lag = 60 * fps / grid
@@ -167,7 +184,8 @@ def follow_tempo(returns: OnsetReturns, frames: int, fps: float) -> Array:
     # What returns only after several beats has a slower one.
     comb = np.minimum(comb, _at_lags(both, lag) + _ALONE)
     halves = np.maximum(_at_lags(both, 0.5 * lag), 0)
-    prior = np.exp(-0.5 * (np.log2(grid / _USUAL_BPM) / _USUAL_OCTAVES) ** 2)
+    usual, octaves = (_USUAL_BPM, _USUAL_OCTAVES) if bpm is None else (bpm, _HINT_OCTAVES)
+    prior = np.exp(-0.5 * (np.log2(grid / usual) / octaves) ** 2)
     local = np.maximum(comb - _HALVES * halves, 0) * prior
     # The mean over the song helps to decide the octave of the tempo.
     score = np.log(local + 0.02) + np.log(local.mean(axis=0) + 0.02)

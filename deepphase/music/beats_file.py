@@ -10,17 +10,18 @@ from pathlib import Path
 import numpy as np
 
 from deepphase.arrays import Array
-from deepphase.errors import FormatError
+from deepphase.errors import FormatError, ParameterError
 from deepphase.formats.reading import check_is_file, read_text
+from deepphase.music.audio import sound_bytes, stated_duration_s
 from deepphase.music.bars import Bars
-from deepphase.music.beats import Beats
+from deepphase.music.beats import Beats, check_hint
 
 BEATS_SUFFIX = ".beats"
 """Suffix of the file beside a song, of the same stem, that has its beats."""
 
 _HINT = (
     "one beat a line: its second, and optionally its number in the bar (1 is the first beat); or "
-    "labels as Audacity exports them"
+    "labels as Audacity exports them; decimals after a point, not after a comma"
 )
 # Neither music nor an annotation has faster beats, 600 a minute.
 _SHORTEST_S = 0.1
@@ -111,6 +112,26 @@ def read_beats(path: str | Path) -> GivenBeats:
         path,
         hashlib.sha256(text.encode()).hexdigest(),
     )
+
+
+def check_beats(song: str | Path, beats: str | Path | None, bpm: float | None = None) -> None:
+    """Raise an error, without decoding the song, where its beats or a hint cannot be used.
+
+    Beats are those of a file, or of the file beside the song; a hint is in beats a minute.
+    """
+    if bpm is not None:
+        check_hint(bpm)
+        if beats is not None:
+            raise ParameterError(
+                "a file of beats and a hint for the tempo cannot be used together",
+                hint="leave --bpm out: the file has the beats",
+            )
+    content = sound_bytes(song)
+    beats = beats or beats_beside(song)
+    if beats is not None:
+        given, stated_s = read_beats(beats), stated_duration_s(content, song)
+        if stated_s:
+            given.check_inside(stated_s)
 
 
 def beats_beside(song: str | Path) -> Path | None:

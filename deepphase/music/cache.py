@@ -1,6 +1,6 @@
 """Cache of song features in the user's cache folder, by the hash of the files' bytes.
 
-Format "deepphase.song_features", version 4: one file a song, which docs/formats.md describes. A
+Format "deepphase.song_features", version 5: one file a song, which docs/formats.md describes. A
 file that is damaged, foreign or of another version is written again; nothing depends on one. The
 version also rises when the computation of the features changes.
 """
@@ -21,7 +21,7 @@ from deepphase.music.audio import decoded, sound_bytes
 from deepphase.music.beats_file import beats_beside, read_beats
 from deepphase.music.features import FPS, SONG_FEATURE_KINDS, SongFeatures, features_of
 
-FORMAT, VERSION = "deepphase.song_features", 4
+FORMAT, VERSION = "deepphase.song_features", 5
 
 CACHE_VARIABLE = "DEEPPHASE_CACHE"
 """The environment variable that names another cache folder; empty for no cache."""
@@ -44,7 +44,11 @@ def cache_folder() -> Path | None:
 
 
 def song_features(
-    path: str | Path, *, beats: str | Path | None = None, cache: bool = True
+    path: str | Path,
+    *,
+    beats: str | Path | None = None,
+    bpm: float | None = None,
+    cache: bool = True,
 ) -> SongFeatures:
     """The features of a sound file, whatever its format, rate and channels.
 
@@ -53,6 +57,9 @@ def song_features(
     beats
         File of the song's beats, see `read_beats`. If not given, the file of the same stem with
         the suffix .beats beside the song; where there is none, beats are detected.
+    bpm
+        About how many beats a minute the song has, where beats are detected at half or twice the
+        tempo that people count; not read where there is a file of beats.
     cache
         Look in the user's cache first, and keep the features there.
 
@@ -61,6 +68,8 @@ def song_features(
     FormatError
         Where the file is not sound, damaged, cut off, too short (a frame) or too long (an hour),
         or the beats cannot be read or do not fit the song.
+    ParameterError
+        For a tempo that no song has.
     """
     path = Path(path)
     beats = beats or beats_beside(path)
@@ -68,7 +77,11 @@ def song_features(
     content = sound_bytes(path)
     sha256 = hashlib.sha256(content).hexdigest()
     folder = cache_folder() if cache else None
-    key = sha256[:32] if given is None else f"{sha256[:32]}-{given.sha256[:16]}"
+    key = sha256[:32]
+    if given is not None:
+        key, bpm = f"{key}-{given.sha256[:16]}", None
+    elif bpm is not None:
+        key = f"{key}-{bpm:g}"
     kept = None if folder is None else folder / f"{key}-{VERSION}{_SUFFIX}"
     if kept is not None and kept.exists():
         # A cache that cannot be used is not a reason to fail: what it holds is made again.
@@ -79,7 +92,7 @@ def song_features(
             return features
     sound = decoded(content, path)
     features = features_of(
-        sound.samples, name=path.stem, source=str(path), sha256=sha256, beats=given
+        sound.samples, name=path.stem, source=str(path), sha256=sha256, beats=given, bpm=bpm
     )
     if kept is not None:
         # Neither is a folder that cannot be written.
@@ -103,6 +116,8 @@ def _write(features: SongFeatures, path: Path) -> None:
         "beat_confidence": features.beat_confidence,
         "bar_confidence": features.bar_confidence,
         "triple_probability": features.triple_probability,
+        "tempo_confidence": features.tempo_confidence,
+        "other_tempi": list(features.other_tempi),
         "values": {name: list(kind.values) for name, kind in SONG_FEATURE_KINDS.items()},
         "units": {name: kind.unit for name, kind in SONG_FEATURE_KINDS.items()},
     }
@@ -139,6 +154,8 @@ def _read(path: Path, sha256: str, song: Path) -> SongFeatures:
         triple_probability=checked_number(
             header.get("triple_probability", 0.5), "triple_probability"
         ),
+        tempo_confidence=checked_number(header["tempo_confidence"], "tempo_confidence"),
+        other_tempi=tuple(checked_number(tempo, "other_tempi") for tempo in header["other_tempi"]),
     )
 
 

@@ -11,7 +11,7 @@ from deepphase.arrays import Array
 from deepphase.errors import ParameterError
 from deepphase.music.audio import HOP, SAMPLE_RATE
 from deepphase.music.bars import BarEvidence, Bars, bar_position, find_bars, find_rhythm
-from deepphase.music.beats import Beats, beat_position, local_tempo_bpm
+from deepphase.music.beats import Beats, beat_position, check_hint, local_tempo_bpm
 from deepphase.music.beats_file import GivenBeats
 from deepphase.music.spectra import (
     MEL_BANDS,
@@ -89,8 +89,9 @@ class SongFeatures:
     tempo_bpm
         Beats a minute, the median over the song; 0 where there is no beat.
     beat_confidence, bar_confidence
-        Probability that the song has a beat, see `find_rhythm`, and confidence from 0 to 1 in its
-        bars, at most as high; 1 where they are given. Below `MIN_CONFIDENCE` the beats are a
+        Probability that the song has a beat and that people count it at this tempo, see
+        `find_rhythm`, and confidence from 0 to 1 in its bars; 1 where they are
+        given. Below `MIN_CONFIDENCE` the beats are a
         guess, which noise and speech get too (`has_beat`), and there are no bars where theirs is
         below it.
     triple_probability
@@ -100,6 +101,9 @@ class SongFeatures:
         The song, its file, and the hash of the file's bytes; empty where it was not a file.
     fps
         60.
+    tempo_confidence, other_tempi
+        The probability that people count beats at this tempo, if there are any, and beats a minute
+        at which they may count as well, such as half of them.
     """
 
     blocks: Mapping[str, Array]
@@ -115,6 +119,8 @@ class SongFeatures:
     sha256: str = ""
     fps: float = FPS
     triple_probability: float = 0.5
+    tempo_confidence: float = 1.0
+    other_tempi: tuple[float, ...] = ()
 
     def __repr__(self) -> str:
         return short_repr(self, repr(self.name), timed(len(self), self.fps), self.rhythm)
@@ -124,8 +130,12 @@ class SongFeatures:
 
     @property
     def has_beat(self) -> bool:
-        """Whether there are reliable beats; without them nothing follows a beat."""
-        return len(self.beats_s) > 1 and self.beat_confidence >= MIN_CONFIDENCE
+        """Whether there are reliable beats; without them nothing follows a beat.
+
+        Beats that may be counted at half or twice the tempo are reliable as well.
+        """
+        enough = MIN_CONFIDENCE * self.tempo_confidence
+        return len(self.beats_s) > 1 and self.beat_confidence >= enough
 
     @property
     def rhythm(self) -> str:
@@ -136,6 +146,17 @@ class SongFeatures:
         if self.beats_per_bar is not None:
             bars = f"in bars of {self.beats_per_bar}"
         return f"{self.tempo_bpm:.0f} beats a minute {bars}"
+
+    @property
+    def doubt(self) -> str:
+        """One sentence on other tempi that fit nearly as well; empty if there are none."""
+        if not self.other_tempi:
+            return ""
+        others = " or ".join(f"{tempo:.0f}" for tempo in self.other_tempi)
+        return (
+            f"the beats may be counted at {others} a minute as well as at {self.tempo_bpm:.0f} "
+            f"(confidence {self.beat_confidence:.2f}): --bpm says which"
+        )
 
     @property
     def time(self) -> Array:
@@ -203,10 +224,12 @@ def features_of(
     source: str = "",
     sha256: str = "",
     beats: GivenBeats | None = None,
+    bpm: float | None = None,
 ) -> SongFeatures:
     """The features of a song in memory.
 
-    `samples` (samples,) mono, 30,720 a second, finite; at least one frame of 512.
+    `samples` (samples,) mono, 30,720 a second, finite; at least one frame of 512. `beats` or `bpm`,
+    about how many beats a minute there are, where they are known.
     """
     samples = np.ascontiguousarray(samples, np.float32)
     if samples.ndim != 1 or len(samples) < HOP or not np.isfinite(samples).all():
@@ -215,7 +238,9 @@ def features_of(
             hint=f"features are of finite mono samples, {HOP} or more",
         )
     spectra = short_time_spectra(samples)
-    found, bars, bar_confidence = _rhythm(spectra, beats, len(samples) / SAMPLE_RATE)
+    if bpm is not None:
+        check_hint(bpm)
+    found, bars, bar_confidence = _rhythm(spectra, beats, len(samples) / SAMPLE_RATE, bpm)
     triple_probability = 0.5 if bars is None else bars.triple_probability
     if bar_confidence < MIN_CONFIDENCE:
         bars = None
@@ -240,6 +265,8 @@ def features_of(
         source,
         sha256,
         triple_probability=triple_probability,
+        tempo_confidence=found.tempo_confidence,
+        other_tempi=found.other_tempi,
     )
 
 
@@ -263,6 +290,7 @@ def stretched(song: SongFeatures, factor: float) -> SongFeatures:
         beats_s=beats_s,
         downbeats_s=None if song.downbeats_s is None else song.downbeats_s / factor,
         tempo_bpm=song.tempo_bpm * factor,
+        other_tempi=tuple(factor * tempo for tempo in song.other_tempi),
         name=f"{song.name} at {factor:g}",
         source="",
         sha256="",
@@ -278,13 +306,12 @@ def _beat_pulse(beats_s: Array, frames: int) -> Array:
 
 
 def _rhythm(
-    spectra: Spectra, given: GivenBeats | None, duration_s: float
+    spectra: Spectra, given: GivenBeats | None, duration_s: float, bpm: float | None
 ) -> tuple[Beats, Bars | None, float]:
     """Beats, bars, and confidence in the bars."""
     if given is None:
-        beats, bars = find_rhythm(spectra, FPS)
-        # Bars cannot be more reliable than their beats.
-        return beats, bars, 0.0 if bars is None else bars.confidence * beats.confidence
+        beats, bars = find_rhythm(spectra, FPS, bpm)
+        return beats, bars, 0.0 if bars is None else bars.confidence
     given.check_inside(duration_s)
     bars = given.bars() or find_bars(BarEvidence.of_beats(given.beats_s, spectra, FPS))
     return given.beats(), bars, 0.0 if bars is None else bars.confidence
@@ -312,10 +339,7 @@ def rhythm_blocks(beats: Beats, bars: Bars | None, frames: int) -> dict[str, Arr
     return found
 
 
-# Features that are read where the confidence of a song's beats or bars suffices.
-_CYCLES = {"beat_cycle": "beat_confidence", "bar_cycle": "bar_confidence"}
-
-BEAT_CYCLES = tuple(_CYCLES)
+BEAT_CYCLES = ("beat_cycle", "bar_cycle")
 """Sine and cosine of beat and bar."""
 
 
@@ -326,7 +350,8 @@ def feature_values(song: SongFeatures, name: str) -> Array:
     reliable, as `SongFeatures.has_beat` says. Raises ParameterError for an unknown name.
     """
     values = song.array([name])
-    if name in _CYCLES and getattr(song, _CYCLES[name]) < MIN_CONFIDENCE:
+    reliable = {"beat_cycle": song.has_beat, "bar_cycle": song.bar_confidence >= MIN_CONFIDENCE}
+    if not reliable.get(name, True):
         values = np.zeros_like(values)
     return values
 

@@ -5,6 +5,8 @@ import html
 import io
 import json
 import re
+import subprocess
+import sys
 
 import numpy as np
 import pytest
@@ -205,6 +207,20 @@ def test_what_cannot_dance_says_why(folder, dancer, capsys, words, message):
     song = folder / "danced" / "dance_0.wav"
     assert run("dance", song, *given, "-o", folder / "refused") == 2
     assert re.search(message, capsys.readouterr().err)
+
+
+def test_bad_beats_are_refused_before_anything_long_is_imported(folder, tmp_path):
+    beats = tmp_path / "bad.beats"
+    beats.write_text("0.5\nsoon\n")
+    song = folder / "danced" / "dance_0.wav"
+    code = (
+        "import sys; from deepphase.apps.cli import main; "
+        f"status = main(['dance', {str(song)!r}, '--beats', {str(beats)!r}]); "
+        "sys.exit(status if 'torch' not in sys.modules else 9)"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert done.returncode == 2
+    assert "bad.beats:2: 'soon' is not a number" in done.stderr
 
 
 def test_a_folder_without_dances_has_synthetic_ones(folder, tmp_path, monkeypatch, capsys):

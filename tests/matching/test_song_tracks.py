@@ -39,7 +39,8 @@ def test_a_mean_is_over_so_many_seconds(song):
 def test_the_cycle_is_0_where_the_beat_is_not_reliable(song):
     cycle = song.blocks["beat_cycle"]
     for confidence, weight in ((0.49, 0.0), (0.5, 1.0), (1.0, 1.0)):
-        track = song_track(replace(song, beat_confidence=confidence), "beat_cycle")
+        unsure = replace(song, beat_confidence=confidence, tempo_confidence=1.0)
+        track = song_track(unsure, "beat_cycle")
         np.testing.assert_allclose(track, weight * cycle, atol=1e-6)
 
 

@@ -1,6 +1,7 @@
 import numpy as np
 import pytest
 
+from deepphase.errors import ParameterError
 from deepphase.music.beats import beat_position, local_tempo_bpm
 from deepphase.music.features import MIN_CONFIDENCE, features_of
 from deepphase.synthetic.song import SAMPLE_RATE, make_song
@@ -54,6 +55,43 @@ def test_songs_with_known_beats_and_bars(options):
         assert np.quantile(away, 0.95) < 0.06
     tempo = song.blocks["tempo_bpm"][playing, 0]
     np.testing.assert_allclose(tempo, made.tempo.tempo_bpm(song.time)[playing], rtol=0.06)
+
+
+@pytest.mark.parametrize("bpm", [90.0, 100.0])
+@pytest.mark.parametrize("level", [0.3, 1.0])
+@pytest.mark.parametrize("sound", ["hat", "tone"])
+def test_loud_off_beats_do_not_double_the_tempo(bpm, level, sound):
+    made = make_song(3, 30.0, tempo_bpm=bpm)
+    time = np.arange(round(0.05 * SAMPLE_RATE)) / SAMPLE_RATE
+    hit = np.random.default_rng(0).standard_normal(len(time)) * np.exp(-time / 0.015)
+    if sound == "tone":
+        hit = np.sin(2 * np.pi * 440 * time) * np.exp(-time / 0.03)
+    samples = made.samples.copy()
+    for moment in made.beats[:-1] + 30 / bpm:
+        start = round(moment * SAMPLE_RATE)
+        samples[start : start + len(hit)] += level * hit[: len(samples) - start]
+    song = features_of(samples)
+    assert song.tempo_bpm == pytest.approx(bpm, rel=0.01)
+    assert f_measure(song.beats_s, made.beats) > 0.95
+    assert song.has_beat
+    # It may be counted at twice the tempo, and that is said.
+    assert song.beat_confidence < 0.95
+    if song.other_tempi:
+        assert song.other_tempi[0] == pytest.approx(2 * bpm, rel=0.01)
+        assert f"at {2 * bpm:.0f} a minute as well as at {bpm:.0f}" in song.doubt
+
+
+def test_clicks_of_two_readings_are_not_certain_and_a_hint_decides():
+    """Off-beats as loud as beats: 75 and 150 beats a minute are the same sounds."""
+    samples, _ = clicks(150, 20.0)
+    assert features_of(samples).beat_confidence < 0.85
+    for bpm, count in ((70.0, 75.0), (155.0, 150.0)):
+        song = features_of(samples, bpm=bpm)
+        assert song.tempo_bpm == pytest.approx(count, rel=0.01)
+        assert song.tempo_confidence == 1.0
+        assert not song.doubt
+    with pytest.raises(ParameterError, match="900 beats a minute is not a tempo of a song"):
+        features_of(samples, bpm=900.0)
 
 
 def test_a_steady_tempo_has_a_steady_phase_to_the_end():

@@ -1,8 +1,8 @@
 import numpy as np
 import pytest
 
-from deepphase.errors import FormatError
-from deepphase.music.beats_file import read_beats
+from deepphase.errors import FormatError, ParameterError
+from deepphase.music.beats_file import check_beats, read_beats
 from deepphase.music.cache import song_features
 from deepphase.synthetic.song import make_song
 from tests.music.made_sounds import file_bytes
@@ -110,3 +110,19 @@ def test_bars_are_detected_among_given_beats(song):
     found = song_features(song)
     assert found.beats_per_bar == 4
     np.testing.assert_allclose(found.downbeats_s[:5], made.bars[:5], atol=1e-3)
+
+
+def test_beats_and_hints_are_checked_without_decoding(tmp_path, monkeypatch):
+    song, beats = tmp_path / "song.wav", tmp_path / "song.beats"
+    song.write_bytes(file_bytes(make_song(1, 6.0).samples))
+    monkeypatch.delattr("deepphase.music.audio.decoded")
+    beats.write_text("0.5\n1.0\n99.0\n")
+    with pytest.raises(FormatError, match="a beat at 99 s, but the song ends at"):
+        check_beats(song, None)
+    beats.write_text("0.5\none\n")
+    with pytest.raises(FormatError, match="'one' is not a number"):
+        check_beats(song, beats)
+    with pytest.raises(ParameterError, match="cannot be used together"):
+        check_beats(song, beats, 90.0)
+    with pytest.raises(ParameterError, match="3 beats a minute"):
+        check_beats(song, None, 3.0)

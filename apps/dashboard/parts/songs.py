@@ -81,6 +81,8 @@ class OpenSong:
             parts.append(f"beat {features.beat_confidence:.0%} sure")
             if features.beats_per_bar is not None:
                 parts.append(f"bars {features.bar_confidence:.0%} sure")
+        if features.other_tempi:
+            parts.append("or " + " or ".join(f"{tempo:.0f}" for tempo in features.other_tempi))
         return " · ".join(parts)
 
 
@@ -90,7 +92,7 @@ def choose_song() -> OpenSong | None:
     kind = choose_one("Song", [*([_FOLDER] if songs else []), _MADE, _FILE], key="song kind")
     if kind == _FOLDER:
         name = st.selectbox("Song of the folder", list(songs), key="song of the folder")
-        return folder_song(songs[name], name)
+        return folder_song(songs[name], name, _tempo_hint())
     if kind == _FILE:
         return _upload_control()
     columns = st.columns(2)
@@ -138,7 +140,15 @@ def _upload_control() -> OpenSong | None:
     if beats is not None:
         with session().uploaded(bytes(beats.getbuffer()), BEATS_SUFFIX, beats.name) as path:
             given = replace(read_beats(path), path=Path(safe_name(beats.name)))
-    return uploaded_song(file.name, bytes(file.getbuffer()), given)
+    return uploaded_song(file.name, bytes(file.getbuffer()), given, _tempo_hint())
+
+
+def _tempo_hint() -> float | None:
+    """The control of about how many beats a minute a song has; None if nothing is chosen."""
+    return st.number_input(
+        "Beats a minute (optional)", 45.0, 220.0, None, step=1.0, key="tempo hint",
+        help="Where beats are found at half or twice the tempo that you count",
+    )  # fmt: skip
 
 
 def upload_suffixes() -> list[str]:
@@ -218,24 +228,26 @@ def made_song(seed: int, seconds: float, bpm: float, beats_per_bar: int, swing: 
     return OpenSong(hashlib.sha256(content).hexdigest(), features, content)
 
 
-def folder_song(path: Path, name: str) -> OpenSong:
+def folder_song(path: Path, name: str, bpm: float | None = None) -> OpenSong:
     """A song of the open folder, with the beats in the file beside it if there is one."""
     stamp = stamp_of(path)
     _check_size(stamp[2], name)
     beats = beats_beside(path)
-    return _of_folder(stamp, None if beats is None else stamp_of(beats), name)
+    return _of_folder(stamp, None if beats is None else stamp_of(beats), name, bpm)
 
 
 @st.cache_resource(max_entries=_CACHED_SONGS, show_spinner="Reading the song")
-def _of_folder(stamp: Stamp, beats: Stamp | None, name: str) -> OpenSong:
+def _of_folder(stamp: Stamp, beats: Stamp | None, name: str, bpm: float | None) -> OpenSong:
     path = Path(stamp[0])
     content = path.read_bytes()
     _check_length(content, name)
-    features = replace(song_features(path), name=path.stem)
-    return OpenSong((features.sha256, beats), features, content, beats is not None)
+    features = replace(song_features(path, bpm=bpm), name=path.stem)
+    return OpenSong((features.sha256, beats, bpm), features, content, beats is not None)
 
 
-def uploaded_song(file: str, content: bytes, beats: GivenBeats | None = None) -> OpenSong:
+def uploaded_song(
+    file: str, content: bytes, beats: GivenBeats | None = None, bpm: float | None = None
+) -> OpenSong:
     """The song in an uploaded file, with its beats if they are given."""
     name = safe_name(file)
     _check_size(len(content), name)
@@ -243,7 +255,7 @@ def uploaded_song(file: str, content: bytes, beats: GivenBeats | None = None) ->
         raise FormatError(
             "this is an empty file without sound", hint="upload it again", path=Path(name)
         )
-    key = (hashlib.sha256(content).hexdigest(), None if beats is None else beats.sha256)
+    key = (hashlib.sha256(content).hexdigest(), None if beats is None else beats.sha256, bpm)
     try:
         _check_length(content, name)
         features = _features(key, content, beats)
@@ -257,10 +269,10 @@ def uploaded_song(file: str, content: bytes, beats: GivenBeats | None = None) ->
 
 @st.cache_resource(max_entries=_CACHED_SONGS, show_spinner="Reading the song")
 def _features(
-    key: tuple[str, str | None], _content: bytes, _beats: GivenBeats | None
+    key: tuple[str, str | None, float | None], _content: bytes, _beats: GivenBeats | None
 ) -> SongFeatures:
     sound = decoded(_content, "song")
-    return features_of(sound.samples, name="song", sha256=key[0], beats=_beats)
+    return features_of(sound.samples, name="song", sha256=key[0], beats=_beats, bpm=key[2])
 
 
 def _check_size(size: int, name: str) -> None:

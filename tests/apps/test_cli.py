@@ -522,7 +522,8 @@ def test_a_file_that_is_no_model(swings, model, tmp_path):
     (tmp_path / "notes.txt").write_text("no model")
     run("encode", tmp_path / "notes.txt", swings, *output).refused("not a deepphase file")
     run("encode", model, *output).refused("no clips are given")
-    run("encode", "song.ogg", *output).refused("song.ogg is a song, and no model of songs is")
+    (tmp_path / "song.ogg").write_bytes(b"OggS")
+    run("encode", tmp_path / "song.ogg", *output).refused("song.ogg is a song, and no model")
     content = bytearray(model.read_bytes())
     content[-50] ^= 0xFF
     (tmp_path / "damaged").write_bytes(content)

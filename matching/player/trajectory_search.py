@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any, NamedTuple, Protocol
 
@@ -91,8 +92,7 @@ class SearchPolicy(Protocol):
         ...
 
 
-@dataclass(frozen=True, eq=False)
-class _Rows:
+class _Rows(NamedTuple):
     """Rows that may be played and rows that may be jumped to, (rows,) bool; None for all."""
 
     playable: Array | None
@@ -147,7 +147,6 @@ class TrajectorySearch(TrajectoryQueries):
         self._moments = None if moments is None else moments.rows(database)
         self._margin = round(CONSTANTS.margin_s * database.fps)
         self._known = {name for each in database.labels for name in each}
-        self._keeping: dict[tuple[tuple[str, str], ...], Array] = {}
         self._kept: dict[tuple[tuple[tuple[str, str], ...], ...], Array | None] = {}
         self._allowed: dict[tuple[tuple[str, str], ...], _Rows] = {}
         self._rows_of({})
@@ -202,25 +201,20 @@ class TrajectorySearch(TrajectoryQueries):
             found.append(tuple(values[any_row] for values in each))
         # At once for all groups: transitions of many characters take little longer than of one.
         some, distances, nearest, ranks, must_jump = map(np.concatenate, zip(*found, strict=True))
-        if not len(some):
-            return SearchResult(chosen, costs, smooth, self._terms(queries, rows))
         usable = (nearest >= 0) & (
             must_jump[:, None] | (ranks <= (1.0 + CONSTANTS.tolerance) * ranks[:, :1])
         )
         transition = np.full(usable.shape, np.inf)
-        transition[usable] = request.transition_costs(
-            some[np.nonzero(usable)[0]], nearest[usable][:, None]
-        )[:, 0]
-        best = transition.argmin(1)[:, None]
-        chosen[some] = np.take_along_axis(nearest, best, 1)[:, 0]
-        costs[some] = np.take_along_axis(distances, best, 1)[:, 0]
-        cost = np.take_along_axis(transition, best, 1)[:, 0]
-        smooth[some] = cost < request.max_transition_costs[some]
-        terms = self._terms(queries, np.where(chosen >= 0, chosen, rows))
+        if len(some):
+            transition[usable] = request.transition_costs(
+                some[np.nonzero(usable)[0]], nearest[usable][:, None]
+            )[:, 0]
+        best = np.arange(len(some)), transition.argmin(1)
+        chosen[some], costs[some] = nearest[best], distances[best]
+        smooth[some] = transition[best] < request.max_transition_costs[some]
+        found_rows = database.features[np.where(chosen >= 0, chosen, rows)]
+        terms = cost_terms(database.layout, queries, found_rows)
         return SearchResult(chosen, costs, smooth, terms)
-
-    def _terms(self, queries: Array, rows: Array) -> Array:
-        return cost_terms(self._database.layout, queries, self._database.features[rows])
 
     def _moving(self, targets: Array | None) -> Array:
         """(rows,) bool: targets of a start; all of them if the others are at rest, too."""
@@ -340,30 +334,22 @@ class TrajectorySearch(TrajectoryQueries):
         _, stops = self._database.ranges_of(rows)
         return np.minimum(rows + self._margin, stops - 1)
 
-    def _keeping_rows(self, kept: Mapping[str, str]) -> Array:
-        """(rows,) bool: rows that keep labels.
+    def _kept_targets(self, desired: Mapping[str, str], kept: Mapping[str, str]) -> Array | None:
+        """(rows,) bool: rows to jump to that keep labels; None where there are none.
 
         Idle moments keep them all: a body that stands may have come there in any style.
         """
-        key = tuple(sorted(kept.items()))
-        if key not in self._keeping:
-            database = self._database
-            try:
-                keeping = database.rows_with(kept)
-            except ParameterError:
-                keeping = np.zeros(len(database), bool)
-            if database.kinds is not None:
-                keeping |= database.rows_of_kinds(["idle"])
-            self._keeping[key] = keeping
-        return self._keeping[key]
-
-    def _kept_targets(self, desired: Mapping[str, str], kept: Mapping[str, str]) -> Array | None:
-        """(rows,) bool: rows to jump to that keep labels; None where there are none."""
         key = (tuple(sorted(desired.items())), tuple(sorted(kept.items())))
         if key not in self._kept:
-            targets, keeping = self._rows_of(desired).targets, self._keeping_rows(kept)
-            both = keeping if targets is None else keeping & targets
-            self._kept[key] = both if (self._database.offered & both).any() else None
+            database, targets = self._database, self._rows_of(desired).targets
+            both = np.zeros(len(database), bool)
+            with suppress(ParameterError):
+                both = database.rows_with(kept)
+            if database.kinds is not None:
+                both |= database.rows_of_kinds(["idle"])
+            if targets is not None:
+                both &= targets
+            self._kept[key] = both if (database.offered & both).any() else None
         return self._kept[key]
 
     def _rows_of(self, labels: Mapping[str, str]) -> _Rows:

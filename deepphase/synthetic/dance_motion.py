@@ -12,9 +12,9 @@ from deepphase.arrays import Array
 from deepphase.cycles import wrapped
 from deepphase.errors import ParameterError
 from deepphase.synthetic.bodies import Body, biped, table
-from deepphase.synthetic.footholds import Footholds
 from deepphase.synthetic.gait import ARM, FREEDOMS, Style, waves_of
 from deepphase.synthetic.gait_motion import SyntheticMotion, check_rate, posed, synthetic_clip
+from deepphase.synthetic.posture import Footholds
 from deepphase.synthetic.song import Song
 from deepphase.synthetic.waves import Wave, evaluate_waves, on_ground, smooth_step
 

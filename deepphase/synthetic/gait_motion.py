@@ -15,9 +15,14 @@ from deepphase.motion.clip import Clip, Source
 from deepphase.motion.contacts import GRAVITY
 from deepphase.short_repr import counted, short_repr, timed
 from deepphase.synthetic.bodies import Body, body_named
-from deepphase.synthetic.footholds import Footholds, follow_footholds, gait_footholds
 from deepphase.synthetic.gait import ARM, FREEDOMS, Gait, Style
-from deepphase.synthetic.posture import plant_feet, pose_trunk
+from deepphase.synthetic.posture import (
+    Footholds,
+    follow_footholds,
+    gait_footholds,
+    plant_feet,
+    pose_trunk,
+)
 from deepphase.synthetic.program import Program, Segment, Tempo, Timeline, timeline
 from deepphase.synthetic.waves import evaluate_waves, on_ground
 

@@ -98,7 +98,7 @@ if TYPE_CHECKING:
     from deepphase.motion.mirror import mirrored as mirrored
     from deepphase.motion.point_track import PointTrack as PointTrack
     from deepphase.motion.resample import resample as resample
-    from deepphase.motion.retargeting.retarget import retarget as retarget
+    from deepphase.motion.retarget import retarget as retarget
     from deepphase.motion.root_trajectory import root_trajectory as root_trajectory
     from deepphase.motion.skeleton import Skeleton as Skeleton
     from deepphase.phase.clip_phases import ClipPhases as ClipPhases

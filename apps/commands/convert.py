@@ -78,7 +78,7 @@ def command(
     from deepphase.formats.amass import save_amass, smpl_layout
     from deepphase.formats.load import save
     from deepphase.formats.smpl_skeleton import BODY, smpl_skeleton
-    from deepphase.motion.retargeting.retarget import retarget
+    from deepphase.motion.retarget import retarget
 
     moved = None
     if to is not None:
@@ -174,7 +174,7 @@ class _Moved:
 
     def clip(self, clip: Clip) -> Clip:
         """The clip on the skeleton."""
-        from deepphase.motion.retargeting.retarget import retarget
+        from deepphase.motion.retarget import retarget
 
         done = retarget(clip, self._sample)
         errors, close = 100.0 * done.foot_errors, 100.0 * _CLOSE_SHARE * done.leg_m

@@ -39,8 +39,8 @@ from deepphase.steering.run import (
     start_on_path,
     start_under_gamepad,
 )
-from deepphase.terrain.ground_measures import GROUND_MEASURES
 from deepphase.terrain.heightmap import Heightmap
+from deepphase.terrain.laying import GROUND_MEASURES
 
 # Root motion -> the joint that carries the travel, in words.
 _CARRIERS: dict[RootMotion, str] = {

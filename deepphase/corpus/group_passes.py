@@ -23,7 +23,7 @@ from deepphase.motion.orientation import (
     body_length,
     other_floors,
 )
-from deepphase.motion.retargeting.retarget import retarget
+from deepphase.motion.retarget import retarget
 from deepphase.motion.roles import find_roles
 from deepphase.progress import Progress
 from deepphase.short_repr import counted

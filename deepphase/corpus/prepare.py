@@ -143,7 +143,7 @@ def prepare(
         Add the mirror image of every clip, named "... mirrored" and labelled mirrored=yes.
     retarget
         Name of a skeleton group: the clips of all others are put on its body, see
-        :func:`deepphase.motion.retargeting.retarget.retarget`. Without it, people with the same
+        :func:`deepphase.motion.retarget.retarget`. Without it, people with the same
         joints and other rest frames are groups of their own.
     labels
         "names" finds labels in the names of files and folders, see :func:`named_labels`;

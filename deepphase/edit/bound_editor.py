@@ -14,8 +14,8 @@ from deepphase.edit.motion_rows import JointStatistics, MotionSpace
 from deepphase.motion import quaternions
 from deepphase.motion.clip import Clip
 from deepphase.motion.contacts import foot_contacts
-from deepphase.motion.retargeting.correspondence import match_joints
-from deepphase.motion.retargeting.retarget import retarget
+from deepphase.motion.correspondence import match_joints
+from deepphase.motion.retarget import retarget
 from deepphase.motion.roles import find_roles
 
 # Parts whose joints may be missing: hands and toes do not turn in every capture.

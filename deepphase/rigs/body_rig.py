@@ -14,7 +14,7 @@ from deepphase.formats.array_file import array_part
 from deepphase.formats.reading import checked_skeleton
 from deepphase.motion import quaternions
 from deepphase.motion.clip import Clip
-from deepphase.motion.retargeting.correspondence import reference_pose
+from deepphase.motion.correspondence import reference_pose
 from deepphase.motion.roles import Roles, find_roles
 from deepphase.motion.skeleton import Skeleton, ancestors, subtree_mask
 from deepphase.rigs.rig_limbs import (

@@ -17,7 +17,7 @@ from deepphase.errors import SkeletonError
 from deepphase.motion import quaternions
 from deepphase.motion.clip import Clip
 from deepphase.motion.kinematics import end_positions, global_transforms
-from deepphase.motion.retargeting.retarget import retarget
+from deepphase.motion.retarget import retarget
 from deepphase.motion.roles import find_roles
 from deepphase.motion.root_trajectory import RootTrajectory, root_trajectory
 from deepphase.rigs.body_rig import BodyRig

@@ -11,9 +11,8 @@ from deepphase.motion import quaternions
 from deepphase.motion.foot_ik import LegChains
 from deepphase.motion.roles import find_roles
 from deepphase.steering.run import Run
-from deepphase.terrain.ground_measures import ground_measures
 from deepphase.terrain.heightmap import Heightmap
-from deepphase.terrain.laying import LaidMotion, lay_on_ground
+from deepphase.terrain.laying import LaidMotion, ground_measures, lay_on_ground
 
 _IN_CONTACT = 0.5
 

@@ -14,7 +14,7 @@ from deepphase.edit.motion_rows import MotionRows
 from deepphase.edit.onnx_export import export_editor
 from deepphase.motion.kinematics import global_transforms
 from deepphase.motion.resample import resample
-from deepphase.motion.retargeting.retarget import retarget
+from deepphase.motion.retarget import retarget
 from deepphase.shipped import SHIPPED
 from deepphase.synthetic.gait_motion import locomotion
 

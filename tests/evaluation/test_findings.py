@@ -14,7 +14,7 @@ from deepphase.evaluation.motion_measures import measured_data
 from deepphase.steering.laid_run import FeetOnGround
 from deepphase.steering.run import rollout
 from deepphase.synthetic.gait_motion import locomotion
-from deepphase.terrain.ground_measures import GROUND_MEASURES
+from deepphase.terrain.laying import GROUND_MEASURES
 from tests.controllers.replaying import replay_of
 
 SPEED, SECONDS = 1.3, 3.0

@@ -12,7 +12,7 @@ from deepphase.motion.clip import Clip
 from deepphase.motion.contacts import foot_contacts
 from deepphase.motion.kinematics import joint_positions
 from deepphase.motion.orientation import scaled
-from deepphase.motion.retargeting.retarget import retarget
+from deepphase.motion.retarget import retarget
 from deepphase.motion.roles import find_roles
 from deepphase.motion.skeleton import Skeleton
 from deepphase.synthetic.gait_motion import locomotion

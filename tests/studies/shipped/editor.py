@@ -10,7 +10,7 @@ from deepphase.edit.config import EditorConfig
 from deepphase.edit.editor import MotionEditor
 from deepphase.edit.training import train_editor as train
 from deepphase.motion.resample import resample
-from deepphase.motion.retargeting.retarget import retarget
+from deepphase.motion.retarget import retarget
 from deepphase.progress import Progress
 from deepphase.synthetic.training_set import corpus
 from deepphase.temporary_files import temporary_folder

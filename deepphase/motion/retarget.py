@@ -13,15 +13,15 @@ from deepphase.errors import SkeletonError
 from deepphase.motion import quaternions
 from deepphase.motion.clip import Clip, Source
 from deepphase.motion.contacts import foot_contacts, sliding_speed
-from deepphase.motion.foot_ik import LegChains, LimbSolver
-from deepphase.motion.kinematics import global_transforms, joint_positions
-from deepphase.motion.retargeting.correspondence import (
+from deepphase.motion.correspondence import (
     JointMatch,
     ReferencePose,
     joint_path,
     match_joints,
     reference_pose,
 )
+from deepphase.motion.foot_ik import LegChains, LimbSolver
+from deepphase.motion.kinematics import global_transforms, joint_positions
 from deepphase.motion.roles import Roles, find_roles
 from deepphase.motion.root_trajectory import root_trajectory
 from deepphase.motion.skeleton import Skeleton, path_length

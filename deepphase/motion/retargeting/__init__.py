@@ -1,1 +1,0 @@
-"""Motion of one skeleton put on another of the same kind of body."""

@@ -61,9 +61,7 @@ def constrained(
     Parameters
     ----------
     clip
-        A clip of the editor's body, a biped.
-    editor
-        The editor.
+        A clip of the editor's body, a biped; of any body with legs without an editor.
     targets
         Places of hands, feet, or joints below them.
     path
@@ -72,13 +70,9 @@ def constrained(
     feet
         Hold feet still in contacts, also where they slide in the clip.
 
-    Raises
-    ------
-    SkeletonError
-        If the clip's hierarchy is not the editor's, or the body has no pair of legs.
-    ParameterError
-        If a target is of a frame or a joint that the clip does not have, or two are of one limb
-        at a time; if a path is given without an editor.
+    Raises SkeletonError if the clip's hierarchy is not the editor's, or the body has no pair of
+    legs; ParameterError if a target is of a frame or a joint that the clip does not have, two are
+    of one limb at a time, or a path is given without an editor.
 
     References
     ----------
@@ -271,11 +265,8 @@ def _target_places(
 
 def _distances(clip: Clip, targets: Sequence[JointTarget]) -> Array:
     """(targets,) metres: the largest distance of each target from its joint."""
-    positions, index = joint_positions(clip), clip.skeleton.index
-    paths = [positions[target.first : target.last + 1, index(target.joint)] for target in targets]
-    return np.array(
-        [
-            np.linalg.norm(path - np.array(target.place), axis=-1).max()
-            for path, target in zip(paths, targets, strict=True)
-        ]
-    )
+    positions, distances = joint_positions(clip), np.zeros(len(targets))
+    for row, target in enumerate(targets):
+        path = positions[target.first : target.last + 1, clip.skeleton.index(target.joint)]
+        distances[row] = np.linalg.norm(path - np.array(target.place), axis=-1).max()
+    return distances

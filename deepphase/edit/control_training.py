@@ -302,8 +302,6 @@ def train_path(
     windows, batch_size
         Number of windows to train on, and of those in a batch on each device: 32 by default, or 8
         with `effectors`.
-    seed
-        Random seed of the initial weights and of the order of the windows.
     effectors
         Train the networks of hands and feet instead of those of paths.
     labels
@@ -314,12 +312,8 @@ def train_path(
     The editor with these networks; None in all processes but the first of a training on several
     devices.
 
-    Raises
-    ------
-    ParameterError
-        If no clip has the labels, travels or is long enough, or Lightning refuses an option.
-    SkeletonError
-        If the clips have another skeleton.
+    Raises ParameterError if no clip has the labels, travels or is long enough; SkeletonError if the
+    clips have another skeleton.
     """
     options = {
         "windows": windows,

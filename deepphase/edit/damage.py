@@ -40,21 +40,14 @@ _INTERPOLATED_S = 0.5
 @brief_repr
 @dataclass(frozen=True, eq=False)
 class Damage:
-    """What is whole in a clip.
+    """What is whole in a clip."""
 
-    Parameters
-    ----------
-    known
-        (frames, body joints + 1): 1 whole, 0.5 noisy, 0 missing. First the place of the hips, then
-        the rotation of each joint of the editor's body.
-    joints
-        Names of the body's joints.
-    findings
-        One sentence for each damage that was found.
-    """
-
+    # (frames, body joints + 1): 1 whole, 0.5 noisy, 0 missing. First the place of the hips, then
+    # the rotation of each joint of the editor's body
     known: Array
+    # Names of the body's joints
     joints: tuple[str, ...]
+    # One sentence for each damage that was found
     findings: tuple[str, ...] = ()
 
     @property
@@ -88,21 +81,15 @@ class Damage:
 
         Parameters
         ----------
-        frames
-            Frames of the clip.
-        body
-            Names of the editor's joints, hips first.
+        frames, body
+            Frames of the clip; names of the editor's joints, hips first.
         joints
             The missing joints; all and the hips' place if empty.
         stretches
             First and last frames; all frames if empty.
 
-        Raises
-        ------
-        SkeletonError
-            If the body has no such joint.
-        ParameterError
-            If a stretch lies outside of the clip, or nothing would be left to repair from.
+        Raises SkeletonError if the body has no such joint; ParameterError if a stretch lies outside
+        of the clip, or nothing would be left to repair from.
         """
         unknown = [name for name in joints if name not in body]
         if unknown:

@@ -34,38 +34,17 @@ _SKELETON = ("parents", "offsets", "end_parents", "end_offsets")
 class MotionEditor:
     """An autoencoder of motion with everything needed to edit other clips of its body.
 
-    Parameters
-    ----------
-    network
-        In evaluation mode.
-    config
-        Config of the network and of its training.
-    space
-        The body.
-    feet
-        Joints of the skeleton that contacts are of.
-    normalisation
-        Of its rows.
-    statistics
-        Of the joints in its training clips.
-    path
-        Networks from paths to hidden units; None before `train_path`.
-    effectors
-        Networks from hands and feet to motion; None before `train_path` with `effectors`.
-    report
-        Measures on held-out clips.
-    provenance
-        Data, package versions and seed of the training.
-    bound
-        Whether it edits clips of another skeleton than that of its training.
+    `path` and `effectors` are the networks of `train_path`; `report` has measures on held-out
+    clips, `provenance` data, package versions and seed of the training. `bound` says whether it
+    edits clips of another skeleton than that of its training.
     """
 
-    network: MotionAutoencoder
+    network: MotionAutoencoder  # in evaluation mode
     config: EditorConfig
     space: MotionSpace
-    feet: tuple[int, ...]
+    feet: tuple[int, ...]  # joints of the skeleton that contacts are of
     normalisation: RowScale
-    statistics: JointStatistics
+    statistics: JointStatistics  # of the joints in its training clips
     report: Mapping[str, Any] = field(default_factory=dict)
     provenance: Mapping[str, Any] = field(default_factory=dict)
     path: PathNetworks | None = None
@@ -162,13 +141,7 @@ class MotionEditor:
 
     @classmethod
     def load(cls, path: str | Path) -> MotionEditor:
-        """Read an editor's file.
-
-        Raises
-        ------
-        CheckpointError
-            If the file is damaged, foreign, or its parts do not fit each other.
-        """
+        """Read an editor's file; CheckpointError where it is damaged or its parts do not fit."""
         arrays, header = read_arrays(
             path,
             format=FORMAT,
@@ -255,20 +228,12 @@ class Restorer(nn.Module):
 
 @dataclass(frozen=True, eq=False)
 class EditedMotion:
-    """A clip that follows paths, or meets constraints.
-
-    Parameters
-    ----------
-    clip
-        The clip, with its travel on the hips.
-    distances
-        (targets,) or (joints,) metres: the largest distance of each joint from its target or path.
-    findings
-        Sentences on what is faster or farther away than in the training clips.
-    """
+    """A clip, with its travel on the hips, that follows paths or meets constraints."""
 
     clip: Clip
+    # (targets,) or (joints,) metres: the largest distance of each joint from its target or path
     distances: Array = field(default_factory=lambda: np.zeros(0))
+    # Sentences on what is faster or farther away than in the training clips
     findings: tuple[str, ...] = ()
 
     def __repr__(self) -> str:

@@ -40,27 +40,13 @@ _ROLES = ("left_hand", "right_hand", "left_foot", "right_foot")
 
 @dataclass(frozen=True, eq=False)
 class EffectorPaths:
-    """Where hands and feet are over time, at the rate of an editor.
+    """Where hands and feet are over time, at the rate of an editor."""
 
-    Parameters
-    ----------
-    joints
-        Names of the hands and feet.
-    places
-        (frames, joints, 3) metres in the world; the floor is at height 0.
-    known
-        (frames, joints) bool: where a place is given.
-    root
-        The smoothed path of the root.
-    name
-        Name of the motion that is made.
-    """
-
-    joints: tuple[str, ...]
-    places: Array
-    known: Array
-    root: RootTrajectory
-    name: str = "effectors"
+    joints: tuple[str, ...]  # names of the hands and feet
+    places: Array  # (frames, joints, 3) metres in the world; the floor is at height 0
+    known: Array  # (frames, joints) bool: where a place is given
+    root: RootTrajectory  # the smoothed path of the root
+    name: str = "effectors"  # of the motion that is made
 
     def __repr__(self) -> str:
         return short_repr(self, ", ".join(self.joints), counted(len(self.places), "frame"))
@@ -71,17 +57,7 @@ class EffectorPaths:
     ) -> EffectorPaths:
         """The paths of the hands and feet of a clip of the editor's skeleton, on the editor's body.
 
-        Parameters
-        ----------
-        joints
-            Names of those that are known; all by default.
-
-        Raises
-        ------
-        SkeletonError
-            If the clip's hierarchy is not the editor's.
-        ParameterError
-            If a name is that of no hand or foot.
+        `joints` names those that are known; all by default.
         """
         points = effector_joints(editor.space)
         chosen = _checked(tuple(joints) or tuple(points), tuple(points))
@@ -119,17 +95,8 @@ def motion_of_effectors(paths: EffectorPaths, editor: MotionEditor) -> EditedMot
     the whole body, and to a correction of it; inverse kinematics of arms and legs removes what is
     left. Feet without a path stay in the contacts of the motion.
 
-    Parameters
-    ----------
-    paths
-        Of hands and feet.
-    editor
-        An editor with networks for hands and feet (`train_path` with `effectors`).
-
-    Raises
-    ------
-    ParameterError
-        If the editor has no such networks, or no place of the paths is known.
+    Raises ParameterError if the editor has no networks for hands and feet (`train_path` with
+    `effectors`), or no place of the paths is known.
 
     References
     ----------
@@ -172,17 +139,9 @@ def read_effector_paths(
     Between its first and its last time a joint follows a smooth curve through its places; before
     and after them it is not known.
 
-    Parameters
-    ----------
-    root
-        Path of the body over the same seconds; without one it stands at the origin and faces +Z.
-
-    Raises
-    ------
-    FormatError
-        With the line of what cannot be read.
-    ParameterError
-        If a joint is not a hand or foot of the editor's body.
+    `root` is the path of the body over the same seconds; without one it stands at the origin and
+    faces +Z. Raises FormatError with the line of what cannot be read, ParameterError if a joint is
+    not a hand or foot of the editor's body.
     """
     path = Path(path)
     hint = f"columns: {', '.join(_COLUMNS)}; times in seconds from 0, places in metres"

@@ -76,16 +76,11 @@ def grounded(clip: Clip, space: MotionSpace | None = None, *, level: bool = True
     Parameters
     ----------
     clip
-        A clip of any body with legs.
+        A clip of any body with legs; SkeletonError where no pairs of them are found.
     space
         Its body, if roles of joints are described; found by names and structure by default.
     level
         Level the floor; otherwise feet are held at their heights, as on stairs and slopes.
-
-    Raises
-    ------
-    SkeletonError
-        If no pairs of legs were found.
     """
     space = space or MotionSpace.from_clip(clip, clip.fps)
     clip = space.on_hips(clip)

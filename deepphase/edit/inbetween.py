@@ -44,8 +44,6 @@ def in_between(
         Duration from the last frame of `first` to the first frame of `second`; or what
         `phase_timing` gives for these clips. Then the motion between passes its cycles: the
         network corrects a guess of the cycles of both clips.
-    editor
-        The editor.
     follow
         Turn and move `second` so that it begins where the path of `first` leads: at the mean of the
         velocities at the end of `first` and at the beginning of `second`.
@@ -54,12 +52,8 @@ def in_between(
     -------
     The clip at the rate of `first`, on its bones. Frames of both clips stay as they are.
 
-    Raises
-    ------
-    SkeletonError
-        If a clip's hierarchy is not the editor's.
-    ParameterError
-        If the duration is not positive, or is longer than the editor can bridge.
+    Raises SkeletonError if a clip's hierarchy is not the editor's, ParameterError if the duration
+    is not positive or longer than the editor can bridge.
     """
     timing = None
     if isinstance(seconds, PhaseTiming):
@@ -97,25 +91,16 @@ def between_keys(
     *,
     times: Sequence[float] | None = None,
 ) -> Clip:
-    """Motion through key poses of a clip.
+    """Motion through key poses of a clip of the editor's body, from the first to the last.
 
     Parameters
     ----------
-    clip
-        A clip of the editor's body.
     keys
-        Rising frames of the clip: its key poses, two or more.
+        Rising frames of the clip, two or more, whose poses stay as they are.
     times
         Rising seconds at which the keys stand; those of the clip by default.
 
-    Returns
-    -------
-    From the first key to the last, at the clip's rate; the keys' poses stay as they are.
-
-    Raises
-    ------
-    ParameterError
-        If keys or times do not rise, or do not fit the clip.
+    Raises ParameterError if keys or times do not rise, or do not fit the clip.
     """
     frames = np.asarray(keys, np.int64)
     if len(frames) < 2 or (np.diff(frames) <= 0).any():

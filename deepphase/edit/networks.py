@@ -26,13 +26,9 @@ class MotionAutoencoder(nn.Module):
     Strided convolutions lead to a quarter of the frames; residual blocks of growing dilation there
     see about four seconds. Hidden units alone decode to a motion. Repair adds a correction to the
     values that are filled in, which has the full frame rate beside the hidden units.
-
-    Attributes
-    ----------
-    stride
-        Number of frames of one hidden frame; the number of frames given is a multiple of it.
     """
 
+    # Frames of one hidden frame, of which all inputs have a multiple
     stride = 4
 
     def __init__(self, values: int, groups: int, config: EditorNetwork) -> None:
@@ -125,11 +121,8 @@ class PathLimits:
 class PathNetworks(nn.Module):
     """Footsteps from a path, and hidden units from path and contacts.
 
-    Velocities are (batch, 3, frames) of the smoothed root, in m/s and rad/s.
-
-    References
-    ----------
-    Holden 2017 (thesis), section 5.6, equations 5.4 to 5.9.
+    Velocities are (batch, 3, frames) of the smoothed root, in m/s and rad/s. Holden 2017 (thesis),
+    section 5.6, equations 5.4 to 5.9.
     """
 
     limits_kind = PathLimits
@@ -189,12 +182,9 @@ class EffectorNetworks(nn.Module):
     """Motion from the root's velocities and the places of some hands and feet.
 
     Convolutions lead to hidden units of the editor, which decode to a motion, and to a correction
-    of it that has the full frame rate: blows are faster than a hidden frame.
-
-    References
-    ----------
-    Holden 2017 (thesis), section 5.6: punches and kicks have the network of paths with other
-    inputs. That some of the places may be unknown, and the correction, are ours.
+    of it that has the full frame rate: blows are faster than a hidden frame. Holden 2017 (thesis),
+    section 5.6: punches and kicks have the network of paths with other inputs. That some of the
+    places may be unknown, and the correction, are ours.
     """
 
     limits_kind = EffectorLimits

@@ -44,15 +44,11 @@ def motion_on_path(path: GroundPath, editor: MotionEditor, *, start: float = 0.0
     ----------
     path
         Places over time; without facings, the body faces where it goes.
-    editor
-        An editor with path networks (`train_path`).
     start
         Phase of the first foot at the first frame, in radians; pi / 2 is the middle of its contact.
 
-    Raises
-    ------
-    ParameterError
-        If the editor has no path networks, or the path is faster than its training clips.
+    Raises ParameterError if the editor has no path networks (`train_path`), or the path is faster
+    than its training clips.
 
     References
     ----------

@@ -69,8 +69,6 @@ def repaired(
     ----------
     clip
         A clip of the editor's body; of any body without an editor.
-    editor
-        The editor.
     damage
         What is missing or noisy in it, by `find_damage` (the default) or `Damage.stated`.
     guess
@@ -82,12 +80,8 @@ def repaired(
     The clip, in its own order of joints and at its rate. If places of hips without a track of
     positions are restored, they have one.
 
-    Raises
-    ------
-    SkeletonError
-        If the clip's hierarchy is not the editor's.
-    ParameterError
-        If the damage is of another clip, or no frame is whole.
+    Raises SkeletonError if the clip's hierarchy is not the editor's, ParameterError if the damage
+    is of another clip, or no frame is whole.
     """
     damage = find_damage(clip, editor) if damage is None else damage
     if len(damage.known) != len(clip):

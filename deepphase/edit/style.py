@@ -35,17 +35,10 @@ _CONTENT, _FEET, _SMOOTH, _BONES = 0.02, 20.0, 5e3, 300.0
 
 @dataclass(frozen=True, eq=False)
 class StyledMotion:
-    """A clip in the style of another.
+    """A clip in the style of another."""
 
-    Parameters
-    ----------
-    clip
-        The clip, with the root's path and the contacts of the content.
-    distance_before, distance_after
-        Distance of its Gram matrix from the style's, before and after, as a share of the style's.
-    """
-
-    clip: Clip
+    clip: Clip  # with the root's path and the contacts of the content
+    # Distance of its Gram matrix from the style's, before and after, as a share of the style's
     distance_before: float
     distance_after: float
 
@@ -78,17 +71,11 @@ def styled(
         The clip whose movement and timing stay.
     styles
         Clips of one style; of any action and length, best of the same action.
-    editor
-        The editor of their body.
     amount
         How much of the style: 0 none, 1 all, up to 1.5.
 
-    Raises
-    ------
-    ParameterError
-        If the amount is outside of 0 to 1.5, there is no style, or a clip is under half a second.
-    SkeletonError
-        If a clip's hierarchy is not the editor's.
+    Raises ParameterError if the amount is outside of 0 to 1.5, there is no style, or a clip is
+    under half a second; SkeletonError if a clip's hierarchy is not the editor's.
 
     References
     ----------

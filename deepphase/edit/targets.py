@@ -18,24 +18,14 @@ Row = TypeVar("Row")
 class JointTarget:
     """A place where a joint is over frames of a clip.
 
-    Parameters
-    ----------
-    joint
-        Name of the joint.
-    first, last
-        Frames from 0; the same for one frame.
-    place
-        x, y and z in metres, in the world of the clip.
-
-    Raises
-    ------
-    ParameterError
-        If the frames do not rise from 0, or a number is not finite.
+    Raises ParameterError if the frames do not rise from 0, or a number is not finite.
     """
 
     joint: str
+    # Frames from 0; the same for one frame
     first: int
     last: int
+    # x, y and z in metres, in the world of the clip
     place: tuple[float, float, float]
 
     def __post_init__(self) -> None:
@@ -53,10 +43,7 @@ class JointTarget:
 def read_targets(path: str | Path) -> list[JointTarget]:
     """Read targets from CSV: columns joint, frame, x, y, z (m), optionally last (frame).
 
-    Raises
-    ------
-    FormatError
-        With the line of what cannot be read.
+    Raises FormatError with the line of what cannot be read.
     """
     hint = "columns: joint, frame, x, y, z, optionally last; frames are whole numbers from 0, "
     hint += "places are in metres"

@@ -41,14 +41,12 @@ _PACE_S, _STANDING = 0.5, 0.1
 class PhaseTiming:
     """How long a passage takes by its phases.
 
-    Parameters
+    Attributes
     ----------
     seconds
         From the last frame before the passage to the first one after it.
-    channel
-        The strongest channel at both ends.
-    frequencies
-        Its frequencies before and after, in Hz.
+    channel, frequencies
+        The strongest channel at both ends, and its frequencies before and after, in Hz.
     cycles
         Cycles that it passes: the difference of its phases and a whole number.
     steps
@@ -57,8 +55,6 @@ class PhaseTiming:
         -1 to 1: mean cosine between each phase, continued from the start, and the phase at the end.
     durations
         (durations,) seconds that the phases allow, rising.
-    model
-        The phase model.
     """
 
     seconds: float
@@ -97,20 +93,13 @@ def phase_timing(
         Clips of half a window of the model or longer.
     model
         A phase model of the clips' joints.
-    roles
-        Roles of the joints; found by names and structure by default.
     seconds, steps
         Duration, or number of steps, to which the nearest allowed one is taken.
     follow
         The second clip follows the first, wherever it is.
 
-    Raises
-    ------
-    ParameterError
-        If a clip is too short for phases, `seconds` and `steps` are both given or not positive, or
-        steps are wanted of a body that makes none.
-    SkeletonError
-        If a clip lacks joints of the model.
+    Raises ParameterError if a clip is too short for phases, or `seconds` and `steps` do not fit;
+    SkeletonError if a clip lacks joints of the model.
     """
     before, after = (_phases(clip, model) for clip in (first, second))
     roles = find_roles(first.skeleton, clip=first) if roles is None else roles
@@ -139,8 +128,6 @@ def phase_key_times(
         A clip of half a window of the model or longer.
     keys
         Rising frames of the clip.
-    roles
-        Roles of the joints; found by names and structure by default.
     times
         Seconds to whose differences the nearest allowed durations are taken; those of the clip by
         default.
@@ -148,17 +135,8 @@ def phase_key_times(
         Steps from the key before to each key, instead of a time; the first is not read, None takes
         the time.
 
-    Returns
-    -------
-    times
-        (keys,) seconds from the first key on.
-    timings
-        Of each passage.
-
-    Raises
-    ------
-    ParameterError
-        As `phase_timing`, or if a key is outside of the clip.
+    Returns (keys,) seconds from the first key on, and the timing of each passage. Raises as
+    `phase_timing`.
     """
     frames = np.asarray(keys, np.int64)
     if len(frames) < 2 or frames.min() < 0 or frames.max() >= len(clip):
@@ -212,16 +190,17 @@ def _wanted(seconds: float | None, steps: float | None, cadence: float | None) -
         raise ParameterError(
             "a duration and a number of steps cannot be used together", hint="give one of them"
         )
-    wanted = seconds if steps is None else steps
-    if wanted is not None and not 0 < wanted < np.inf:
-        name = "seconds" if steps is None else "steps"
-        raise ParameterError(f"{name} must be above 0, not {wanted:g}")
-    if steps is not None and cadence is None:
+    for name, value in (("seconds", seconds), ("steps", steps)):
+        if value is not None and not 0 < value < np.inf:
+            raise ParameterError(f"{name} must be above 0, not {value:g}")
+    if steps is None:
+        return seconds
+    if cadence is None:
         raise ParameterError(
             f"{steps:g} steps were requested, but the feet make no steps at the ends of the clips",
             hint="give seconds: the nearest duration that fits the phases is used",
         )
-    return seconds if steps is None or cadence is None else steps / cadence
+    return steps / cadence
 
 
 def _timing(

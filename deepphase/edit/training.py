@@ -335,12 +335,8 @@ def train_editor(
     The editor, measured on held-out clips; None in all processes but the first of a training on
     several devices.
 
-    Raises
-    ------
-    ParameterError
-        If the config does not fit the clips, or Lightning refuses an option.
-    SkeletonError
-        If no pair of feet was found.
+    Raises ParameterError if the config does not fit the clips, SkeletonError if no pair of feet
+    was found.
     """
     config = EditorConfig.load("masked") if config is None else config
 

@@ -57,18 +57,11 @@ _STEP = 1e-4
 class Control:
     """One number that an animator sets.
 
-    Parameters
-    ----------
-    name
-        Unique in its rig, such as "LeftArm.rx".
-    unit
-        "rad", "m", or "1" (a share or factor).
-    rest, lower, upper
-        Value in the rest pose, and the limits.
+    `rest`, `lower` and `upper` are its value in the rest pose, and the limits.
     """
 
-    name: str
-    unit: str = "rad"
+    name: str  # unique in its rig, such as "LeftArm.rx"
+    unit: str = "rad"  # or "m", or "1" (a share or factor)
     rest: float = 0.0
     lower: float = -np.pi
     upper: float = np.pi
@@ -309,13 +302,8 @@ class BodyRig:
     ) -> Array:
         """Derivatives (poses, 3 joints, columns) of the positions, by finite differences.
 
-        Parameters
-        ----------
-        values : (poses, controls)
-        columns
-            Indices of the controls; all by default.
-        positions : (poses, joints, 3), optional
-            Of the values, where they are known.
+        `columns` are indices of the controls, all by default; `positions` (poses, joints, 3) are
+        those of the values (poses, controls), where they are known.
         """
         columns = np.arange(len(self.controls)) if columns is None else columns
         moves = np.zeros((len(columns), len(self.controls)))

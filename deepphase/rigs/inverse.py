@@ -14,9 +14,7 @@ from deepphase.arrays import Array
 from deepphase.errors import CheckpointError, DeepPhaseError, ParameterError
 from deepphase.formats.array_file import array_part, joined_parts, read_arrays, write_arrays
 from deepphase.formats.header_values import checked_mapping
-from deepphase.motion.roles import Roles
 from deepphase.rigs.body_rig import BodyRig
-from deepphase.rigs.refinement import refined
 from deepphase.rigs.regression import MultiquadricProcess, ReluNetwork, RigScale, chosen_width
 from deepphase.short_repr import brief_repr, counted, short_repr
 
@@ -31,7 +29,15 @@ _MIN_REACH_M, _REACH_RATIO = 0.01, 5.0
 # differ in other joints, so that these examples are not exact.
 _WIDTH_EXAMPLES, _EFFECTOR_RIDGE = 300, 1e-2
 _SIDES = ("left", "right")
-_BOTH = {"hands": "hand", "feet": "foot", "toes": "toe"}
+_ITERATIONS = 10
+# Root mean square of a joint's error at which a pose is done, metres.
+_DONE_M = 2e-4
+# The damping after a step that did not help, and after one that did.
+_HARDER, _EASIER = 4.0, 0.7
+# A pose whose steps do not help any more is left after this many of them; a step helps if it leaves
+# less than this share of the error.
+_TRIES, _HELPS = 3, 0.97
+_BATCH = 128
 
 
 @brief_repr
@@ -39,19 +45,17 @@ _BOTH = {"hands": "hand", "feet": "foot", "toes": "toe"}
 class RigSolution:
     """Controls of a motion, and how well they reach it.
 
-    Parameters
+    Attributes
     ----------
-    values
-        (frames, controls)
     errors
-        (frames, joints) metres: distances of the rig's joints from the desired ones.
+        Distances of the rig's joints from the desired ones.
     reached
-        (frames,) whether the pose is one that the rig can take.
+        Whether the pose is one that the rig can take.
     """
 
-    values: Array
-    errors: Array
-    reached: Array
+    values: Array  # (frames, controls)
+    errors: Array  # (frames, joints) metres
+    reached: Array  # (frames,) bool
 
 
 @dataclass(eq=False)
@@ -255,49 +259,42 @@ def named_effectors(rig: BodyRig, names: Sequence[str]) -> Array:
     ----------
     names
         "seven" (hips, head, hands, feet, and the end of the tail or the chest), "feet" (all feet of
-        an animal), "hands", roles such as left_hand, or names of joints of the rig.
+        an animal), "hands", "toes", roles such as left_hand, or names of joints of the rig.
 
     Raises
     ------
     ParameterError
         If the rig has no such joint, or no name is given.
     """
-    joints = dict.fromkeys(joint for name in names for joint in _named(rig, name))
-    if not joints:
-        raise ParameterError("no joint is named", hint="give seven, feet, or names of joints")
-    return np.array(list(joints), np.int64)
-
-
-def _named(rig: BodyRig, name: str) -> list[int]:
     roles = rig.roles
-    known = _known_roles(roles)
-    if name == "seven":
-        limbs = [f"{side}_{part}" for part in ("hand", "foot") for side in _SIDES]
-        wanted = ["hips", "head", *limbs, "tail" if roles.tail else "chest"]
-    elif name in _BOTH:
-        parts = [_BOTH[name], *(["hand"] if name == "feet" and roles.kind != "biped" else [])]
-        wanted = [f"{side}_{part}" for part in parts for side in _SIDES]
-    elif name in rig.joints:
-        return [rig.joints.index(name)]
-    else:
-        wanted = [name]
-    joints = [known[role] for role in wanted if role in known]
-    if not joints:
-        raise ParameterError(
-            f"the rig has no joint {name!r}",
-            hint=f"there are seven, feet, hands, {', '.join([*known, *rig.joints])}"[:400],
-        )
-    return joints
-
-
-def _known_roles(roles: Roles) -> dict[str, int]:
-    """Role -> its joint, with the last one of the tail."""
     known = {
         name: joint
         for name, joint in vars(roles).items()
         if isinstance(joint, int) and not name.endswith("_end")
     }
-    return known | ({"tail": roles.tail[-1]} if roles.tail else {})
+    if roles.tail:
+        known["tail"] = roles.tail[-1]
+    hands, feet, toes = ([f"{side}_{part}" for side in _SIDES] for part in ("hand", "foot", "toe"))
+    groups = {
+        "seven": ["hips", "head", *hands, *feet, "tail" if roles.tail else "chest"],
+        "hands": hands,
+        "feet": feet if roles.kind == "biped" else [*feet, *hands],
+        "toes": toes,
+    }
+    joints: dict[int, None] = {}
+    for name in names:
+        own = [known[role] for role in groups.get(name, [name]) if role in known]
+        if name not in groups and name in rig.joints:
+            own = [rig.joints.index(name)]
+        if not own:
+            raise ParameterError(
+                f"the rig has no joint {name!r}",
+                hint=f"there are seven, feet, hands, {', '.join([*known, *rig.joints])}"[:400],
+            )
+        joints |= dict.fromkeys(own)
+    if not joints:
+        raise ParameterError("no joint is named", hint="give seven, feet, or names of joints")
+    return np.array(list(joints), np.int64)
 
 
 def inverse_of_effectors(inverse: RigInverse, joints: Array) -> RigInverse:
@@ -322,3 +319,80 @@ def inverse_of_effectors(inverse: RigInverse, joints: Array) -> RigInverse:
     width = chosen_width(inputs[some], outputs[some], ridge=_EFFECTOR_RIDGE)
     process = MultiquadricProcess.fit(inputs, outputs, width, _EFFECTOR_RIDGE)
     return replace(inverse, process=process, network=None, joints=joints)
+
+
+def refined(
+    rig: BodyRig,
+    values: Array,
+    targets: Array,
+    *,
+    columns: Array,
+    scale: Array,
+    damping: float,
+    weights: Array | None = None,
+) -> tuple[Array, Array]:
+    """Values (poses, controls) whose joints are nearer to targets, and their positions.
+
+    Each pose is refined on its own, from where it is, by damped least squares: what the joints do
+    not need stays as it was. The `columns` of the controls may move, in steps that are measured by
+    their deviations `scale`; `damping` is in metres for a deviation. Joints with weight 0 are free.
+
+    References
+    ----------
+    Holden 2017, equation 3.13 and algorithm 1. A step that leads away is taken back.
+    """
+    found = np.clip(values, rig.lower, rig.upper)
+    positions = np.empty((len(values), len(rig.joints), 3))
+    importance = np.repeat(np.sqrt(np.ones(len(rig.joints)) if weights is None else weights), 3)
+    for start in range(0, len(values), _BATCH):
+        part = slice(start, start + _BATCH)
+        found[part], positions[part] = _refine(
+            rig, found[part], targets[part], columns, scale, damping, importance
+        )
+    return found, positions
+
+
+def _refine(
+    rig: BodyRig,
+    values: Array,
+    targets: Array,
+    columns: Array,
+    scale: Array,
+    damping: float,
+    importance: Array,
+) -> tuple[Array, Array]:
+    poses = len(values)
+    goal = targets.reshape(poses, -1)
+    places = rig.evaluate(values).reshape(poses, -1)
+    errors = np.square((goal - places) * importance).mean(axis=1)
+    done_at = _DONE_M**2 / 3.0 * np.square(importance).mean()
+    easing = np.full(poses, damping)
+    failures = np.zeros(poses, np.int64)
+    moved = np.ones(poses, bool)
+    derivatives = np.empty((poses, goal.shape[1], len(columns)))
+    diagonal = np.arange(len(importance))
+    for _ in range(_ITERATIONS):
+        rows = np.flatnonzero((errors > done_at) & (failures < _TRIES))
+        if not len(rows):
+            break
+        again = rows[moved[rows]]
+        if len(again):
+            derivatives[again] = rig.jacobian(values[again], columns, positions=places[again])
+        weighted = derivatives[rows] * importance[:, None] * scale
+        square = weighted @ weighted.swapaxes(1, 2)
+        square[:, diagonal, diagonal] += easing[rows, None] ** 2
+        missing = (goal[rows] - places[rows]) * importance
+        steps = weighted.swapaxes(1, 2) @ np.linalg.solve(square, missing[..., None])
+        trial = values[rows].copy()
+        trial[:, columns] += scale * steps[..., 0]
+        trial = np.clip(trial, rig.lower, rig.upper)
+        reached = rig.evaluate(trial).reshape(len(rows), -1)
+        after = np.square((goal[rows] - reached) * importance).mean(axis=1)
+        better = after < errors[rows]
+        helps = after <= _HELPS * errors[rows]
+        values[rows[better]], places[rows[better]] = trial[better], reached[better]
+        errors[rows[better]] = after[better]
+        moved[rows] = better
+        failures[rows] = np.where(helps, 0, failures[rows] + 1)
+        easing[rows] *= np.where(better, _EASIER, _HARDER)
+    return values, places.reshape(poses, -1, 3)

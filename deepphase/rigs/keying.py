@@ -37,20 +37,10 @@ _OTHER_BODY = 0.02
 
 @dataclass(frozen=True, eq=False)
 class BodyMotion:
-    """Motion of a rig's body in the space of the character.
+    """Motion of a rig's body in the space of the character."""
 
-    Parameters
-    ----------
-    positions
-        (frames, joints of the rig, 3) metres.
-    turns
-        (frames, joints of the rig's skeleton, 3, 3) from the rest pose.
-    fps
-        Frames a second.
-    """
-
-    positions: Array
-    turns: Array
+    positions: Array  # (frames, joints of the rig, 3) metres
+    turns: Array  # (frames, joints of the rig's skeleton, 3, 3) from the rest pose
     placement: RootTrajectory
     fps: float
 
@@ -91,15 +81,8 @@ class BodyMotion:
 def motion_on_rig(clip: Clip, rig: BodyRig, ground: Heightmap | None = None) -> BodyMotion:
     """The motion of a clip on the body of a rig; clips of other bodies are retargeted.
 
-    Parameters
-    ----------
-    ground
-        Ground that the motion is laid on; the placement of the character then has heights.
-
-    Raises
-    ------
-    SkeletonError
-        If it is another kind of body, or has no feet to stand on the ground.
+    On a `ground` the motion is laid onto it, and the placement of the character has heights. Raises
+    SkeletonError if it is another kind of body, or has no feet to stand on the ground.
     """
     fitting = _rig_of_clip(clip, rig)
     if fitting is None:
@@ -190,18 +173,9 @@ def keyed(motion: BodyMotion, rig: BodyRig) -> Array:
 
 
 def clip_of_controls(values: Array, rig: BodyRig, placement: RootTrajectory, fps: float) -> Clip:
-    """The clip that controls give, on the skeleton of the rig.
+    """The clip that controls (frames, controls) give, with a placement of the character a frame.
 
-    Parameters
-    ----------
-    values : (frames, controls)
-    placement
-        Of the character, a frame each.
-
-    Returns
-    -------
-    Clip whose offsets are those of the rig's rest pose. Limbs that are stretched have moving
-    joints.
+    It is on the skeleton of the rig, in its rest pose. Limbs that are stretched have moving joints.
     """
     turned, positions = rig.transforms(values)
     skeleton = rig.skeleton

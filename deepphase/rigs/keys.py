@@ -36,28 +36,15 @@ _LEAST_M = 0.01
 @brief_repr
 @dataclass(frozen=True, eq=False)
 class RigKeys:
-    """Values of a rig's controls in every frame, and the placement of the character.
-
-    Parameters
-    ----------
-    names, units
-        (controls,)
-    values
-        (frames, controls)
-    placement
-        Of the character on the ground below it.
-    fps
-        Frames a second.
-    rows
-        Frames of the keys of each group of controls (`key_groups`), between which curves are cubic;
-        None for a key in every frame.
-    """
+    """Values of a rig's controls in every frame, and the placement of the character."""
 
     names: tuple[str, ...]
     units: tuple[str, ...]
-    values: Array
-    placement: RootTrajectory
+    values: Array  # (frames, controls)
+    placement: RootTrajectory  # of the character on the ground below it
     fps: float
+    # Frames of the keys of each group of controls (`key_groups`), between which curves are cubic;
+    # None for a key in every frame
     rows: Mapping[str, Array] | None = None
 
     @classmethod
@@ -215,12 +202,7 @@ def key_slopes(values: Array) -> Array:
 def hermite(rows: Array, values: Array, slopes: Array, frames: int) -> Array:
     """(frames, columns) of cubic curves through keys, level before the first and after the last.
 
-    Parameters
-    ----------
-    rows : (keys,)
-        Their frames, ascending.
-    values, slopes : (keys, columns)
-        Slopes are per frame.
+    `rows` (keys,) are their frames, ascending; `values` and `slopes`, per frame, (keys, columns).
     """
     if len(rows) == 1:
         return np.repeat(values, frames, axis=0)
@@ -232,13 +214,8 @@ def thinned_rows(values: Array, tolerances: Array) -> Array:
     """Frames of the keys between which cubic curves keep to values within tolerances.
 
     A segment is split at the frame with the largest deviation (Douglas and Peucker 1973). All
-    columns have the same key frames. The first and the last frame are among them.
-
-    Parameters
-    ----------
-    values : (frames, columns)
-    tolerances : (columns,)
-        In the units of the columns.
+    columns of values (frames, columns) have the same key frames, the first and the last frame among
+    them; tolerances (columns,) are in their units.
     """
     last = len(values) - 1
     slopes = key_slopes(values)

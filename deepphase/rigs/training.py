@@ -96,13 +96,7 @@ class RigExamples:
 
 
 class RigData(ResumableData, pl.LightningDataModule):
-    """Poses and samples of a rig, for `RigModule` in any trainer.
-
-    Attributes
-    ----------
-    inputs, outputs
-        (rows, 3 joints) and (rows, used) float32, normalised: poses, samples, held-out poses.
-    """
+    """Poses and samples of a rig, for `RigModule` in any trainer."""
 
     batch_size = _BATCH_SIZE
 
@@ -122,6 +116,7 @@ class RigData(ResumableData, pl.LightningDataModule):
         ).reshape(len(every), -1)
         whitened = (joints - scale.position_mean) / self.position_scale
         self.train_rows = len(values) + len(sampled)
+        # (rows, 3 joints) and (rows, used): poses, samples, held-out poses.
         self.inputs = torch.from_numpy(whitened.astype(np.float32))
         self.outputs = torch.from_numpy(scale.normalised(every).astype(np.float32))
         self.held_out = torch.arange(self.train_rows, len(every))
@@ -186,11 +181,8 @@ class RigModule(ResumableModule):
 def sampled_controls(values: Array, count: int, seed: int) -> Array:
     """(count, controls) values around examples, moved along their principal components.
 
-    `values` (examples, controls) are in units of their standard deviations.
-
-    References
-    ----------
-    Holden 2017, algorithm 2, with components that are whitened.
+    `values` (examples, controls) are in units of their standard deviations. Holden 2017,
+    algorithm 2, with components that are whitened.
     """
     rng = np.random.default_rng(seed)
     _, scales, axes = np.linalg.svd(values - values.mean(axis=0), full_matrices=False)
@@ -229,12 +221,8 @@ def train_rig(
     The inverse, measured on held-out clips; None in all processes but the first of a training on
     several devices.
 
-    Raises
-    ------
-    ParameterError
-        If there are too few poses, or Lightning refuses an option.
-    SkeletonError
-        If a clip is of another kind of body.
+    Raises ParameterError if there are too few poses, SkeletonError if a clip is of another kind of
+    body.
     """
     config = RigConfig.load("default") if config is None else config
 

@@ -2,8 +2,8 @@
 
 import numpy as np
 
+from deepphase.rigs.inverse import refined
 from deepphase.rigs.keying import keyed
-from deepphase.rigs.refinement import refined
 from deepphase.rigs.regression import MultiquadricProcess, chosen_width, kernel
 from deepphase.rigs.training import sampled_controls
 

@@ -6,6 +6,7 @@ Also the kind of the body and the body part of every joint.
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -36,8 +37,8 @@ from deepphase.short_repr import brief_repr
 # Ratio of trunk (hip to shoulder) to leg: people have 0.5 to 0.75, dogs and horses 1 to 1.5.
 _LONG_TRUNK = 0.9
 # Joints of a face hang on the head and are not above it.
-_FACE_WORDS = ("jaw", "chin", "nose", "brow", "lip", "tongue", "teeth", "forehead", "eye", "mouth")
-_ANIMAL_WORDS = ("paw", "hoof", "fetlock", "hock", "stifle", "withers", "muzzle", "snout")
+_FACE = re.compile("jaw|chin|nose|brow|lip|tongue|teeth|forehead|eye|mouth")
+_ANIMAL = re.compile("paw|hoof|fetlock|hock|stifle|withers|muzzle|snout")
 
 BODY_TYPES = ("biped", "quadruped", "other")
 PAIRED_PARTS = ("hip", "knee", "foot", "toe", "shoulder", "elbow", "hand")
@@ -123,8 +124,8 @@ def find_roles(
     low pair nearest the root is the legs, the longest other pair the arms (or front legs), and
     the motion decides which side is left.
 
-    Roles are cached for the lifetime of the skeleton: one result for each skeleton and
-    description, and one for each clip if names and structure are not enough.
+    Roles are cached for the lifetime of the skeleton, and of the clip if names and structure are
+    not enough.
 
     Parameters
     ----------
@@ -179,24 +180,21 @@ def _find_roles(
     pairs = body.roles.pairs
     count = int((pairs != np.arange(len(pairs))).sum())
     notes.append(f"{count} of {len(pairs)} joints mirrored, {named_pairs} of them by name")
-    kind, note, kind_by_motion = description.get("kind", ""), "", False
-    if kind:
-        note = f"{kind}, as described"
-    else:
-        kind, note, kind_by_motion = body.kind(clip)
+    kind, note, kind_by_motion = body.kind(clip, description.get("kind"))
     # All callers share one result.
     pairs.setflags(write=False)
     body.add(kind=kind, notes=(*notes, note))
     return body.roles, by_motion or kind_by_motion
 
 
+@dataclass
 class _Body:
     """The roles of a skeleton's joints as far as they are found, from limbs to the trunk."""
 
-    def __init__(
-        self, skeleton: Skeleton, names: list[JointName], pairs: Array, roles: Roles
-    ) -> None:
-        self.skeleton, self.names, self.pairs, self.roles = skeleton, names, pairs, roles
+    skeleton: Skeleton
+    names: list[JointName]
+    pairs: Array
+    roles: Roles
 
     def add(self, **found: Any) -> None:
         self.roles = replace(self.roles, **found)
@@ -253,10 +251,8 @@ class _Body:
             following = [
                 child
                 for child in self.skeleton.children(joint)
-                if self.pairs[child] == child
-                and not self.names[child].side
-                and self.names[child].part != "tail"
-                and not any(word in self.names[child].key for word in _FACE_WORDS)
+                if self.pairs[child] == child and not self.names[child].side
+                if self.names[child].part != "tail" and not _FACE.search(self.names[child].key)
             ]
             if not following:
                 return chain
@@ -276,7 +272,7 @@ class _Body:
                 return tuple(chain)
         return ()
 
-    def kind(self, clip: Clip | None) -> tuple[str, str, bool]:
+    def kind(self, clip: Clip | None, described: str | None) -> tuple[str, str, bool]:
         """The kind of the body, the evidence, and whether motion counts.
 
         A quadruped has arms, or front legs, and most of these signs: the tips of these limbs are
@@ -285,24 +281,23 @@ class _Body:
         decides: people crawl, and dogs sit up.
         """
         skeleton, roles = self.skeleton, self.roles
+        if described is not None:
+            return described, f"{described}, as described", False
         hips, feet, shoulders = (roles.both(part) for part in ("hip", "foot", "shoulder"))
         if hips is None or feet is None:
             return "other", "neither biped nor quadruped: no pair of legs found", False
         if shoulders is None:
             return "biped", "a biped: one pair of legs and no arms found", False
-        words = [any(word in name.key for word in _ANIMAL_WORDS) for name in self.names]
         leg = path_length(skeleton, hips[0], feet[0])
         meeting = common_ancestor(skeleton, roles.hips, shoulders[0])
         trunk = sum(path_length(skeleton, meeting, end) for end in (roles.hips, shoulders[0]))
-        signs = [
-            sign
-            for sign, is_there in (
-                ("its joints' names", any(words) or any(name.quarter for name in self.names)),
-                ("a tail", roles.tail),
-                ("a trunk longer than its legs", trunk > _LONG_TRUNK * leg),
-            )
-            if is_there
-        ]
+        signs = []
+        if any(name.quarter or _ANIMAL.search(name.key) for name in self.names):
+            signs.append("its joints' names")
+        if roles.tail:
+            signs.append("a tail")
+        if trunk > _LONG_TRUNK * leg:
+            signs.append("a trunk longer than its legs")
         if not signs:
             # Motion adds at most two signs, and three are needed.
             return "biped", "a biped", False

@@ -121,14 +121,16 @@ def test_feet_stand_on_ground_that_the_motion_does_not_know(walk, schema):
     (found,) = feet_on_ground(run)
     assert found.floor is None
     assert found.ground is not None
-    assert found.ground.slope > 0.05
-    assert found.ground.deep < 0.02
-    assert found.ground.floating < 0.1
+    assert found.ground["slope"] > 0.05
+    assert found.ground["deep"] < 0.02
+    assert found.ground["floating"] < 0.1
     settings = CharacterSettings(foot_ik=False)
     characters, _ = replayed(on_floor, walk, schema, ground=ground, settings=settings)
     (raw,) = feet_on_ground(rollout(characters, None, 2.5))
     assert raw.ground is not None
-    assert found.ground.depth + found.ground.gap < 0.5 * (raw.ground.depth + raw.ground.gap)
+    assert found.ground["depth"] + found.ground["gap"] < 0.5 * (
+        raw.ground["depth"] + raw.ground["gap"]
+    )
 
 
 def test_a_body_stays_whole_at_cliffs_and_walls(walk, schema):

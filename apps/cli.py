@@ -249,7 +249,7 @@ def command_named(name: str) -> Callable[..., Any]:
 def _run_command(name: str, words: list[str], *, quiet: bool) -> int:
     # Imported here: it takes longer to import than `deepphase --help` may take.
     from deepphase.apps.command_line import read_command_line
-    from deepphase.apps.terminal import output
+    from deepphase.apps.terminal import printing
     from deepphase.extras import extra_packages
 
     with extra_packages(f"deepphase {name}"):
@@ -258,7 +258,7 @@ def _run_command(name: str, words: list[str], *, quiet: bool) -> int:
         if call.config:
             print(call.config, end="")
             return DONE
-        with output(quiet=quiet, to_stderr=call.json):
+        with printing(quiet=quiet, to_stderr=call.json):
             outcome = command(**call.arguments)
     if outcome is None:
         return DONE

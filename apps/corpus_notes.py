@@ -5,18 +5,23 @@ from __future__ import annotations
 import math
 import shlex
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from deepphase.apps.terminal import note
+from deepphase.apps.terminal import note, table
 from deepphase.corpus.clip_store import ClipStore
 from deepphase.corpus.name_labels import NameLabels
 from deepphase.errors import DeepPhaseError
 from deepphase.features.moment_kinds import KIND_LABEL, clip_kinds, kind_shares
 from deepphase.motion.cleaning import Cleaning, Flip, cleaning_sentences
+
+if TYPE_CHECKING:
+    from deepphase.corpus.store import StoreGroup
+    from deepphase.phase.extractor import PhaseExtractor
+    from deepphase.progress import Progress
 
 # Values of a label that are listed, the most frequent ones.
 _LISTED_VALUES = 12
@@ -61,6 +66,24 @@ def note_chosen_skeleton(corpus: ClipStore, path: Path) -> None:
         )
     elif len(corpus.header.get("groups", ())) > 1:
         note(f"skeleton: {corpus.group}, of {len(corpus.header['groups'])} in {path}")
+
+
+def clips_of_model(
+    model: Path, path: Path, skeleton: str | None, progress: Progress
+) -> tuple[PhaseExtractor, ClipStore]:
+    """A phase model, bound to the clips at a path, and these clips at its rate."""
+    from deepphase.phase.extractor import load_model
+
+    loaded = load_model(model)
+    joints = loaded.signals.joints
+    corpus = read_corpus(path, fps=loaded.fps, joints=joints, skeleton=skeleton, progress=progress)
+    return loaded.bound(corpus, corpus.description), corpus
+
+
+def note_groups(groups: Sequence[StoreGroup]) -> None:
+    """Print the skeleton groups of a store."""
+    rows = [(g.name, str(len(g.joints)), str(g.clips), f"{g.minutes:.1f}") for g in groups]
+    table(("skeleton", "joints", "clips", "minutes"), rows)
 
 
 def note_kinds(shares: Mapping[str, float], before: str = "", of: str = "") -> None:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -72,22 +73,15 @@ class DanceSource:
 
         def dances(requests: DanceRequests, progress: Progress | None) -> list[DanceResult]:
             searcher = open_searcher(database, progress=progress, note=warn)
-            playback = Playback.of_database(database, progress)
-            results = []
-            for song, request in requests:
-                result = dance_with_database(
-                    database,
-                    playback,
-                    searcher,
-                    song,
-                    request,
-                    progress=progress,
-                )
-                if reference is not None:
-                    clip = low_passed_clip(result.clip, LOCKED_BAND * reference.bandwidth_hz)
-                    result = replace(result, clip=clip)
-                results.append(result)
-            return results
+            made = (database, Playback.of_database(database, progress), searcher)
+            results = [
+                dance_with_database(*made, song, request, progress=progress)
+                for song, request in requests
+            ]
+            if reference is None:
+                return results
+            band = LOCKED_BAND * reference.bandwidth_hz
+            return [replace(own, clip=low_passed_clip(own.clip, band)) for own in results]
 
         model = {k: v for k, v in database.made_with.items() if k == "model_sha256"}
         return cls(dances, reference, {"database": name, **model}, has_lock=True)
@@ -108,12 +102,10 @@ def with_songs(
         songs["songs"] = {**before.get("songs", {}), **songs["songs"]}
     header: dict[str, object] = {_SONGS: songs}
     if measured and _REFERENCE not in database.made_with:
-        try:
+        # Bodies without arms or legs cannot be measured.
+        with suppress(DeepPhaseError):
             features = [clips.songs[clip.source.song] for clip in measured]
             header[_REFERENCE] = DanceReference.from_clips(measured, features).as_mapping()
-        except DeepPhaseError:
-            # Bodies without arms or legs cannot be measured.
-            pass
     if progress is not None:
         progress("measuring the dances", 1, 1, "")
     return replace(database, made_with={**database.made_with, **header})
@@ -131,26 +123,18 @@ def find_dance_source(folder: Path) -> tuple[Path | None, Path | None]:
     Databases repeat less than dancers do and never restart, see docs/measurements/dance.md; that
     is why they come first. Of dancer and database one is None, or both are.
     """
-    for path in _newest(folder, (".db", ".database")):
-        try:
-            if known_songs(MotionDatabase.load(path, verify=False)):
+    files = [path for path in folder.iterdir() if path.is_file()]
+    files.sort(key=lambda path: (path.suffix == ".dancer", -path.stat().st_mtime, path.name))
+    for path in files:
+        # A damaged or foreign file is not a reason not to dance with another.
+        with suppress(DeepPhaseError):
+            if path.suffix == ".dancer":
+                Dancer.load(path)
+                return path, None
+            is_database = path.suffix in (".db", ".database")
+            if is_database and known_songs(MotionDatabase.load(path, verify=False)):
                 return None, path
-        except DeepPhaseError:
-            # A damaged or foreign file is not a reason not to dance with another.
-            continue
-    for path in _newest(folder, (".dancer",)):
-        try:
-            Dancer.load(path)
-        except DeepPhaseError:
-            continue
-        return path, None
     return None, None
-
-
-def _newest(folder: Path, suffixes: tuple[str, ...]) -> Iterator[Path]:
-    """Files of the folder with one of these suffixes, the newest first."""
-    files = [path for path in folder.iterdir() if path.suffix in suffixes and path.is_file()]
-    yield from sorted(files, key=lambda path: (-path.stat().st_mtime, path.name))
 
 
 _LAYOUT = "dance_music"

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
 from deepphase.apps.options import OptionGroup, folder_reader
-from deepphase.apps.terminal import next_step, note, progress, warn
+from deepphase.apps.terminal import next_step, note, warn
 from deepphase.errors import FormatError, ParameterError, SkeletonError
 from deepphase.shipped import SHIPPED
 
@@ -76,15 +75,6 @@ def open_clips(
             "is less certain; give more of the motion"
         )
     return read, editor
-
-
-@contextmanager
-def working(doing: str, name: str) -> Iterator[None]:
-    """Context of work that the terminal shows."""
-    with progress() as report:
-        report(doing, 0, 1, name)
-        yield
-        report(doing, 1, 1, name)
 
 
 def write_edited(

@@ -63,30 +63,25 @@ _LINE_S = 3.0
 _FILES_LISTED = 3
 
 
-@contextmanager
-def output(*, quiet: bool = False, to_stderr: bool = False) -> Iterator[None]:
-    """Context that sets what the functions of this module print, and where."""
-    before = console.quiet, console.stderr
-    console.quiet, console.stderr = quiet, to_stderr
-    try:
-        yield
-    finally:
-        console.quiet, console.stderr = before
-
-
 _silent = False
 
 
 @contextmanager
-def silence(silent: bool) -> Iterator[None]:
-    """Context in which nothing is printed, not even warnings, if `silent`."""
+def printing(
+    *, quiet: bool = False, to_stderr: bool | None = None, silent: bool = False
+) -> Iterator[None]:
+    """Context that sets what the functions of this module print, and where.
+
+    `quiet` leaves warnings, and `silent` nothing.
+    """
     global _silent
-    before = console.quiet, _silent
-    console.quiet, _silent = console.quiet or silent, _silent or silent
+    before = console.quiet, console.stderr, _silent
+    console.quiet, _silent = before[0] or quiet or silent, _silent or silent
+    console.stderr = console.stderr if to_stderr is None else to_stderr
     try:
         yield
     finally:
-        console.quiet, _silent = before
+        console.quiet, console.stderr, _silent = before
 
 
 @contextmanager
@@ -100,7 +95,7 @@ def progress() -> Iterator[Report]:
         yield lambda what, done, total, words: None
         return
     if not console.is_terminal:
-        yield _Lines()
+        yield _progress_lines()
         return
     columns = (
         TextColumn("{task.description}", markup=False),
@@ -125,25 +120,33 @@ def progress() -> Iterator[Report]:
         yield report
 
 
-class _Lines:
+@contextmanager
+def working(doing: str, name: str) -> Iterator[None]:
+    """Context of work that the terminal shows."""
+    with progress() as report:
+        report(doing, 0, 1, name)
+        yield
+        report(doing, 1, 1, name)
+
+
+def _progress_lines() -> Report:
     """Progress as lines of text, for logs."""
+    # Task -> when it began, and the share and the time at which its next line is due.
+    tasks: dict[str, tuple[float, float, float]] = {}
 
-    def __init__(self) -> None:
-        self._began: dict[str, float] = {}
-        self._next: dict[str, tuple[float, float]] = {}
-
-    def __call__(self, what: str, done: int, total: int, words: str) -> None:
+    def report(what: str, done: int, total: int, words: str) -> None:
         now = time.monotonic()
-        began = self._began.setdefault(what, now)
-        share, moment = self._next.setdefault(what, (_LINE_SHARE, began + _LINE_S))
-        if (done < share * total or now < moment) and done < total:
+        began, share, due = tasks.setdefault(what, (now, _LINE_SHARE, now + _LINE_S))
+        if (done < share * total or now < due) and done < total:
             return
-        self._next[what] = (done / max(total, 1) + _LINE_SHARE, now + _LINE_S)
+        tasks[what] = (began, done / max(total, 1) + _LINE_SHARE, now + _LINE_S)
         spent = now - began
         line = f"{what}: {done:,} of {total:,}"
         if spent > 0 and 0 < done < total:
             line += f", {done / spent:,.0f}/s, {spent * (total - done) / done:.0f} s left"
         print(printable(f"{line}{', ' if words else ''}{words}"), file=console.file, flush=True)
+
+    return report
 
 
 def note(text: str) -> None:
@@ -158,9 +161,8 @@ def next_step(*words: object) -> None:
 
 def warn(text: str) -> None:
     """Print a warning to standard error."""
-    if _silent:
-        return
-    print(f"deepphase: note: {printable(text)}", file=sys.stderr)
+    if not _silent:
+        print(f"deepphase: note: {printable(text)}", file=sys.stderr)
 
 
 def list_left_out(what: str, errors: Iterable[DeepPhaseError]) -> None:
@@ -173,9 +175,9 @@ def list_left_out(what: str, errors: Iterable[DeepPhaseError]) -> None:
     for (reason, hint), (first, *others) in alike.items():
         fact = reason
         if others:
-            fact = f"{reason}; {counted(len(others), 'more file')}: "
-            fact += ", ".join(str(each.path or each.fact) for each in others[:_FILES_LISTED])
-            fact += ", ..." if len(others) > _FILES_LISTED else ""
+            names = [str(each.path or each.fact) for each in others[:_FILES_LISTED]]
+            names += ["..."] if len(others) > _FILES_LISTED else []
+            fact = f"{reason}; {counted(len(others), 'more file')}: {', '.join(names)}"
         hint = "" if hint in printed else hint
         warn(f"{what}: {type(first)(fact, hint=hint, path=first.path, line=first.line)}")
         printed.add(hint)

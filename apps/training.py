@@ -9,8 +9,9 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
+from deepphase.apps.corpus_notes import read_corpus
 from deepphase.apps.options import TrainingOptions
-from deepphase.apps.terminal import list_left_out, next_step, note, progress, silence, warn
+from deepphase.apps.terminal import list_left_out, next_step, note, printing, progress, warn
 from deepphase.atomic_write import atomic_write, check_writable
 from deepphase.corpus.clip_store import ClipStore
 from deepphase.errors import DeepPhaseError, ParameterError
@@ -68,7 +69,7 @@ def run_training(
         if json_report:
             check_writable(report)
     check_trainer(trainer)
-    with silence(not first), progress() as shown, kept_until_saved(work):
+    with printing(silent=not first), progress() as shown, kept_until_saved(work):
         try:
             result = train(progress=shown, folder=work, resume=run.resume, **trainer)
         except KeyboardInterrupt:
@@ -104,7 +105,6 @@ def read_corpora(
 
     Songs are read where `features` are given, or where there is nothing else.
     """
-    from deepphase.apps.corpus_notes import read_corpus
     from deepphase.corpus.clips import holds_only_songs
     from deepphase.corpus.store import is_store, open_store, store_groups
 

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from deepphase.apps.options import SteeringOptions
+from deepphase.apps.options import SteeringOptions, parse_labels
 from deepphase.apps.terminal import next_step
 from deepphase.errors import ParameterError
 
@@ -108,25 +108,20 @@ def _biases(blend: str) -> tuple[float, float]:
 
 def _label(text: str | None, controller: Controller) -> dict[str, str]:
     """Label -> value of "style=old"; ParameterError if the controller has no such label."""
-    if not text:
-        return {}
-    name, _, value = (part.strip() for part in text.partition("="))
+    labels = {name: "+".join(values) for name, values in parse_labels(text).items()}
     own, known = controller.schema.config.label, controller.schema.label_values
-    if not value:
-        raise ParameterError(
-            f"{text!r} is not of the form label=value", hint="write it as in style=happy"
-        )
-    if name != own:
-        raise ParameterError(
-            f"there is no label {name!r}",
-            hint=f"steer the controller by {own!r}" if own else "leave the label out",
-        )
-    if value not in known:
-        raise ParameterError(
-            f"{name} {value!r} is not among the controller's labels",
-            hint=f"known: {', '.join(known)}",
-        )
-    return {name: value}
+    for name, value in labels.items():
+        if name != own:
+            raise ParameterError(
+                f"there is no label {name!r}",
+                hint=f"steer the controller by {own!r}" if own else "leave the label out",
+            )
+        if value not in known:
+            raise ParameterError(
+                f"{name} {value!r} is not among the controller's labels",
+                hint=f"known: {', '.join(known)}",
+            )
+    return labels
 
 
 def _balls(controller: Controller, events: str | None) -> BallSettings | None:

@@ -14,11 +14,10 @@ from deepphase.apps.edit_files import (
     report_reached,
     report_timing,
     shipped_editor,
-    working,
     write_edited,
 )
 from deepphase.apps.options import parse_stretches
-from deepphase.apps.terminal import note, warn
+from deepphase.apps.terminal import note, warn, working
 from deepphase.errors import ParameterError
 from deepphase.shipped import SHIPPED
 

@@ -32,52 +32,39 @@ def command(
         Phases to measure on the same frames, separated by commas: the baselines contact, pca and
         pfnn, which are fitted to these clips, or files of other models.
     """
-    from deepphase.apps.corpus_notes import read_corpus
+    from deepphase.apps.corpus_notes import clips_of_model
     from deepphase.apps.reports.evaluation_report import evaluation_report
     from deepphase.apps.reports.page import measure_table
     from deepphase.atomic_write import check_writable
     from deepphase.corpus.store import is_store
-    from deepphase.phase.extractor import load_model
 
-    loaded = load_model(model)
     others = [name.strip() for name in (against or "").split(",") if name.strip()]
     check_writable(output / "index.html")
-    with progress() as on_progress:
-        clips = read_corpus(
-            store,
-            fps=loaded.fps,
-            joints=loaded.signals.joints,
-            progress=on_progress,
-            skeleton=skeleton,
+    with progress() as shown:
+        loaded, clips = clips_of_model(model, store, skeleton, shown)
+        page, health, measures = evaluation_report(
+            loaded, clips, output, queries=queries, against=others, progress=shown
         )
-        result = evaluation_report(
-            loaded.bound(clips, clips.description),
-            clips,
-            output,
-            queries=queries,
-            against=others,
-            progress=on_progress,
-        )
-    for line in result.health.words():
+    for line in health.words():
         note(line)
-    table(*measure_table(result.measures))
-    note(f"report: {result.page}")
+    table(*measure_table(measures))
+    note(f"report: {page}")
     if is_store(store):
         next_step("match", "build", store, "--model", model, "-o", "mocap.db")
     else:
         next_step("prepare", store, "-o", "mocap.store")
     plain = {
         name: [
-            {"name": each.name, "value": each.value, "unit": each.unit or None} for each in measures
+            {"name": each.name, "value": each.value, "unit": each.unit or None} for each in found
         ]
-        for name, measures in result.measures.items()
+        for name, found in measures.items()
     }
     return Outcome(
         {
             "model": str(model),
             "store": str(store),
-            "report": str(result.page),
-            "health": result.health.as_mapping(),
+            "report": str(page),
+            "health": health.as_mapping(),
             "measures": plain.pop("this model"),
             **({"against": plain} if plain else {}),
         }

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from deepphase.apps.terminal import next_step, note, progress
+from deepphase.apps.terminal import next_step, note, working
 from deepphase.errors import ParameterError
 
 if TYPE_CHECKING:
@@ -44,10 +44,8 @@ def command(
     for name, value in {"terrain": terrain, "body": body}.items():
         if value is not None:
             raise ParameterError(f"--{name} belongs to a page", hint="add --web")
-    with progress() as on_progress:
-        on_progress("exporting", 0, 1, str(output))
+    with working("exporting", str(output)):
         written, then = _exported(model, output)
-        on_progress("exporting", 1, 1, str(output))
     note(f"{'batch':>6}  {'output':<10} largest difference from the original")
     for file, parity in written.items():
         for each in parity:

@@ -27,27 +27,15 @@ def command(
     png
         Also write every figure as PNG, which needs Chromium.
     """
-    from deepphase.apps.corpus_notes import read_corpus
+    from deepphase.apps.corpus_notes import clips_of_model
     from deepphase.apps.reports.phase_pages import FigureData, figures_page
     from deepphase.atomic_write import check_writable
-    from deepphase.phase.extractor import load_model
 
     check_writable(output / "index.html")
-    loaded = load_model(model)
-    with progress() as on_progress:
-        corpus = read_corpus(
-            store,
-            fps=loaded.fps,
-            joints=loaded.signals.joints,
-            progress=on_progress,
-            skeleton=skeleton,
-        )
-        data = FigureData.read(
-            loaded.bound(corpus, corpus.description),
-            corpus,
-            projection_file=model.with_name(f"{model.name}.projection"),
-            progress=on_progress,
-        )
+    saved = model.with_name(f"{model.name}.projection")
+    with progress() as shown:
+        loaded, corpus = clips_of_model(model, store, skeleton, shown)
+        data = FigureData.read(loaded, corpus, projection_file=saved, progress=shown)
         page, images = figures_page(data, output, pictures=png)
     if images.problem:
         warn(images.problem)

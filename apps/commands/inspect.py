@@ -11,6 +11,7 @@ import numpy as np
 
 from deepphase.apps.corpus_notes import (
     listed_counts,
+    note_groups,
     note_kinds,
     note_name_labels,
     note_store_cleaning,
@@ -23,13 +24,14 @@ from deepphase.corpus.group_passes import other_axes
 from deepphase.corpus.inspection import FileFacts, inspect_files, inspected_floors
 from deepphase.corpus.motion_files import find_motion_files
 from deepphase.corpus.name_labels import named_labels
-from deepphase.corpus.store import is_store
+from deepphase.corpus.store import is_store, open_store, store_groups
 from deepphase.errors import DeepPhaseError, FormatError
 from deepphase.features.moment_kinds import KINDS, clip_kinds
 from deepphase.formats.frame_rates import is_warning
 from deepphase.motion.cleaning import cleaning_sentences
 from deepphase.motion.clip import Clip
 from deepphase.motion.orientation import body_length
+from deepphase.short_repr import counted
 
 _ROWS = 40
 
@@ -69,9 +71,7 @@ def command(
     groups: dict[tuple[str, tuple[str, ...]], list[FileFacts]] = {}
     for each in good:
         groups.setdefault((each.group, tuple(sorted(each.joints))), []).append(each)
-    skeletons = [_group_document(name, members) for (name, _), members in groups.items()]
-    for document, members in zip(skeletons, groups.values(), strict=True):
-        _show_group(document, members, detailed=len(good) == 1)
+    skeletons = [_show_group(members, detailed=len(good) == 1) for members in groups.values()]
     names = named_labels(find_motion_files(path))
     if len(names.labels) > 1:
         note_name_labels(names)
@@ -101,35 +101,12 @@ def command(
     )
 
 
-def _group_document(name: str, members: list[FileFacts]) -> dict[str, Any]:
-    first = members[0]
-    return {
-        "name": name,
-        "kind": first.kind,
-        "joints": list(first.joints),
-        "roles": dict(first.roles),
-        "files": len({each.file for each in members}),
-        "clips": len(members),
-        "seconds": sum(each.seconds for each in members),
-        "kinds": _group_kinds(members),
-    }
-
-
 def _kind_seconds(clip: Clip) -> Array | None:
     """(kinds,) seconds of each kind of moment; None for bodies whose kinds cannot be found."""
     try:
         return np.bincount(clip_kinds(clip), minlength=len(KINDS)) / clip.fps
     except DeepPhaseError:
         return None
-
-
-def _group_kinds(members: list[FileFacts]) -> dict[str, float] | None:
-    """Share of each kind of moment in some files; None where no file has kinds."""
-    seconds = [each.measured for each in members if each.measured is not None]
-    if not seconds:
-        return None
-    total = np.sum(seconds, 0)
-    return dict(zip(KINDS, (total / total.sum()).tolist(), strict=True))
 
 
 def _file_document(facts: FileFacts) -> dict[str, Any]:
@@ -150,29 +127,35 @@ def _file_document(facts: FileFacts) -> dict[str, Any]:
     }
 
 
-def _show_group(document: dict[str, Any], members: list[FileFacts], *, detailed: bool) -> None:
-    first, files = members[0], document["files"]
-    counted = f"{files} file{'s' if files > 1 else ''}"
+def _show_group(members: list[FileFacts], *, detailed: bool) -> dict[str, Any]:
+    """Print what the files of a skeleton have in common; the same as a document."""
+    first, files = members[0], len({each.file for each in members})
+    seconds = sum(each.seconds for each in members)
+    text = counted(files, "file")
     if files < len(members):
-        counted += f" with {len(members)} animations"
+        text += f" with {len(members)} animations"
     note(
-        f"skeleton {document['name']}: {len(first.joints)} joints, "
-        f"{listed_counts(Counter(each.kind for each in members), 'files')}; {counted}, "
-        f"{document['seconds'] / 60:.1f} minutes"
+        f"skeleton {first.group}: {len(first.joints)} joints, "
+        f"{listed_counts(Counter(each.kind for each in members), 'files')}; {text}, "
+        f"{seconds / 60:.1f} minutes"
     )
     note("  " + ", ".join(f"{role} {joint}" for role, joint in first.roles))
-    for what, values in (
-        ("fps", Counter(f"{each.fps:g}" for each in members)),
-        ("metres a unit", Counter(f"{each.unit_m:g}" for each in members)),
-        ("up", Counter(each.up for each in members)),
-    ):
-        note(f"  {what}: {listed_counts(values, 'files')}")
+    for what, values in {
+        "fps": [f"{each.fps:g}" for each in members],
+        "metres a unit": [f"{each.unit_m:g}" for each in members],
+        "up": [each.up for each in members],
+    }.items():
+        note(f"  {what}: {listed_counts(Counter(values), 'files')}")
     floor, differing = inspected_floors(members)
     if floor is not None:
         # Not "-0.00".
         note(f"  floor: at {round(floor, 2) + 0.0:.2f} m")
-    if document["kinds"] is not None:
-        note_kinds(document["kinds"], "  ")
+    kinds = None
+    measured = [each.measured for each in members if each.measured is not None]
+    if measured:
+        total = np.sum(measured, 0)
+        kinds = dict(zip(KINDS, (total / total.sum()).tolist(), strict=True))
+        note_kinds(kinds, "  ")
     if not any(each.has_rotations for each in members):
         note("  points without rotations: joints have positions only")
     songs = sum(bool(each.song) for each in members)
@@ -186,26 +169,28 @@ def _show_group(document: dict[str, Any], members: list[FileFacts], *, detailed:
     if detailed:
         note(f"  joints: {', '.join(first.joints)}")
     note("")
-    _warn_of_other_axes(members)
+    ups = [each.up for each in members]
+    if len(set(ups)) > 1 and first.skeleton is not None:
+        levels = [each.levels for each in members if each.levels is not None]
+        notes = [each.notes for each in members]
+        others = other_axes(ups, notes, levels, body_length(first.skeleton))
+        for index, (_, sentence) in others.items():
+            warn(f"{members[index].title}: will be prepared with {sentence}")
     for each in differing:
         warn(
             f"{each.title}: its floor is at {each.floor:.2f} m, that of its skeleton at "
             f"{floor:.2f} m: its heights may be wrong, or it was captured on other ground"
         )
-
-
-def _warn_of_other_axes(members: list[FileFacts]) -> None:
-    """Say with which up axis the files are prepared that differ from their skeleton's others."""
-    ups = [each.up for each in members]
-    if len(set(ups)) == 1:
-        return
-    notes = [each.notes for each in members]
-    levels = [each.levels for each in members if each.levels is not None]
-    skeleton = members[0].skeleton
-    assert skeleton is not None
-    differing = other_axes(ups, notes, levels, body_length(skeleton))
-    for index, (_, sentence) in differing.items():
-        warn(f"{members[index].title}: will be prepared with {sentence}")
+    return {
+        "name": first.group,
+        "kind": first.kind,
+        "joints": list(first.joints),
+        "roles": dict(first.roles),
+        "files": files,
+        "clips": len(members),
+        "seconds": seconds,
+        "kinds": kinds,
+    }
 
 
 def _show_files(files: list[FileFacts]) -> None:
@@ -234,20 +219,16 @@ def _show_problems(found: list[FileFacts]) -> None:
 
 
 def _show_store(path: Path) -> dict[str, Any]:
-    from deepphase.corpus.store import open_store, store_groups
-
+    """Print what a store has; the same as a document."""
     groups = store_groups(path)
-    rows = [(g.name, str(len(g.joints)), str(g.clips), f"{g.minutes:.1f}") for g in groups]
-    table(("skeleton", "joints", "clips", "minutes"), rows)
+    note_groups(groups)
     left_out: list[dict[str, Any]] = []
     described = []
     for group in groups:
         store = open_store(path, group.name)
         note(f"{group.name}: {store.fps:g} fps; joints {', '.join(group.joints)}")
-        labels: dict[str, dict[str, int]] = {}
-        for name in store.label_names:
-            values = Counter(str(value) for value in store.label_column(name))
-            labels[name] = dict(values)
+        labels = {name: Counter(map(str, store.label_column(name))) for name in store.label_names}
+        for name, values in labels.items():
             note(f"  {name}: {listed_counts(values, 'clips')}")
         shares = note_store_kinds(store, "  ")
         note_store_cleaning(store, "  ")
@@ -262,11 +243,7 @@ def _show_store(path: Path) -> dict[str, Any]:
                 "kinds": shares,
             }
         )
-        left_out = list(store.left_out)
+        left_out = [{"file": each["file"], "reason": each["reason"]} for each in store.left_out]
     for each in left_out:
         warn(f"left out of the store: {each['file']}: {each['reason']}")
-    return {
-        "file": str(path),
-        "skeletons": described,
-        "left_out": [{"file": each["file"], "reason": each["reason"]} for each in left_out],
-    }
+    return {"file": str(path), "skeletons": described, "left_out": left_out}

@@ -65,10 +65,10 @@ def command(
 
     goals = read_goals(steering.path, steering.gamepad)
     ground = run_ground(steering.terrain, seed=steering.seed)
-    kept = [name.strip() for name in (keep or "").split(",") if name.strip()]
+    kept = tuple(name.strip() for name in (keep or "").split(",") if name.strip())
+    kept = () if kept == ("none",) else kept
     settings = PlayerSettings(moments=played_moments(include))
-    if keep is not None:
-        settings = replace(settings, keep=() if kept == ["none"] else tuple(kept))
+    settings = settings if keep is None else replace(settings, keep=kept)
     wanted, factors = parse_labels(labels), _factors(weight)
     check_writable(output / "index.html")
     if _is_matcher(source):
@@ -129,7 +129,7 @@ def _check_kept(database: MotionDatabase, kept: Sequence[str]) -> None:
     """Raise ParameterError if labels are to be kept that the database does not have."""
     known = {name for labels in database.labels for name in labels}
     for name in kept:
-        if name not in (*known, "none"):
+        if name not in known:
             raise ParameterError(
                 f"no label {name!r} to keep in this database",
                 hint=f"it has {', '.join(sorted(known)) or 'none'}",

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from deepphase.apps.options import FileOptions
-from deepphase.apps.terminal import next_step, note, progress, table, warn
+from deepphase.apps.terminal import next_step, note, progress, warn
 
 _SHOWN = 20
 
@@ -49,6 +49,7 @@ def command(
         clip's spectrum becomes flat. What changed is printed and kept in the store.
     """
     from deepphase.apps.corpus_notes import (
+        note_groups,
         note_name_labels,
         note_store_cleaning,
         note_store_kinds,
@@ -94,8 +95,7 @@ def command(
             note("  --clean repairs flips of joints, and `deepphase inspect` counts them")
     for left_out in done.left_out:
         warn(f"left out: {left_out}")
-    rows = [(g.name, str(len(g.joints)), str(g.clips), f"{g.minutes:.1f}") for g in done.groups]
-    table(("skeleton", "joints", "clips", "minutes"), rows)
+    note_groups(done.groups)
     if done.name_labels is not None and done.files > 1:
         note_name_labels(done.name_labels)
     for each in done.groups:

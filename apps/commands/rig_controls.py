@@ -9,7 +9,7 @@ import numpy as np
 
 from deepphase.apps.edit_files import check_output
 from deepphase.apps.options import folder_reader
-from deepphase.apps.terminal import note, progress, table, warn
+from deepphase.apps.terminal import note, table, warn, working
 from deepphase.errors import ParameterError
 
 if TYPE_CHECKING:
@@ -84,22 +84,17 @@ def command(
     if edited:
         keys = RigKeys.load(clip)
     else:
-        with progress() as report_progress:
-            report_progress("reading", 0, 2, clip.name)
+        with working("solving", clip.name):
             read = load(clip, **folder_reader(clip))
             motion = motion_on_rig(read, body, ground)
-            report_progress("solving", 1, 2, clip.name)
             solved = trained.solve(motion.positions, fps=read.fps, smoothing_s=_SMOOTHING_S)
-            report_progress("solving", 2, 2, clip.name)
         _report(trained, solved)
         # On ground the clip would lie below it.
         given = read if ground is None else None
         keys = RigKeys.from_rig(body, solved.values, motion.placement, read.fps)
     if keys_error is not None:
-        with progress() as report_progress:
-            report_progress("leaving out keys", 0, 1, clip.name)
+        with working("leaving out keys", clip.name):
             keys = thinned_keys(keys, body, keys_error / 100.0)
-            report_progress("leaving out keys", 1, 1, clip.name)
     made = clip_of_controls(keys.values_of(body), body, keys.placement, keys.fps)
     if suffix == _KEYS:
         keys.save(output)

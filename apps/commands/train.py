@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from deepphase.apps.corpus_notes import read_corpus
 from deepphase.apps.edit_files import load_editor
 from deepphase.apps.options import (
     ConfigOption,
@@ -132,7 +133,6 @@ def controller_command(
     """
     from dataclasses import replace
 
-    from deepphase.apps.corpus_notes import read_corpus
     from deepphase.controllers.ball.ball_track import ClipBalls
     from deepphase.controllers.data.controller_data import ControllerData
     from deepphase.controllers.data.label_choice import chosen_label
@@ -244,7 +244,6 @@ def dance_command(
     songs
         Folder that holds the songs, if the store lies elsewhere.
     """
-    from deepphase.apps.corpus_notes import read_corpus
     from deepphase.controllers.dance.dance_set import DanceSet
     from deepphase.controllers.dance.health import dance_words
     from deepphase.controllers.dance.training import DanceData, train_dance
@@ -320,7 +319,6 @@ def editor_command(
         Config of the network and its training: a YAML file, masked, or inbetween for gaps before a
         target pose (configs/editor).
     """
-    from deepphase.apps.corpus_notes import read_corpus
     from deepphase.edit.report import report_lines
     from deepphase.edit.training import train_editor
 
@@ -365,7 +363,6 @@ def path_command(
     windows
         Number of windows of 3.2 s to train on.
     """
-    from deepphase.apps.corpus_notes import read_corpus
     from deepphase.edit.control_training import train_path
     from deepphase.edit.effector_motion import effector_networks
     from deepphase.edit.path_motion import path_networks
@@ -416,7 +413,6 @@ def rig_command(
     config
         Config of the inverse: a YAML file, or default (configs/rig).
     """
-    from deepphase.apps.corpus_notes import read_corpus
     from deepphase.formats.load import load
     from deepphase.rigs.body_rig import BodyRig
     from deepphase.rigs.training import train_rig

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
 
 from deepphase.apps.dance_sources import DanceSource
 from deepphase.apps.reports.page import (
     Page,
+    frame_table,
     measure_entries,
+    phase_columns,
     save_report,
     write_motion,
     write_table,
@@ -51,14 +51,24 @@ def dance_report(
     findings = dance_findings(values, recorded)
     files = write_motion(dance.motion(root_motion), folder, stem)
     if dance.phases is not None:
-        table = f"{stem}.phases.csv"
-        write_table(folder / table, *_phase_table(dance))
-        files.append((table, "phase, frequency and amplitude of every channel and frame"))
+        name = f"{stem}.phases.csv"
+        table = frame_table(dance.clip.fps, phase_columns(dance.phases))
+        write_table(folder / name, list(table), zip(*table.values(), strict=True))
+        files.append((name, "phase, frequency and amplitude of every channel and frame"))
     lock = {"lock": 1.0 if request.lock is None else request.lock} if source.has_lock else {}
     save_report(
         folder,
         {**source.made_with, "seed": request.seed, **lock},
-        _song_data(dance),
+        {
+            "song": dance.song.name,
+            "song_sha256": dance.song.sha256,
+            "start_s": dance.start_s,
+            "seconds": dance.clip.duration,
+            "fps": dance.clip.fps,
+            "tempo_bpm": dance.song.tempo_bpm,
+            "beat_confidence": dance.song.beat_confidence,
+            "beats_per_bar": dance.song.beats_per_bar,
+        },
         request.seed,
         measure_entries(measures, len(dance.clip), {"song": dance.song.name}, key="recorded"),
         notes=list(dance.notes),
@@ -93,29 +103,3 @@ def dance_take(dance: DanceResult, song: Path) -> Take:
         song=part_of_song(song, dance.song, dance.start_s, clip.duration),
         note=" ".join(dance.notes),
     )
-
-
-def _song_data(dance: DanceResult) -> Mapping[str, Any]:
-    song = dance.song
-    return {
-        "song": song.name,
-        "song_sha256": song.sha256,
-        "start_s": dance.start_s,
-        "seconds": dance.clip.duration,
-        "fps": dance.clip.fps,
-        "tempo_bpm": song.tempo_bpm,
-        "beat_confidence": song.beat_confidence,
-        "beats_per_bar": song.beats_per_bar,
-    }
-
-
-def _phase_table(dance: DanceResult) -> tuple[list[str], list[list[object]]]:
-    phases = dance.phases
-    assert phases is not None
-    names = ("phase", "frequency", "amplitude")
-    columns = ["t", *(f"{name}_{i}" for name in names for i in range(phases.channels))]
-    values = [getattr(phases, name) for name in names]
-    return columns, [
-        [f"{frame / dance.clip.fps:.4f}", *(f"{v:.5f}" for each in values for v in each[frame])]
-        for frame in range(len(dance.clip))
-    ]

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
@@ -32,15 +31,6 @@ from deepphase.temporary_files import mapped_array
 _SIGNAL_BYTES = 1_000_000_000
 
 
-@dataclass(frozen=True, eq=False)
-class EvaluationResult:
-    """The page, the health of a model, and the measures of it ("this model") and of others."""
-
-    page: Path
-    health: Health
-    measures: Mapping[str, list[Measure]]
-
-
 def evaluation_report(
     model: PhaseExtractor,
     store: ClipStore,
@@ -48,9 +38,12 @@ def evaluation_report(
     *,
     queries: int = 10_000,
     against: Sequence[str] = (),
-    progress: Progress | None = None,
-) -> EvaluationResult:
-    """Measure phases on all clips of a store; write index.html and report.json."""
+    progress: Progress,
+) -> tuple[Path, Health, dict[str, list[Measure]]]:
+    """Measure phases on all clips of a store; write index.html and report.json.
+
+    Returns the page, the health of the model, and the measures of it ("this model") and of others.
+    """
     for name in against:
         if name not in BASELINES and not Path(name).is_file():
             raise ParameterError(
@@ -65,28 +58,22 @@ def evaluation_report(
     phases = []
     for clip in store:
         phases.append(model.encode(clip))
-        if progress is not None:
-            progress("encoding", len(phases), len(store), "")
+        progress("encoding", len(phases), len(store), "")
     if isinstance(model, PhaseModel):
         corpus = SignalCorpus.from_store(store, signals=model.signals, memory=_SIGNAL_BYTES)
         ranges = np.stack([corpus.starts, corpus.stops], axis=1)
         health = measured_health(model, corpus.values, ranges)
     else:
         health = measure_phases([own.parameters[own.interior] for own in phases], model.fps)
-    if progress is not None:
-        progress("measuring", 1, 2, "")
+    progress("measuring", 1, 2, "")
     frames, inside, poses = frames_and_poses(model, store, phases)
     options = (poses, frames, model.fps, model.window, queries, 0)
-    measures = {
-        "this model": measured(
-            MeasuredPhases(gathered_parameters(phases, inside), *options, health)
-        )
-    }
+    own = MeasuredPhases(gathered_parameters(phases, inside), *options, health)
+    measures = {"this model": measured(own)}
     for name in dict.fromkeys(against):
         other = gathered_parameters(other_phases(name, model, store), inside)
         measures[name] = measured(MeasuredPhases(other, *options))
-    if progress is not None:
-        progress("measuring", 2, 2, "")
+    progress("measuring", 2, 2, "")
     page = Page(
         "Evaluation of the phase model",
         f"Measured on {len(store)} clips, {store.minutes:.1f} minutes at {store.fps:g} frames per "
@@ -95,22 +82,18 @@ def evaluation_report(
     page.add_takes(takes_of_store(model, store))
     page.add_measures(measures)
     add_health(page, health)
-    own, *others = (measure_entries(found, len(poses), {}) for found in measures.values())
+    entries = {name: measure_entries(found, len(poses), {}) for name, found in measures.items()}
+    clips, minutes = len(store), store.minutes
     save_report(
         folder,
         {"model_sha256": model.sha256},
-        {
-            "clips": len(store),
-            "minutes": store.minutes,
-            "fps": store.fps,
-            "skeleton": store.group,
-        },
+        {"clips": clips, "minutes": minutes, "fps": store.fps, "skeleton": store.group},
         0,
-        own,
+        entries.pop("this model"),
         health=health.as_mapping(),
-        **({"against": dict(zip(dict.fromkeys(against), others, strict=True))} if others else {}),
+        **({"against": entries} if entries else {}),
     )
-    return EvaluationResult(page.write(folder / "index.html"), health, measures)
+    return page.write(folder / "index.html"), health, measures
 
 
 def frames_and_poses(
@@ -123,17 +106,16 @@ def frames_and_poses(
     inside = [np.flatnonzero(encoded.interior) for encoded in phases]
     counts = np.array([indices.size for indices in inside])
     frames = Frames(np.repeat(np.arange(len(phases)), counts), np.concatenate(inside))
-    poses: Array | None = None
+    poses: Array = np.zeros(0)
     stop = 0
     for number, kept in enumerate(inside):
         own = model.signals.poses(store.clip(number))[kept]
-        if poses is None:
+        if not number:
             poses = mapped_array((int(counts.sum()), *own.shape[1:]), own.dtype)
         start, stop = stop, stop + kept.size
         poses[start:stop] = own
         for array in (poses, store.rotations, store.translations):
             release_pages(array)
-    assert poses is not None
     return frames, inside, poses
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -45,15 +46,11 @@ class PhaseCloud:
         frames: Sequence[Array] | None = None,
     ) -> PhaseCloud:
         """Every n-th of some `frames` of clips that are not empty; by default of interior ones."""
-        interior = [clip.interior for clip in clips]
-        padded = not any(inside.any() for inside in interior)
-        count = sum(int(inside.sum()) for inside in interior)
-        given = frames
-        if given is None:
-            if padded:
-                interior = [np.ones(len(clip), bool) for clip in clips]
-                count = sum(map(len, clips))
-            given = [np.flatnonzero(inside) for inside in interior]
+        inside = [np.flatnonzero(clip.interior) for clip in clips]
+        padded = not any(map(len, inside))
+        if padded:
+            inside = [np.arange(len(clip)) for clip in clips]
+        count, given = sum(map(len, inside)), inside if frames is None else frames
         step = thinning(sum(map(len, given)), max_points)
         chosen = tuple(each[::step] for each in given)
         if frames is not None:
@@ -85,8 +82,8 @@ class PhaseCloud:
     ) -> go.Figure:
         """The points by `phase_manifold`, or in a `space`: places (points, 3) and variance (3,)."""
         points, explained = (self.points, self.explained) if space is None else space
-        given: dict[str, Any] = {"clips": self.clips, "time": self.time, "note": self.note}
-        return phase_manifold(points, explained, colour=colour, **(given | options))
+        known: dict[str, Any] = {"clips": self.clips, "time": self.time, "note": self.note}
+        return phase_manifold(points, explained, colour=colour, **(known | options))
 
     def measured(self, speeds: Sequence[Array | None]) -> dict[str, Colouring]:
         """Name -> colours by a number; `speeds` are of each clip, None where they are not known."""
@@ -148,9 +145,9 @@ def ground_speed(model: PhaseExtractor, signals: Array) -> Array | None:
 
 def _unique(names: Sequence[str]) -> list[str]:
     """Number repeated names, as two files may share one."""
-    counts: dict[str, int] = {}
+    counts: Counter[str] = Counter()
     unique = []
     for name in names:
-        counts[name] = counts.get(name, 0) + 1
+        counts[name] += 1
         unique.append(name if counts[name] == 1 else f"{name} ({counts[name]})")
     return unique

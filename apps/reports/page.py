@@ -16,12 +16,14 @@ from urllib.parse import quote
 import plotly.graph_objects as go
 from plotly.offline import get_plotlyjs
 
+from deepphase.arrays import Array
 from deepphase.atomic_write import atomic_write
 from deepphase.checkout import version
 from deepphase.evaluation.measurement import Measure
 from deepphase.figures.theme import DARK, LIGHT
 from deepphase.formats.load import save
 from deepphase.motion.clip import Clip
+from deepphase.phase.parameters import PhaseParameters
 from deepphase.viewer.bundle import json_in_page
 from deepphase.viewer.page import player_html
 from deepphase.viewer.take import Take
@@ -124,6 +126,26 @@ def write_motion(clip: Clip, folder: Path, stem: str) -> list[tuple[str, str]]:
     for suffix in _MOTION_SUFFIXES:
         save(clip, folder / f"{stem}{suffix}")
     return [(f"{stem}{suffix}", "the motion") for suffix in _MOTION_SUFFIXES]
+
+
+def phase_columns(phases: PhaseParameters) -> dict[str, Array]:
+    """Name -> (frames,) values of each channel, from parameters (frames, channels)."""
+    names = ("phase", "frequency", "amplitude")
+    values = {name: getattr(phases, name).T for name in names}
+    return {f"{name}_{i}": own for name in names for i, own in enumerate(values[name])}
+
+
+def frame_table(fps: float, columns: Mapping[str, Array]) -> dict[str, list[str]]:
+    """Columns of values (frames,) as texts, after ``t``, the seconds of each frame."""
+    frames = len(next(iter(columns.values())))
+    table = {"t": [f"{index / fps:.4f}" for index in range(frames)]}
+    for name, values in columns.items():
+        if values.dtype.kind in "biu":
+            values = values.astype(int)
+        table[name] = [
+            f"{value:.5f}" if values.dtype.kind == "f" else str(value) for value in values
+        ]
+    return table
 
 
 def write_table(path: Path, columns: Sequence[str], rows: Iterable[Sequence[object]]) -> None:

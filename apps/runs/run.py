@@ -12,8 +12,10 @@ import numpy as np
 from deepphase.apps.options import SteeringOptions
 from deepphase.apps.reports.page import (
     Page,
+    frame_table,
     measure_entries,
     measure_table,
+    phase_columns,
     save_report,
     write_motion,
     write_table,
@@ -65,7 +67,7 @@ def write_motions(
     return files
 
 
-def frame_columns(run: Run, character: int) -> dict[str, Sequence[object]]:
+def frame_columns(run: Run, character: int) -> dict[str, list[str]]:
     """Name -> (frames,) values of one character's frames, the columns of its table.
 
     ``t`` in seconds; ``x``, ``z`` and ``facing`` of the root in metres and radians, and with goals
@@ -89,22 +91,10 @@ def frame_columns(run: Run, character: int) -> dict[str, Sequence[object]]:
     tracks = {name: track for name, track in run.tracks.items() if track.ndim == 2}
     numbers |= {name: track[character] for name, track in tracks.items()}
     if run.phases is not None:
-        for name in ("phase", "frequency", "amplitude"):
-            channels = getattr(run.phases, name)[character].T
-            numbers |= {f"{name}_{i}": values for i, values in enumerate(channels)}
+        numbers |= phase_columns(run.phases[character])
     if run.gating is not None:
         numbers |= {f"weight_{i}": values for i, values in enumerate(run.gating[character].T)}
-    times = [f"{index / run.fps:.4f}" for index in range(len(run))]
-    table: dict[str, Sequence[object]] = {"t": times}
-    return table | {name: _texts(values) for name, values in numbers.items()}
-
-
-def _texts(values: Array) -> Sequence[object]:
-    if values.dtype.kind == "U":
-        return values.tolist()
-    if values.dtype.kind in "biu":
-        return [str(int(value)) for value in values]
-    return [f"{value:.5f}" for value in values]
+    return frame_table(run.fps, numbers)
 
 
 @dataclass(frozen=True, eq=False)

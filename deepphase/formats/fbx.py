@@ -35,6 +35,7 @@ from deepphase.formats.reading import (
     unit_in_words,
 )
 from deepphase.motion.clip import Clip, Source
+from deepphase.motion.kinematics import without_joints
 from deepphase.motion.orientation import LARGEST_BODY, SMALLEST_BODY, body_length, infer_up
 from deepphase.motion.skeleton import Skeleton
 
@@ -233,18 +234,11 @@ def _with_end_sites(clip: Clip) -> Clip:
     moves = np.abs(clip.rotations[..., :3]).max(axis=(0, 2)) > 1e-3
     moves[clip.translated_joints] = moves[skeleton.parents[1:]] = moves[0] = True
     is_end = ~moves & np.array([_END in name.lower() for name in skeleton.names])
-    kept, ends = np.flatnonzero(~is_end), np.flatnonzero(is_end)
-    row = np.cumsum(~is_end) - 1
-    body = Skeleton(
-        tuple(skeleton.names[joint] for joint in kept),
-        np.append(-1, row[skeleton.parents[kept[1:]]]),
-        skeleton.offsets[kept],
-        np.concatenate([row[skeleton.end_parents], row[skeleton.parents[ends]]]),
-        np.concatenate([skeleton.end_offsets, skeleton.offsets[ends]]),
+    ends, row = np.flatnonzero(is_end), np.cumsum(~is_end) - 1
+    kept = without_joints(clip, ends.tolist())
+    body = replace(
+        kept.skeleton,
+        end_parents=np.append(kept.skeleton.end_parents, row[skeleton.parents[ends]]),
+        end_offsets=np.concatenate([kept.skeleton.end_offsets, skeleton.offsets[ends]]),
     )
-    return replace(
-        clip,
-        skeleton=body,
-        rotations=clip.rotations[:, kept],
-        translated_joints=row[clip.translated_joints],
-    )
+    return replace(kept, skeleton=body)

@@ -51,15 +51,8 @@ _MATERIAL = {
 _RING_SHARE, _WIDTH_SHARE = 0.15, 0.09
 # Bounds of widths, as shares of the whole body's extent.
 _THINNEST, _THICKEST, _BALL_RADIUS = 0.004, 0.03, 0.012
-_CORNERS = np.array(
-    [[1, 0, 0], [-1, 0, 0], [0, 1, 0], [0, -1, 0], [0, 0, 1], [0, 0, -1]], np.float64
-)
-# Triangles of the six corners, counter-clockwise from outside.
-_BALL = np.array(
-    [[0, 2, 4], [2, 1, 4], [1, 3, 4], [3, 0, 4], [2, 0, 5], [1, 2, 5], [3, 1, 5], [0, 3, 5]]
-)
-# Triangles of head (0), tip (1) and a ring of four (2 to 5).
-_OCTAHEDRON = np.array(
+# Triangles of head (0), tip (1) and a ring of four (2 to 5), counter-clockwise from outside.
+_FACES = np.array(
     [[0, 2 + (i + 1) % 4, 2 + i] for i in range(4)]
     + [[1, 2 + i, 2 + (i + 1) % 4] for i in range(4)]
 )
@@ -224,38 +217,32 @@ def _nodes(skeleton: Skeleton, path: Path) -> list[dict[str, Any]]:
 
 
 def _mesh(binary: _Binary, skeleton: Skeleton, rest: Array, moving: Array) -> dict[str, Any]:
-    """Octahedra along rigid parts and balls at other joints; each vertex follows one joint.
+    """Octahedra along rigid parts, and small ones at other joints; each follows one joint.
 
     `rest` are the joints' places in the world, `moving` those to which no octahedron reaches.
     """
-    ends = skeleton.end_parents.tolist()
-    tips = rest[ends] + skeleton.end_offsets
+    bones = np.flatnonzero(~moving[1:]) + 1
+    heads = np.concatenate([skeleton.parents[bones], skeleton.end_parents]).astype(np.int64)
+    tips = rest[skeleton.end_parents] + skeleton.end_offsets
     # A single joint has no extent, and is still to be seen.
     extent = float(np.ptp(np.concatenate([rest, tips]), axis=0).max()) or 1.0
-    bones = [
-        (parent, rest[joint])
-        for joint, parent in enumerate(skeleton.parents.tolist())
-        if parent >= 0 and not moving[joint]
-    ]
-    # (joint, positions, normals, triangles) of each part.
-    parts = []
-    for joint, tip in [*bones, *zip(ends, tips, strict=True)]:
-        length = float(np.linalg.norm(tip - rest[joint]))
-        if length > _THINNEST * extent:
-            width = np.clip(_WIDTH_SHARE * length, _THINNEST * extent, _THICKEST * extent)
-            parts.append((joint, *_octahedron(rest[joint], tip, float(width))))
-    bare = set(range(len(skeleton))).difference(joint for joint, *_ in parts)
-    ball = _BALL_RADIUS * extent * _CORNERS
-    parts += [(joint, rest[joint] + ball, _CORNERS, _BALL) for joint in sorted(bare)]
-    counts = [len(positions) for _, positions, _, _ in parts]
-    starts = np.cumsum([0, *counts[:-1]])
+    tips = np.concatenate([rest[bones], tips])
+    lengths = np.linalg.norm(tips - rest[heads], axis=1)
+    is_long = lengths > _THINNEST * extent
+    heads, tips, lengths = heads[is_long], tips[is_long], lengths[is_long]
+    widths = np.clip(_WIDTH_SHARE * lengths, _THINNEST * extent, _THICKEST * extent)
+    bare = np.setdiff1d(np.arange(len(skeleton)), heads)
+    radius = np.array([0.0, _BALL_RADIUS * extent, 0.0])
+    positions, normals = _octahedra(
+        np.concatenate([rest[heads], rest[bare] - radius]),
+        np.concatenate([tips, rest[bare] + radius]),
+        np.repeat([_RING_SHARE, 0.5], [len(heads), len(bare)]),
+        np.append(widths, np.full(len(bare), radius[1])),
+    )
     kind = np.uint8 if len(skeleton) <= _MAX_BYTE_JOINTS else np.uint16
-    joints = np.zeros((sum(counts), 4), kind)
-    joints[:, 0] = np.repeat([joint for joint, *_ in parts], counts)
-    weights = np.zeros((sum(counts), 4), np.uint8)
+    joints, weights = np.zeros((len(positions), 4), kind), np.zeros((len(positions), 4), np.uint8)
+    joints[:, 0] = np.repeat(np.append(heads, bare), _FACES.size)
     weights[:, 0] = _WHOLE_WEIGHT
-    positions, normals = (np.concatenate([part[row] for part in parts]) for row in (1, 2))
-    triangles = np.concatenate([start + part[3] for start, part in zip(starts, parts, strict=True)])
     attributes = {}
     for name, values, vector, more in (
         ("POSITION", positions, "VEC3", {"bounds": True}),
@@ -266,27 +253,27 @@ def _mesh(binary: _Binary, skeleton: Skeleton, rest: Array, moving: Array) -> di
         binary.open_view(_VERTICES)
         attributes[name] = binary.add(values, vector, **more)
     binary.open_view(_TRIANGLES)
-    indices = binary.add(triangles.astype(np.uint32), "SCALAR")
+    indices = binary.add(np.arange(len(positions), dtype=np.uint32), "SCALAR")
     return {
         "name": "joints",
         "primitives": [{"attributes": attributes, "indices": indices, "material": 0}],
     }
 
 
-def _octahedron(head: Array, tip: Array, width: float) -> tuple[Array, Array, Array]:
-    """Positions, normals and triangles of flat faces from a joint to another."""
-    along = tip - head
+def _octahedra(heads: Array, tips: Array, shares: Array, widths: Array) -> tuple[Array, Array]:
+    """(vertices, 3) positions and normals of flat faces, widest at shares of the way to the tip."""
+    along = tips - heads
     # Any direction across will do; the axis that it has least of is far enough from it.
-    across = np.cross(along, np.eye(3)[np.argmin(np.abs(along))])
-    across /= np.linalg.norm(across)
-    other = np.cross(along, across) / np.linalg.norm(along)
-    middle = head + _RING_SHARE * along
-    ring = [middle + width * side for side in (across, other, -across, -other)]
-    corners = np.stack([head, tip, *ring])[_OCTAHEDRON]
-    normals = np.cross(corners[:, 1] - corners[:, 0], corners[:, 2] - corners[:, 0])
-    normals /= np.linalg.norm(normals, axis=1, keepdims=True)
-    count = 3 * len(corners)
-    return corners.reshape(-1, 3), np.repeat(normals, 3, axis=0), np.arange(count).reshape(-1, 3)
+    across = np.cross(along, np.eye(3)[np.argmin(np.abs(along), axis=1)])
+    across /= np.linalg.norm(across, axis=1, keepdims=True)
+    other = np.cross(along, across) / np.linalg.norm(along, axis=1, keepdims=True)
+    ring = np.stack([across, other, -across, -other], axis=1) * widths[:, None, None]
+    ring += (heads + shares[:, None] * along)[:, None]
+    corners = np.concatenate([heads[:, None], tips[:, None], ring], axis=1)[:, _FACES]
+    sides = corners[:, :, 1:] - corners[:, :, :1]
+    normals = np.cross(sides[:, :, 0], sides[:, :, 1])
+    normals /= np.linalg.norm(normals, axis=-1, keepdims=True)
+    return corners.reshape(-1, 3), np.repeat(normals.reshape(-1, 3), 3, axis=0)
 
 
 def _moved_offsets(clip: Clip, skeleton: Skeleton) -> Array:

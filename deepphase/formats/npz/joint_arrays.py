@@ -1,19 +1,8 @@
 """Motion of named joints in an .npz under other programs' names: quaternions, positions, parents.
 
-===========  ==================================================================================
-names        `names`, `bone_names`, `joint_names`: (joints,) text
-parents      `parents`, `parent_names`, `bone_parents`, `joint_parents`, `parent_indices`:
-             (joints,) indices or names; the root's is -1, itself, empty, "None" or "world"
-rotations    `quaternions`, `rotations` and others: (frames, joints, 4); may be missing if
-             there are positions
-positions    `positions`, `global_positions`, `joint_positions`, `bone_positions`,
-             `local_positions`: (frames, joints, 3); or rest `offsets` (joints, 3) and the
-             root's path
-rate         `fps`, `framerate`, `frame_rate`, `mocap_framerate`, `mocap_frame_rate`
-===========  ==================================================================================
-
-No key states whether quaternions are local or global and whether w comes first or last. Where there
-are positions, they decide: in the right reading every joint stands still in its parent's frame.
+The names are listed in docs/formats.md. None states whether quaternions are local or global, and
+whether w comes first or last. Where there are positions, they decide: in the right reading every
+joint stands still in its parent's frame.
 """
 
 from __future__ import annotations
@@ -57,12 +46,8 @@ _ROTATION_KEYS = tuple(
     for name in ("quaternions", "quats", "rotations")
     for space in ("", "local_", "global_", "joint_", "bone_")
 )
-_POSITION_KEYS = (
-    "positions",
-    "global_positions",
-    "joint_positions",
-    "bone_positions",
-    "local_positions",
+_POSITION_KEYS = tuple(
+    f"{space}positions" for space in ("", "global_", "joint_", "bone_", "local_")
 )
 _OFFSET_KEYS = ("offsets", "rest_offsets")
 _ROOT_KEYS = ("translations", "root_positions", "root_position", "root_translation", "trans")
@@ -80,12 +65,12 @@ _UNIT_LENGTH = 0.02
 
 def is_joint_arrays(keys: Collection[str]) -> bool:
     """Whether an archive of these arrays holds joints with parents, and is not a file of ours."""
-    own = {"rotations", "parents"} <= set(keys) and not set(keys) & set(_POSITION_KEYS)
-    other_names = not set(keys) & {"names", "fps"}
-    has_positions = bool(set(keys) & set(_POSITION_KEYS))
-    has_rotations = bool(set(keys) & set(_ROTATION_KEYS)) and bool(set(keys) & set(_OFFSET_KEYS))
-    has_parents = bool(set(keys) & set(_PARENT_KEYS))
-    return has_parents and (has_positions or has_rotations) and (not own or other_names)
+    positions, rotations, offsets, parents, of_ours = (
+        not set(keys).isdisjoint(names)
+        for names in (_POSITION_KEYS, _ROTATION_KEYS, _OFFSET_KEYS, _PARENT_KEYS, ("names", "fps"))
+    )
+    is_ours = is_npz_motion(keys) and of_ours and not positions
+    return parents and (positions or (rotations and offsets)) and not is_ours
 
 
 def is_npz_motion(keys: Collection[str]) -> bool:

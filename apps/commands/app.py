@@ -19,7 +19,7 @@ _SETTINGS = {
     "server.headless": True,
     "server.fileWatcherType": "none",
     "server.runOnSave": False,
-    "server.maxUploadSize": 64,
+    "server.maxUploadSize": 256,
     "server.enableStaticServing": False,
     "browser.gatherUsageStats": False,
     "client.toolbarMode": "viewer",

@@ -43,7 +43,7 @@ def test_the_server_listens_locally_and_sends_no_telemetry(tmp_path, monkeypatch
     assert main(["app", str(tmp_path)]) == 0
     assert given["server.address"] == "127.0.0.1"
     assert given["browser.gatherUsageStats"] is False
-    assert given["server.maxUploadSize"] == 64
+    assert given["server.maxUploadSize"] == 256
     # Names that Streamlit knows: it passes over others without a word.
     from streamlit import config
 

@@ -36,7 +36,8 @@ MAX_CLIPS, MAX_FRAMES, MAX_FILES = 200, 400_000, 12
 # Bytes of one upload's clips while they are resampled.
 _MAX_CLIP_BYTES = 512 << 20
 _MAX_NAME_LETTERS = 60
-MAX_MOTION_MB = 64
+# As BVH, a session's most frames of a body of 22 joints have some 240 MB.
+MAX_MOTION_MB = 256
 # Frames a second of the clips of a session.
 UPLOAD_FPS = 60.0
 # Suffixes that the browser's file dialog lists: formats of one file that need no other program.

@@ -86,24 +86,18 @@ def write_edited(
     title: str = "Before and after",
 ) -> None:
     """Write edited clips, and a page that plays them, with the clip before if there is one."""
-    from dataclasses import replace
-
     from deepphase.formats.load import save
     from deepphase.viewer.page import save_player
     from deepphase.viewer.take import Take
 
-    if len(made) == 1:
-        save(made[0], output)
-        note(f"{made[0].duration:.2f} s: {output}")
-    else:
-        for each in made:
-            save(each, output / f"{each.name}.bvh")
-        note(f"{len(made)} clips of {made[0].duration:.2f} s: {output}")
+    first, several = made[0], f"{len(made)} clips of " if len(made) > 1 else ""
+    for clip in made:
+        save(clip, output / f"{clip.name}.bvh" if several else output)
+    note(f"{several}{first.duration:.2f} s: {output}")
     if player is not None:
         take = Take.of(made)
         if before is not None:
-            both = [replace(before, name="before"), replace(made[0], name="after")]
-            take = Take.of(both, before.name, ghost=True)
+            take = Take.of({"before": before, "after": first}, before.name, ghost=True)
         note(f"open {save_player(player, [take], title=title)}")
     next_step("play", output)
 
@@ -116,9 +110,9 @@ def report_reached(distance: float, reached: str, missed: str) -> None:
 def report_timing(timing: PhaseTiming, passed: float) -> None:
     """Say what the phases decided, and what the phases of the result are."""
     steps = "no steps" if timing.steps is None else f"{timing.steps:.1f} steps"
-    others = [each for each in timing.durations if each != timing.seconds]
-    near = sorted(sorted(others, key=lambda each: abs(each - timing.seconds))[:2])
-    also = "" if not near else f"; also allowed: {', '.join(f'{each:.2f} s' for each in near)}"
+    others = [duration for duration in timing.durations if duration != timing.seconds]
+    near = sorted(sorted(others, key=lambda duration: abs(duration - timing.seconds))[:2])
+    also = f"; also allowed: {', '.join(f'{s:.2f} s' for s in near)}" if near else ""
     note(
         f"{timing.seconds:.2f} s by phases: {timing.cycles:.1f} cycles, {steps}{also}; "
         f"{passed:.1f} cycles in the result"

@@ -45,7 +45,7 @@ def command(folder: Path | None = None, port: int | None = None) -> None:
     port
         Port to listen on; the first free one from 8501 if not given.
     """
-    from deepphase.apps.dashboard.parts.theme import THEME
+    from deepphase.apps.dashboard.parts.widgets import THEME
 
     if folder is not None and not folder.is_dir():
         raise FormatError(

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Literal
 from deepphase.apps.options import FileOptions
 from deepphase.apps.terminal import each_clip, note, table, warn
 from deepphase.errors import ParameterError
+from deepphase.short_repr import counted
 
 if TYPE_CHECKING:
     from deepphase.corpus.clips import ClipEntry
@@ -114,7 +115,7 @@ def command(
         note(text)
     if len(texts) > _MAX_NOTES:
         note(f"{len(texts) - _MAX_NOTES} more notes; `deepphase inspect` prints those of each file")
-    note(f"{len(seconds)} clips, {sum(seconds) / 60.0:.1f} minutes -> {output}")
+    note(f"{counted(len(seconds), 'clip')}, {sum(seconds) / 60.0:.1f} minutes -> {output}")
     if moved is not None:
         moved.report()
 

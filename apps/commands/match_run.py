@@ -148,17 +148,12 @@ def _opened(source: Path, factors: Mapping[str, float], shown: Progress) -> Play
     from deepphase.matching.database.database import MotionDatabase
     from deepphase.matching.database.variants import reweighted
     from deepphase.matching.learned.matcher import Matcher
-    from deepphase.matching.player.playback import Playback
-    from deepphase.matching.player.source import PlayerSource, database_measures
-    from deepphase.matching.search.searcher import open_searcher
+    from deepphase.matching.player.source import PlayerSource
 
     if _is_matcher(source):
         return Matcher.load(source).source()
     database = reweighted(MotionDatabase.load(source).with_kinds(shown), factors)
-    playback = Playback.of_database(database, shown)
-    searcher = open_searcher(database, progress=shown, note=warn)
-    data = database_measures(database, playback)
-    return PlayerSource(database, playback, searcher, data=data)
+    return PlayerSource.of_database(database, progress=shown, note=warn)
 
 
 def _beside(path: Path, settings: Any, shown: Progress) -> RunnerSource[Runner]:

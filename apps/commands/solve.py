@@ -10,6 +10,7 @@ import numpy as np
 from deepphase.apps.options import FileOptions
 from deepphase.apps.terminal import list_or_refuse, next_step, note, progress, table, warn
 from deepphase.errors import DeepPhaseError
+from deepphase.short_repr import counted
 
 if TYPE_CHECKING:
     from deepphase.corpus.solved_files import SolvedFile
@@ -73,7 +74,8 @@ def command(
         warn(f"{points_of_set}: {text}")
     if done.clips:
         done.report()
-    note(f"{done.clips} clips, {done.seconds / 60.0:.1f} minutes, {done.joints} joints -> {output}")
+    clips, minutes = counted(done.clips, "clip"), done.seconds / 60.0
+    note(f"{clips}, {minutes:.1f} minutes, {done.joints} joints -> {output}")
     next_step("prepare", output, "-o", "mocap.store")
 
 

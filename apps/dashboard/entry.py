@@ -10,8 +10,7 @@ from collections.abc import Callable
 import streamlit as st
 
 from deepphase.apps.dashboard.pages import PAGES, PageEntry
-from deepphase.apps.dashboard.parts import theme
-from deepphase.apps.dashboard.parts.address import open_address
+from deepphase.apps.dashboard.parts.choosers import chooser, open_address
 from deepphase.apps.dashboard.parts.collection import (
     CLIPS_KEY,
     MODEL_KEY,
@@ -23,7 +22,6 @@ from deepphase.apps.dashboard.parts.collection import (
     suggest_clip,
 )
 from deepphase.apps.dashboard.parts.encodings import page_runs, read_ahead
-from deepphase.apps.dashboard.parts.files import chooser
 from deepphase.apps.dashboard.parts.folder import (
     configured_folder,
     look_again,
@@ -31,7 +29,9 @@ from deepphase.apps.dashboard.parts.folder import (
     prepare_ahead,
 )
 from deepphase.apps.dashboard.parts.messages import error_sentence, plain, show_error
+from deepphase.apps.dashboard.parts.widgets import ICON, apply_theme
 from deepphase.errors import DeepPhaseError
+from deepphase.short_repr import counted
 
 # Modules that Streamlit imports at their first use, and one that compiles itself on a new machine.
 _LAZY_IMPORTS = ("pandas", "pyarrow", "plotly.graph_objects", "deepphase.matching.search.exact")
@@ -108,8 +108,8 @@ def _models() -> None:
     suggest_clip(clips)
     store = clips.store
     st.caption(
-        f"{len(store):,} clips · {store.minutes:,.1f} min · {len(store.skeleton)} joints · "
-        f"{store.fps:g} frames/s"
+        f"{counted(len(store), 'clip')} · {store.minutes:,.1f} min · "
+        f"{len(store.skeleton)} joints · {store.fps:g} frames/s"
     )
     chooser("Phase model", MODEL_KEY, sources, addressed=True)
 
@@ -141,8 +141,8 @@ def dashboard() -> None:
     """Run the script once: style, navigation, choosers and the current page."""
     freeze_modules()
     page_runs()
-    st.set_page_config("deepphase", theme.ICON, "wide")
-    theme.apply_theme()
+    st.set_page_config("deepphase", ICON, "wide")
+    apply_theme()
     entries, errors = _pages()
     pages = [
         st.Page(_page_of(entry), title=entry.name, icon=entry.icon, url_path=address)

@@ -41,6 +41,7 @@ from deepphase.phase.signal_corpus import SignalCorpus
 from deepphase.phase.song_signals import SongSignals
 from deepphase.phase.windows import gather, padded
 from deepphase.progress import Progress
+from deepphase.short_repr import counted
 
 FigureSet = dict[str, go.Figure]
 
@@ -202,7 +203,7 @@ def _flat(content: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, s
 def figures_page(data: FigureData, folder: Path, *, pictures: bool = False) -> tuple[Path, Images]:
     """Write FOLDER/index.html with all figures and, on request, each as FOLDER/<figure>.png."""
     model = data.model
-    clips = f"{len(data.phases)} clips"
+    clips = counted(len(data.phases), "clip")
     if data.left_out:
         clips += f" of {len(data.phases) + data.left_out}"
     page = Page(

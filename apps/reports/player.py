@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from deepphase.apps.reports.manifold_cloud import PhaseCloud
+from deepphase.arrays import Array
 from deepphase.corpus.clip_store import ClipStore
 from deepphase.errors import FormatError
 from deepphase.motion.clip import Clip
@@ -135,15 +136,21 @@ def _shown(features: SongFeatures, start_s: float, seconds: float) -> dict[str, 
 
 def _encoded(path: Path, start_s: float, seconds: float) -> bytes:
     """Part of a song as mono Ogg Vorbis."""
-    import soundfile
     import soxr
 
     first = round(start_s * SAMPLE_RATE)
     part = read_sound(path).samples[first : first + round(seconds * SAMPLE_RATE)]
     part = soxr.resample(part, SAMPLE_RATE, _RATE)
-    part = part / max(float(np.abs(part).max(initial=0.0)), 1.0)
+    return ogg_vorbis(part / max(float(np.abs(part).max(initial=0.0)), 1.0), _RATE)
+
+
+def ogg_vorbis(samples: Array, sample_rate: int) -> bytes:
+    """Mono sound in [-1, 1] as the content of an Ogg Vorbis file."""
+    import soundfile
+
     file = io.BytesIO()
-    with soundfile.SoundFile(file, "w", _RATE, 1, format="OGG", subtype="VORBIS") as encoder:
-        for start in range(0, len(part), _BLOCK):
-            encoder.write(part[start : start + _BLOCK])
+    with soundfile.SoundFile(file, "w", sample_rate, 1, format="OGG", subtype="VORBIS") as encoder:
+        # The Vorbis encoder puts each write on the stack, so writes are short.
+        for start in range(0, len(samples), _BLOCK):
+            encoder.write(samples[start : start + _BLOCK])
     return file.getvalue()

@@ -40,14 +40,16 @@ def joints_followed(parameters: PhaseParameters, signals: Array) -> Array:
         )
     moved = signals.astype(np.float64)
     moved -= moved.mean(0)
-    pairs = parameters.manifold().astype(np.float64).reshape(frames, channels, 2)
+    pairs = parameters.manifold().astype(np.float64)
     pairs -= pairs.mean(0)
-    shares = np.zeros((channels, signals.shape[1] // 3))
+    # The normal equations of all channels at once, (channels, 2, 2) and (channels, 2, signals).
+    own = pairs.reshape(frames, channels, 2)
+    gram = np.einsum("fci,fcj->cij", own, own)
+    cross = (pairs.T @ moved).reshape(channels, 2, -1)
+    explained = ((np.linalg.pinv(gram, hermitian=True) @ cross) * cross).sum(1)
     variance, moves = _by_joint(np.square(moved).sum(0))
-    for channel in range(channels):
-        weights = np.linalg.lstsq(pairs[:, channel], moved, rcond=None)[0]
-        given = _by_joint(np.square(pairs[:, channel] @ weights).sum(0))[0]
-        shares[channel, moves] = given[moves] / variance[moves]
+    shares = np.zeros((channels, len(moves)))
+    shares[:, moves] = explained.reshape(channels, -1, 3).sum(-1)[:, moves] / variance[moves]
     return shares.clip(0.0, 1.0)
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Self
 
@@ -18,6 +18,7 @@ from deepphase.matching.player.settings import PlayerSettings
 from deepphase.matching.player.trajectory_search import TrajectorySearch
 from deepphase.matching.search.request import Searcher
 from deepphase.matching.search.searcher import open_searcher
+from deepphase.progress import Progress
 from deepphase.short_repr import brief_repr
 from deepphase.steering.goal_sources import GoalSource
 from deepphase.steering.root_states import RootStates
@@ -61,13 +62,24 @@ class PlayerSource:
     ground: Heightmap | None = None
 
     @classmethod
-    def of_database(cls, database: MotionDatabase, **options: Any) -> Self:
-        """The exact search of a database and the motion of its clips, with `options` of the run.
+    def of_database(
+        cls,
+        database: MotionDatabase,
+        index: str = "auto",
+        *,
+        progress: Progress | None = None,
+        note: Callable[[str], None] | None = None,
+        **options: Any,
+    ) -> Self:
+        """The search, the motion and the measures of a database, with `options` of the run.
 
-        Raises as :meth:`deepphase.matching.Playback.of_database` does.
+        `index` and `note` are as of :func:`deepphase.matching.open_searcher`. Raises as
+        :meth:`deepphase.matching.Playback.of_database` does.
         """
-        playback = Playback.of_database(database)
-        return cls(database, playback, open_searcher(database), **options)
+        playback = Playback.of_database(database, progress)
+        searcher = open_searcher(database, index, progress=progress, note=note)
+        data = database_measures(database, playback)
+        return cls(database, playback, searcher, data=data, **options)
 
     @property
     def spacing_m(self) -> float:

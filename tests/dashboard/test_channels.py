@@ -14,7 +14,7 @@ from deepphase.apps.dashboard.pages.channels import (
     phases_table,
     take_with_joints,
 )
-from deepphase.apps.dashboard.parts.address import Span
+from deepphase.apps.dashboard.parts.choosers import Span
 from deepphase.apps.dashboard.parts.collection import OpenClips, OpenModel, demo_clips, demo_model
 from deepphase.apps.dashboard.parts.encodings import Encodings, encodings
 from deepphase.corpus.clip_store import ClipStore
@@ -99,10 +99,10 @@ def test_a_window_is_that_of_the_moment(read):
 
 def test_the_table_has_all_parameters(read):
     phases = read.phases(0)
-    names, values = phases_table(phases)
-    assert values.shape == (len(phases), len(names)) == (len(phases), 1 + 4 * 5)
-    at = names.index("frequency_2 (Hz)")
-    np.testing.assert_array_equal(values[:, at], phases.parameters.frequency[:, 2])
+    table = phases_table(phases)
+    assert len(table) == 1 + 4 * 5
+    assert {len(values) for values in table.values()} == {len(phases)}
+    np.testing.assert_array_equal(table["frequency_2 (Hz)"], phases.parameters.frequency[:, 2])
 
 
 def test_a_long_clip_is_shown_in_parts(tmp_path, monkeypatch):

@@ -13,20 +13,20 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from deepphase.apps.dashboard.parts import live_view, result_cache, widgets
-from deepphase.apps.dashboard.parts.folder import FOLDER_VARIABLE
-from deepphase.apps.dashboard.parts.live_view import keep_driven
-from deepphase.apps.dashboard.parts.path_choice import (
+from deepphase.apps.dashboard.parts import messages, steerables, widgets
+from deepphase.apps.dashboard.parts.drawing import (
     checked_points,
     drawn_path,
     read_path_upload,
 )
-from deepphase.apps.dashboard.parts.result_cache import ResultCache
+from deepphase.apps.dashboard.parts.folder import FOLDER_VARIABLE
+from deepphase.apps.dashboard.parts.messages import ResultCache
 from deepphase.apps.dashboard.parts.session import Session
 from deepphase.apps.dashboard.parts.steerables import (
     CONTROLLERS,
     RunRequest,
     Steerable,
+    keep_driven,
     of_controller,
     of_database,
     of_matcher,
@@ -184,7 +184,7 @@ def test_a_path_of_a_file(page):
 )
 def test_a_file_that_is_no_path_is_refused(content, error, tmp_path, monkeypatch):
     own = Session()
-    monkeypatch.setattr("deepphase.apps.dashboard.parts.path_choice.session", lambda: own)
+    monkeypatch.setattr("deepphase.apps.dashboard.parts.drawing.session", lambda: own)
     with pytest.raises(error):
         read_path_upload("../../way.csv", content)
     assert list(own.folder.iterdir()) == []
@@ -294,7 +294,7 @@ def test_the_cache_drops_the_least_recently_used_result():
 
 
 def test_a_result_is_made_once_and_a_failure_is_not_kept(monkeypatch):
-    monkeypatch.setattr(result_cache, "working", lambda what: nullcontext(lambda *step: None))
+    monkeypatch.setattr(messages, "working", lambda what: nullcontext(lambda *step: None))
     kept, made = ResultCache[str](2), []
 
     def failing(progress):
@@ -312,7 +312,7 @@ def test_a_result_is_made_once_and_a_failure_is_not_kept(monkeypatch):
 
 def test_what_a_matcher_was_driven_to_is_kept_and_measured(monkeypatch):
     own = Session()
-    monkeypatch.setattr(live_view, "session", lambda: own)
+    monkeypatch.setattr(steerables, "session", lambda: own)
     database = styled_database()
     with pytest.raises(DeepPhaseError, match="cannot be steered by hand"):
         of_database("walks", "walks", database).asset()
@@ -350,7 +350,7 @@ def live_pages(app) -> list[dict]:
 
 def test_what_was_driven_is_kept_and_measured(demo, tmp_path, monkeypatch):
     own = Session()
-    monkeypatch.setattr(live_view, "session", lambda: own)
+    monkeypatch.setattr(steerables, "session", lambda: own)
     monkeypatch.setenv(FOLDER_VARIABLE, "")
     clip = next(turning_clips()).sliced(0, 240)
     save_bvh(clip, tmp_path / "driven.bvh")

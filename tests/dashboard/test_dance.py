@@ -14,9 +14,9 @@ import pytest
 import soundfile
 
 from deepphase.apps.dance_sources import DanceSource, made_dances
+from deepphase.apps.dashboard.pages.dance import OpenDancer
 from deepphase.apps.dashboard.parts import songs
 from deepphase.apps.dashboard.parts.collection import demo_model
-from deepphase.apps.dashboard.parts.dancers import OpenDancer
 from deepphase.apps.dashboard.parts.session import Session
 from deepphase.apps.dashboard.parts.songs import (
     OpenSong,

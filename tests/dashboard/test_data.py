@@ -50,7 +50,7 @@ def test_the_demo_opens_on_clips_that_play(monkeypatch):
     assert set(rows["gait"]) >= {"walk", "run", "medley"}
     assert (rows["Seconds"] == 11.0).all()
     # Feet stand longer in a walk than in a run.
-    ground = dict(zip(rows["Clip"], rows["On the ground"], strict=True))
+    ground = dict(zip(rows["Clip"], rows["On the ground (%)"], strict=True))
     assert 55 < ground["walk"] < 80
     assert 20 < ground["run"] < 45
     assert ground["turn"] > 95

@@ -48,7 +48,7 @@ def folder(tmp_path_factory):
 def test_without_an_editor_the_shipped_one_fills_in_between_at_once(monkeypatch):
     app = opened("edit", monkeypatch)
     assert "Shipped with the package: it learnt from CMU" in words(app).replace("\\", "")
-    assert "between 22 keys" in words(app)
+    assert "between 23 keys" in words(app)
     assert '"after"' in players(app)[0]
     assert app.segmented_control[0].options == ["In between", "Repair"]
     widget(app, "Undo").click().run()
@@ -63,7 +63,7 @@ def test_a_body_on_four_legs_gets_the_example(tmp_path, monkeypatch):
     write_store(tmp_path / "dog.store", [locomotion(1, 3.0, body="quadruped", gait="walk").clip])
     app = opened("edit", monkeypatch, tmp_path)
     assert "The shipped editor is for bodies on two legs" in words(app)
-    assert "between 22 keys" in words(app)
+    assert "between 23 keys" in words(app)
     assert '"after"' in players(app)[0]
 
 

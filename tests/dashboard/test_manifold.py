@@ -14,22 +14,20 @@ from deepphase.apps.dashboard.parts import clouds
 from deepphase.apps.dashboard.parts.cloud_view import (
     STRONGEST,
     CloudAnswer,
-    read_answer,
-    stated_colours,
-    usual_axes,
-)
-from deepphase.apps.dashboard.parts.clouds import make_cloud
-from deepphase.apps.dashboard.parts.collection import OpenModel, demo_clips, demo_model
-from deepphase.apps.dashboard.parts.encodings import Encodings
-from deepphase.apps.dashboard.parts.passages import (
     Passage,
     beside_take,
     passages_of,
     passages_take,
     passages_text,
     playable,
+    read_answer,
     read_passages,
+    stated_colours,
+    usual_axes,
 )
+from deepphase.apps.dashboard.parts.clouds import make_cloud
+from deepphase.apps.dashboard.parts.collection import OpenModel, demo_clips, demo_model
+from deepphase.apps.dashboard.parts.encodings import Encodings
 from deepphase.corpus.clip_store import ClipStore
 from deepphase.corpus.store_writer import write_store
 from deepphase.figures.colouring import Colouring

@@ -10,9 +10,7 @@ import numpy as np
 import pytest
 from scipy.spatial.transform import Rotation
 
-from deepphase.apps.dashboard.parts import encodings as encodings_part
-from deepphase.apps.dashboard.parts.collection import OpenModel, demo_clips, demo_model
-from deepphase.apps.dashboard.parts.databases import (
+from deepphase.apps.dashboard.pages.matches import (
     BY_PHASE,
     BY_POSE,
     PHASE,
@@ -21,6 +19,8 @@ from deepphase.apps.dashboard.parts.databases import (
     find,
     matched_take,
 )
+from deepphase.apps.dashboard.parts import encodings as encodings_part
+from deepphase.apps.dashboard.parts.collection import OpenModel, demo_clips, demo_model
 from deepphase.apps.dashboard.parts.encodings import Encodings, encodings
 from deepphase.corpus.clip_store import ClipStore
 from deepphase.corpus.store_writer import write_store

@@ -5,7 +5,7 @@ import time
 
 import pytest
 
-from deepphase.apps.dashboard.parts.result_cache import ResultCache
+from deepphase.apps.dashboard.parts.messages import ResultCache
 
 
 def _wait_until(true):

@@ -8,8 +8,8 @@ from dataclasses import dataclass, replace
 import numpy as np
 import streamlit as st
 
-from deepphase.apps.dashboard.parts import address, widgets
-from deepphase.apps.dashboard.parts.address import Span
+from deepphase.apps.dashboard.parts import choosers, widgets
+from deepphase.apps.dashboard.parts.choosers import Span
 from deepphase.apps.dashboard.parts.clouds import joint_links
 from deepphase.apps.dashboard.parts.encodings import (
     BY_CLIPS_AND_MODEL,
@@ -176,14 +176,13 @@ def followed(read: Encodings, index: int, *, removed: bool = False) -> FollowedJ
     )
 
 
-def phases_table(phases: ClipPhases) -> tuple[list[str], Array]:
-    """Column names and (frames, columns) values: time and the parameters of all channels."""
-    columns, names = [phases.time], ["time_s"]
+def phases_table(phases: ClipPhases) -> dict[str, list[float]]:
+    """Column -> value of each frame: time and the parameters of all channels."""
+    columns = {"time_s": phases.time.tolist()}
     for name, unit in _UNITS.items():
-        values = getattr(phases.parameters, name)
-        columns += list(values.T)
-        names += [f"{name}_{channel} ({unit})" for channel in range(values.shape[1])]
-    return names, np.stack(columns, axis=1)
+        for channel, values in enumerate(getattr(phases.parameters, name).T):
+            columns[f"{name}_{channel} ({unit})"] = values.tolist()
+    return columns
 
 
 def phases_file(phases: ClipPhases, extractor: PhaseExtractor) -> bytes:
@@ -205,16 +204,16 @@ def page() -> None:
         "frequency and an amplitude. Click on a channel to hide it, with "
         "Shift to see it alone with the joints that it follows.",
     )
-    choosers = widgets.wide_columns("clip", [3, 3, 4])
-    index = address.clip_chooser(store.names, choosers[0])
-    beside = address.other_clip_chooser(store.names, index, choosers[1])
-    span = address.choose_span(store, index, read.clips.id, choosers[2])
+    columns = widgets.wide_columns("clip", [3, 3, 4])
+    index = choosers.clip_chooser(store.names, columns[0])
+    beside = choosers.other_clip_chooser(store.names, index, columns[1])
+    span = choosers.choose_span(store, index, read.clips.id, columns[2])
     take = take_with_joints(read, index, span)
     columns = widgets.wide_columns("players", 1 if beside is None else 2)
     with columns[0]:
         widgets.show_player(take, height=_PLAYER_HEIGHT, **span.player)
     if beside is not None:
-        seconds = min(address.SHOWN_S, float(store.lengths[beside]) / store.fps)
+        seconds = min(choosers.SHOWN_S, float(store.lengths[beside]) / store.fps)
         other = take_with_joints(read, beside, Span(0.0, seconds, 0.0))
         with columns[1]:
             widgets.show_player(other, height=_PLAYER_HEIGHT, playing=True, key="beside")
@@ -224,8 +223,7 @@ def page() -> None:
         widgets.offer(
             "Phases (npz)", lambda: phases_file(phases, read.extractor), "clip.phases.npz"
         )
-        names, values = phases_table(phases)
-        widgets.offer_table(names, values.tolist(), "phases")
+        widgets.offer_table(phases_table(phases), "phases")
     _sections(read, index, span)
 
 
@@ -302,9 +300,8 @@ def _joints(read: Encodings, index: int, _: Span) -> None:
     with right:
         joints = channel_joints(result.shares, result.joints)
         widgets.show_figure(joints, "followed joints", file="joints_by_channel")
-        names = ["joint", *(f"channel_{channel}" for channel in range(len(result.shares)))]
-        rows = list(zip(result.joints, *result.shares.tolist(), strict=True))
-        widgets.offer_table(names, rows, "joints_by_channel")
+        columns = {f"channel_{channel}": own.tolist() for channel, own in enumerate(result.shares)}
+        widgets.offer_table({"joint": result.joints, **columns}, "joints_by_channel")
 
 
 def _similar_frames(read: Encodings, index: int, _: Span) -> None:

@@ -7,11 +7,14 @@ from typing import Any
 import streamlit as st
 
 from deepphase.apps.dashboard.parts import widgets
-from deepphase.apps.dashboard.parts.files import ListedSource, chooser
-from deepphase.apps.dashboard.parts.live_view import steer_by_hand
-from deepphase.apps.dashboard.parts.messages import plain, show_error
-from deepphase.apps.dashboard.parts.path_choice import choose_path
-from deepphase.apps.dashboard.parts.result_cache import cancellable_result, shared_cache
+from deepphase.apps.dashboard.parts.choosers import ListedSource, chooser
+from deepphase.apps.dashboard.parts.drawing import choose_path
+from deepphase.apps.dashboard.parts.messages import (
+    cancellable_result,
+    plain,
+    shared_cache,
+    show_error,
+)
 from deepphase.apps.dashboard.parts.steerables import (
     CONTROLLERS,
     MATCHERS,
@@ -20,6 +23,7 @@ from deepphase.apps.dashboard.parts.steerables import (
     ShownRun,
     Steerable,
     shown_run,
+    steer_by_hand,
     steerables,
 )
 from deepphase.apps.runs.run import frame_columns, write_motions
@@ -286,10 +290,6 @@ def _downloads(shown: ShownRun) -> None:
             help="The joint of the files that carries the travel",
         )  # fmt: skip
 
-        def frames() -> str:
-            table = frame_columns(run, character)
-            return widgets.csv_text(list(table), zip(*table.values(), strict=True))
-
         def archive() -> bytes:
             with temporary_folder() as folder:
                 write_motions(run, folder, path, root_motion)
@@ -298,7 +298,7 @@ def _downloads(shown: ShownRun) -> None:
         unit_m = run.spec.conventions.unit_m
         widgets.offer_motion(lambda: run.clip(character, path, root_motion), name, unit_m)
         widgets.offer(
-            "Frames (CSV)", frames, f"{name}.csv",
+            "Frames (CSV)", lambda: widgets.csv_text(frame_columns(run, character)), f"{name}.csv",
             help="In seconds, metres, radians, cycles and hertz",
         )  # fmt: skip
         if run.characters > 1:

@@ -2,20 +2,45 @@
 
 from __future__ import annotations
 
+import io
+import zipfile
+from collections.abc import Callable, Hashable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+
 import streamlit as st
 
+from deepphase.apps.dance_sources import DanceSource, made_dances
 from deepphase.apps.dashboard.parts import widgets
-from deepphase.apps.dashboard.parts.dancers import OpenDance, OpenDancer, dancer_sources
-from deepphase.apps.dashboard.parts.files import chooser
-from deepphase.apps.dashboard.parts.messages import plain, show_error
-from deepphase.apps.dashboard.parts.result_cache import cancellable_result, shared_cache
+from deepphase.apps.dashboard.parts.choosers import FileKind, ListedSource, chooser
+from deepphase.apps.dashboard.parts.collection import demo_model
+from deepphase.apps.dashboard.parts.folder import FoundFile, open_folder
+from deepphase.apps.dashboard.parts.messages import (
+    cancellable_result,
+    plain,
+    shared_cache,
+    show_error,
+)
 from deepphase.apps.dashboard.parts.songs import OpenSong, choose_part, choose_song
+from deepphase.apps.reports.dance_report import dance_report, dance_take
+from deepphase.controllers.dance.config import MUSIC
+from deepphase.controllers.dance.dancer import Dancer
+from deepphase.controllers.dance.health import dance_words
+from deepphase.controllers.runtime.controller import FORMAT
 from deepphase.errors import DeepPhaseError
-from deepphase.steering.dance import DanceRequest
+from deepphase.evaluation.dance import DanceFinding
+from deepphase.evaluation.measurement import Measure, values_by_name
+from deepphase.matching.database.database import MotionDatabase
+from deepphase.matching.database.file import FORMAT as DATABASE_FORMAT
+from deepphase.matching.music.song_tracks import has_song_tracks
+from deepphase.progress import Progress
+from deepphase.steering.dance import DanceRequest, DanceResult
+from deepphase.temporary_files import temporary_folder
+from deepphase.viewer.take import Take
 
 _PLAYER_HEIGHT = 1040
-# Dances in the cache that all sessions share.
-_CACHED_DANCES = 16
+# Dances, and databases, in the caches that all sessions share.
+_CACHED_DANCES, _CACHED_DATABASES = 16, 3
 # Measures shown above the table -> their titles.
 _HEADLINES = {
     "by_motion": "Moves on the beat",
@@ -23,6 +48,94 @@ _HEADLINES = {
     "speed": "Speed",
     "sliding": "Feet slide",
 }
+
+
+@dataclass(frozen=True, eq=False)
+class OpenDance:
+    """A dance as the page shows it; `report` is a ZIP file of its files and its page."""
+
+    take: Take
+    measures: list[Measure]
+    findings: Sequence[DanceFinding]
+    report: bytes
+    result: DanceResult
+
+    @property
+    def score(self) -> float:
+        """How much more it is on the beat and in the bars than by chance; ranks dances."""
+        pairs = (("by_motion", "by_motion_chance"), ("bar_height", "bar_height_shifted"))
+        values = values_by_name(self.measures)
+        return sum(values[own] - values[chance] for own, chance in pairs if own in values)
+
+    def file(self, suffix: str) -> bytes:
+        """Content of the file of the report with a suffix, as in ".bvh"."""
+        with zipfile.ZipFile(io.BytesIO(self.report)) as archive:
+            return archive.read(next(name for name in archive.namelist() if name.endswith(suffix)))
+
+
+@dataclass(frozen=True, eq=False)
+class OpenDancer:
+    """A trained dancer or a dance database; `key` changes with its content."""
+
+    name: str
+    key: Hashable
+    source: DanceSource
+    trials: tuple[str, ...] = ()
+
+    def dance(self, song: OpenSong, request: DanceRequest, progress: Progress) -> OpenDance:
+        """Make a dance to a song, with its report and its files."""
+        result = self.source.dance(song.features, request, progress)
+        with song.as_file() as file:
+            with temporary_folder() as folder:
+                _, measures, findings = dance_report(result, self.source, request, file, folder)
+                report = widgets.zip_of(folder)
+            # The page shows the notes beside the player, so the take has none.
+            take = replace(dance_take(result, file), note="")
+        return OpenDance(take, measures, findings, report, result)
+
+
+def dancer_sources() -> list[ListedSource[OpenDancer]]:
+    """The dance databases and dancers of the open folder, then the demo.
+
+    Databases come first, as in `deepphase dance`; see
+    `deepphase.apps.dance_sources.find_dance_source`.
+    """
+    found = open_folder()
+    databases = [
+        ListedSource(f"database:{file.path}", f"Database: {file.name}", partial(_database, file))
+        for file in (found.of_format(DATABASE_FORMAT) if found is not None else [])
+        if (layout := file.layout) is not None and has_song_tracks(layout)
+    ]
+    files = DANCERS.files(lambda file: file.format == FORMAT and MUSIC in file.tracks)
+    dancers = [DANCERS.source(file, "Dancer: ") for file in files]
+    return [*databases, *dancers, ListedSource("demo", "Made dances (demo)", _demo)]
+
+
+def _load_dancer(file: FoundFile) -> OpenDancer:
+    dancer = Dancer.load(file.path)
+    health = dancer.controller.health.get("dance")
+    trials = dance_words(health, dancer.reference.values) if isinstance(health, Mapping) else ()
+    source = DanceSource.from_dancer(dancer, file.name)
+    return OpenDancer(file.name, file.stamp, source, tuple(trials))
+
+
+DANCERS = FileKind("dancer", _load_dancer)
+
+
+def _database(file: FoundFile) -> OpenDancer:
+    return _cached(file.stamp, file.name, lambda _: MotionDatabase.load(file.path))
+
+
+def _demo() -> OpenDancer:
+    return _cached("demo", "made dances", lambda progress: made_dances(demo_model(), progress))
+
+
+def _cached(key: Hashable, name: str, load: Callable[[Progress], MotionDatabase]) -> OpenDancer:
+    def opened(progress: Progress) -> OpenDancer:
+        return OpenDancer(name, key, DanceSource.from_database(load(progress), name))
+
+    cache = shared_cache("dances to choose from", _CACHED_DATABASES)
+    return cache.find_or_make(key, opened, "Opening the dances")
 
 
 def page() -> None:
@@ -51,14 +164,19 @@ def page() -> None:
                 with st.expander(
                     "How well it follows songs", icon=":material/hearing:", expanded=True
                 ):
-                    st.markdown(
-                        "\n".join(f"- {plain(widgets.sentence(own))}." for own in opened.trials)
-                    )
+                    st.markdown(_listed(opened.trials))
         except DeepPhaseError as error:
             show_error(error)
     with right:
         if opened is not None and song is not None and requests:
             _dances(opened, song, requests)
+
+
+def _listed(texts: Sequence[str], icons: Sequence[str] = ()) -> str:
+    """Texts as a list of sentences, with icons before them."""
+    marks = [f"{icon} " for icon in icons] or [""] * len(texts)
+    sentences = [f"{plain(widgets.sentence(text))}." for text in texts]
+    return "\n".join(f"- {mark}{text}" for mark, text in zip(marks, sentences, strict=True))
 
 
 def _dances(opened: OpenDancer, song: OpenSong, requests: list[DanceRequest]) -> None:
@@ -91,12 +209,11 @@ def _dances(opened: OpenDancer, song: OpenSong, requests: list[DanceRequest]) ->
 def _show(dance: OpenDance) -> None:
     widgets.show_player(dance.take, height=_PLAYER_HEIGHT, title="Dance")
     result = dance.result
-    lines = [f"- :material/info: {plain(widgets.sentence(note))}." for note in result.notes]
-    for finding in dance.findings:
-        icon = ":green[:material/check_circle:]" if finding.good else ":orange[:material/info:]"
-        lines.append(f"- {icon} {plain(widgets.sentence(finding.text))}.")
-    if lines:
-        st.markdown("\n".join(lines))
+    note, good = ":material/info:", ":green[:material/check_circle:]"
+    icons = [good if finding.good else f":orange[{note}]" for finding in dance.findings]
+    texts = [*result.notes, *(finding.text for finding in dance.findings)]
+    if texts:
+        st.markdown(_listed(texts, [*[note] * len(result.notes), *icons]))
     with st.container(horizontal=True):
         widgets.offer_motion(result.motion, "dance", result.clip.source.unit_m)
         if result.phases is not None:

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import streamlit as st
 
-from deepphase.apps.dashboard.parts import address, widgets
+from deepphase.apps.dashboard.parts import choosers, widgets
 from deepphase.apps.dashboard.parts.collection import (
     BY_KEY,
     OpenClips,
@@ -48,54 +48,47 @@ _MAX_VALUES, _FEW_VALUES = 200, 13
 _MAX_LEFT_OUT = 20
 # Label filters in the row above the table.
 _MAX_FILTERS = 3
-# Column of the table -> how it is shown, and its name with the unit in the downloaded table.
+# Column of the table, as it is named in the downloaded one -> how it is shown.
 _COLUMNS = {
     "Seconds": st.column_config.NumberColumn("Length", format="%.1f s"),
-    "On the ground": st.column_config.NumberColumn(
+    "On the ground (%)": st.column_config.NumberColumn(
         "Ground",
         help="Share of frames and feet in which a foot stands on the ground",
         format="%.0f %%",
     ),
-    "Floor": st.column_config.NumberColumn(
-        help="Height in the file of the floor that the feet stand on", format="%.2f m"
+    "Floor (m)": st.column_config.NumberColumn(
+        "Floor", help="Height in the file of the floor that the feet stand on", format="%.2f m"
     ),
-    "Captured at": st.column_config.NumberColumn("Captured", format="%.0f fps"),
-}
-_UNITS = {
-    "On the ground": "On the ground (%)",
-    "Floor": "Floor (m)",
-    "Captured at": "Captured at (frames/s)",
+    "Captured at (frames/s)": st.column_config.NumberColumn("Captured", format="%.0f fps"),
 }
 
 
 def page() -> None:
     """Draw the page."""
-    clips: OpenClips | None = None
-    problem: DeepPhaseError | None = None
-    try:
-        clips = open_clips()
-    except DeepPhaseError as error:
-        problem = error
     widgets.heading(
         "Data",
         "The clips of the open collection. Choose a row and "
         "it plays; add your own motion files below, and every page shows them.",
     )
     left, right = widgets.wide_columns("data", [5, 6])
-    if problem is not None:
-        show_error(problem)
+    clips = chosen = None
     with left:
-        chosen = None if clips is None else _table(clips)
-        if clips is not None and clips.store.left_out:
+        try:
+            clips = open_clips()
+            chosen = _table(clips)
             _left_out(clips.store)
+        except DeepPhaseError as error:
+            show_error(error)
         found = open_folder()
         if found is not None and found.motion:
             _folder_settings(found, clips)
         _uploader()
-    with right:
-        if clips is not None and chosen is not None:
+    if clips is None:
+        return
+    if chosen is not None:
+        with right:
             _played(clips, chosen)
-    if clips is not None and clips.store.frames <= _MAX_AUTO_FRAMES:
+    if clips.store.frames <= _MAX_AUTO_FRAMES:
         # Behind the player, which waits for nothing.
         _measure_missing(clips)
 
@@ -160,10 +153,10 @@ def _table(clips: OpenClips) -> int | None:
     table = {
         "Clip": names,
         "Seconds": [round(float(store.lengths[index]) / store.fps, 2) for index in shown],
-        "On the ground": [share for share, _ in measured],
+        "On the ground (%)": [share for share, _ in measured],
         **{name: [store.labels[index].get(name, "") for index in shown] for name in labels},
-        "Floor": [floor for _, floor in measured],
-        "Captured at": [float(store.sources[index].fps) for index in shown],
+        "Floor (m)": [floor for _, floor in measured],
+        "Captured at (frames/s)": [float(store.sources[index].fps) for index in shown],
         "File": [store.sources[index].path for index in shown],
     }
     event = widgets.show_table(
@@ -172,15 +165,14 @@ def _table(clips: OpenClips) -> int | None:
         height=min(_TABLE_HEIGHT, 37 * (len(shown) + 1)),
         on_select="rerun",
         selection_mode="single-row-required",
-        selection_default={"selection": {"rows": [address.shown_index(names)]}},
+        selection_default={"selection": {"rows": [choosers.shown_index(names)]}},
         key=f"table {clips.id} {words} {wanted}",
         column_config=_COLUMNS,
     )
     row = min((event["selection"]["rows"] or [0])[0], len(shown) - 1)
-    address.keep_clip(names[row])
+    choosers.keep_clip(names[row])
     with st.container(horizontal=True):
-        rows = list(zip(*table.values(), strict=True))
-        widgets.offer_table([_UNITS.get(name, name) for name in table], rows, "clips")
+        widgets.offer_table(table, "clips")
         if (
             not whole
             and store.frames > _MAX_AUTO_FRAMES
@@ -201,8 +193,10 @@ def _filters(store: ClipStore) -> dict[str, list[str]]:
 
 
 def _left_out(store: ClipStore) -> None:
-    """Name the files that could not be read, and why."""
+    """Name the files that could not be read, and why, if there are any."""
     files = store.left_out
+    if not files:
+        return
     words = "1 file was" if len(files) == 1 else f"{len(files):,} files were"
     with st.expander(f"{words} left out", icon=":material/warning:"):
         for file in files[:_MAX_LEFT_OUT]:
@@ -269,7 +263,7 @@ def _most_usual(values: Iterable[str]) -> str:
 def _played(clips: OpenClips, index: int) -> None:
     store = clips.store
     clip, name = store.clip(index), store.names[index]
-    span = address.choose_span(store, index, clips.id)
+    span = choosers.choose_span(store, index, clips.id)
     frames = span.frames(clip.fps)
     (take,) = takes_of_clips([clip.sliced(frames.start, min(frames.stop, len(clip)))])
     widgets.show_player(take, height=_PLAYER_HEIGHT, title=name, **span.player)

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Hashable, Mapping
+from dataclasses import dataclass, field, replace
 from typing import Any, cast
 
 import numpy as np
@@ -11,22 +11,16 @@ import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
 from deepphase.apps.dashboard.parts import widgets
-from deepphase.apps.dashboard.parts.address import SHOWN_S, shown_index
+from deepphase.apps.dashboard.parts.choosers import SHOWN_S, ListedSource, chooser, shown_index
 from deepphase.apps.dashboard.parts.collection import OpenClips, demo_clips, open_clips, open_model
-from deepphase.apps.dashboard.parts.edit_timeline import key_timeline, span_timeline
-from deepphase.apps.dashboard.parts.editors import (
-    EDITORS,
-    Edit,
-    Edits,
-    editor_sources,
-    edits_of,
-    is_shipped,
-    offer_editor_training,
+from deepphase.apps.dashboard.parts.drawing import (
+    choose_path,
+    key_timeline,
+    pose_pad,
+    span_timeline,
 )
-from deepphase.apps.dashboard.parts.files import chooser
 from deepphase.apps.dashboard.parts.messages import plain, show_error, working
-from deepphase.apps.dashboard.parts.path_choice import choose_path
-from deepphase.apps.dashboard.parts.pose_pad import pose_pad
+from deepphase.apps.dashboard.parts.trainings import EDITORS, offer_editor_training
 from deepphase.arrays import Array, true_runs
 from deepphase.edit.bound_editor import bound_editor
 from deepphase.edit.constrain import constrained
@@ -56,8 +50,80 @@ _SHIPPED_TASKS = ("In between", "Repair")
 _FOLLOWING = ("Repair", "In between", "Constrain")
 # Says that something was drawn since the page last ran.
 _DRAWN = "edit drawn"
-# Edits that are listed.
-_LISTED = 6
+# Edits that are listed, and those that can be taken back.
+_LISTED, _MAX_STEPS = 6, 20
+# Session state: the edits of a clip. Id of the editor that comes with the package.
+_EDITS, _SHIPPED = "edits", "shipped"
+
+
+@dataclass(frozen=True)
+class Edit:
+    """What is chosen: its words, the values of the session that give it, and the clip of it."""
+
+    words: str
+    make: Callable[[], Clip]
+    state: Mapping[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class EditStep:
+    """An edit of the clip `start`; while it is `open`, what is drawn further replaces it."""
+
+    words: str
+    clip: Clip
+    task: str
+    start: Clip
+    state: Mapping[str, Any]
+    open: bool = False
+
+
+@dataclass
+class Edits:
+    """A clip and what was done to it."""
+
+    given: Clip
+    steps: list[EditStep] = field(default_factory=list)
+    dropped: int = 0
+
+    @property
+    def clip(self) -> Clip:
+        """The clip after the last edit."""
+        return self.steps[-1].clip if self.steps else self.given
+
+    def start(self, task: str) -> tuple[Clip, int]:
+        """The clip that a task starts from, and the number of edits before it."""
+        count = len(self.steps)
+        while count and self.steps[count - 1].open and self.steps[count - 1].task == task:
+            count -= 1
+        start = self.steps[count].start if count < len(self.steps) else self.clip
+        return start, self.dropped + count
+
+    def add(self, edit: Edit, task: str, *, open: bool) -> None:
+        """Make an edit and add it; one that stands there as drawn is kept as it is.
+
+        The oldest is dropped where there are too many.
+        """
+        last = self.steps[-1] if self.steps else None
+        stands = last is not None and last.open and last.task == task and last.state == edit.state
+        if last is not None and stands and not open:
+            self.steps[-1] = replace(last, open=False)
+            return
+        start, _ = self.start(task)
+        self.steps.append(EditStep(edit.words, edit.make(), task, start, dict(edit.state), open))
+        extra = max(len(self.steps) - _MAX_STEPS, 0)
+        del self.steps[:extra]
+        self.dropped += extra
+
+    def undo(self) -> None:
+        """Take back the last edit, and what was drawn for it in the session."""
+        if not self.steps:
+            return
+        last = self.steps.pop()
+        for key in last.state:
+            st.session_state.pop(key, None)
+        before = self.steps[-1] if self.steps else None
+        if before is not None and before.open and last.open and before.task == last.task:
+            st.session_state.update(before.state)
 
 
 @dataclass(frozen=True)
@@ -69,6 +135,25 @@ class Sheet:
     clips: OpenClips
     id: str
     timeline: DeltaGenerator
+
+
+def editor_sources() -> list[ListedSource[MotionEditor]]:
+    """Editors of the folder and the session, then the one that comes with the package."""
+    shipped = SHIPPED["editor"]
+    return [*EDITORS.sources(), ListedSource(_SHIPPED, f"For {shipped.title} (shipped)", _shipped)]
+
+
+@st.cache_resource(show_spinner=False)
+def _shipped() -> MotionEditor:
+    return MotionEditor.load(SHIPPED["editor"].path)
+
+
+def edits_of(key: Hashable, given: Clip) -> tuple[Edits, bool]:
+    """The session's edits of a clip, and whether they begin; those of another clip are dropped."""
+    begins = st.session_state.get(_EDITS, (None,))[0] != key
+    if begins:
+        st.session_state[_EDITS] = key, Edits(given)
+    return st.session_state[_EDITS][1], begins
 
 
 def page() -> None:
@@ -98,7 +183,7 @@ def _choices(timeline: DeltaGenerator) -> Edits:
     source = chooser("Editor", EDITORS.name, editor_sources())
     editor = source.open()
     clips = open_clips()
-    if is_shipped(source) and find_roles(clips.store.skeleton).kind != "biped":
+    if source.id == _SHIPPED and find_roles(clips.store.skeleton).kind != "biped":
         st.info(
             "The shipped editor is for bodies on two legs: this is its example. Train one on the "
             "open clips below.",
@@ -108,7 +193,7 @@ def _choices(timeline: DeltaGenerator) -> Edits:
     names = list(clips.store.names)
     chosen = st.selectbox("Clip", names, index=shown_index(names), key="edited clip")
     whole = clips.store.clip(names.index(chosen))
-    if is_shipped(source):
+    if source.id == _SHIPPED:
         editor = bound_editor(editor, whole)
         st.caption(
             f"Shipped with the package: it learnt from {plain(SHIPPED['editor'].motion)}. It fills "
@@ -205,8 +290,10 @@ def _in_between(sheet: Sheet) -> Edit | None:
     key = f"keys {sheet.id}"
 
     def spread() -> list[list[int]]:
-        frames = range(0, len(clip), st.session_state.get("every", _KEY_FRAMES))
-        return [[frame, frame] for frame in frames]
+        # The last frame is a key too: the motion behind the last key would be left out.
+        last, every = len(clip) - 1, st.session_state.get("every", _KEY_FRAMES)
+        frames = np.linspace(0, last, 1 + max(1, round(last / every))).round().astype(int)
+        return [[frame, frame] for frame in frames.tolist()]
 
     st.slider(
         "A key every so many frames", 5, 120, _KEY_FRAMES, key="every",

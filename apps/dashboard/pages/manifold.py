@@ -5,18 +5,28 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from functools import partial
+from typing import Any
 
 import numpy as np
 import streamlit as st
 
-from deepphase.apps.dashboard.parts import address, widgets
+from deepphase.apps.dashboard.parts import choosers, widgets
 from deepphase.apps.dashboard.parts.cloud_view import (
+    MAX_BESIDE,
     PCA,
     SEEN,
     CloudAnswer,
-    PlayedPart,
+    Passage,
+    beside_take,
     cloud_view,
     keep_frames,
+    passages_of,
+    passages_take,
+    passages_text,
+    playable,
+    played_part,
+    points_in,
+    read_passages,
     usual_axes,
 )
 from deepphase.apps.dashboard.parts.clouds import (
@@ -36,19 +46,8 @@ from deepphase.apps.dashboard.parts.encodings import (
     show_reading,
     signals,
 )
-from deepphase.apps.dashboard.parts.live_view import steer_on_the_manifold
 from deepphase.apps.dashboard.parts.messages import plain
-from deepphase.apps.dashboard.parts.passages import (
-    MAX_BESIDE,
-    Passage,
-    beside_take,
-    passages_of,
-    passages_take,
-    passages_text,
-    playable,
-    points_in,
-    read_passages,
-)
+from deepphase.apps.dashboard.parts.steerables import steer_on_the_manifold
 from deepphase.arrays import Array
 from deepphase.viewer.take import ManifoldCloud, Take, point_colours
 
@@ -74,14 +73,14 @@ class _Played:
 
     def parts(
         self, read: Encodings, paths: Mapping[str, Callable[[Passage], Array]], *, phases: bool
-    ) -> list[PlayedPart]:
+    ) -> list[dict[str, Any]]:
         """The passages on the player's time axis with their paths in a cloud."""
         parts, start, fps = [], 0, read.extractor.fps
         for passage in self.passages:
             clip, first, stop = passage
             own = {name: path(passage) for name, path in paths.items()}
             parameters = read.phases(clip).parameters[first:stop] if phases else None
-            parts.append(PlayedPart(clip, start / fps, first / fps, own, fps, parameters))
+            parts.append(played_part(clip, start / fps, first / fps, fps, own, parameters))
             start += 0 if self.at_once else stop - first
         return parts
 
@@ -160,8 +159,8 @@ def _answered(read: Encodings, cloud: OpenCloud, answer: CloudAnswer) -> None:
     """Keep what was done in the cloud in the address, before the page runs again."""
     st.session_state[_ANSWERED] = True
     if answer.clicked is not None:
-        address.choose_clip(read.store.names[int(cloud.clip[answer.clicked])])
-        address.put_moment(float(cloud.cloud.time[answer.clicked]))
+        choosers.choose_clip(read.store.names[int(cloud.clip[answer.clicked])])
+        choosers.put_moment(float(cloud.cloud.time[answer.clicked]))
         st.query_params.pop(_PASSAGES, None)
     elif answer.selected is not None:
         fps = read.extractor.fps
@@ -233,40 +232,33 @@ def _selected_take(read: Encodings, passages: list[Passage]) -> tuple[Take, _Pla
         "Passages play", [_IN_SEQUENCE, _SIDE_BY_SIDE], key="order", bind="query-params",
         help="Side by side, the first twelve start together and face one way.",
     ) == _SIDE_BY_SIDE  # fmt: skip
-    if not at_once:
-        take = passages_take(passages, read)
-        widgets.show_player(take, height=_PLAYER_HEIGHT, playing=True)
-        return take, _Played(passages, True)
-    take = beside_take(passages, read)
-    passages = passages[:MAX_BESIDE]
+    take = (beside_take if at_once else passages_take)(passages, read)
     widgets.show_player(take, height=_PLAYER_HEIGHT, playing=True)
-    st.caption(
-        " · ".join(
+    if at_once:
+        passages = passages[:MAX_BESIDE]
+        words = [
             f"**{number}** {plain(read.store.names[passage.clip])} {passage.start / fps:.1f} s"
             for number, passage in enumerate(passages, 1)
-        )
-    )
-    return take, _Played(passages, True, at_once=True)
+        ]
+        st.caption(" · ".join(words))
+    return take, _Played(passages, True, at_once)
 
 
 def _clip_take(read: Encodings) -> tuple[Take, _Played]:
     """Play a clip, with another one beside it where one is chosen."""
     store, fps = read.store, read.extractor.fps
     columns = st.columns(2)
-    index = address.clip_chooser(store.names, columns[0], "Play a clip")
+    index = choosers.clip_chooser(store.names, columns[0], "Play a clip")
     words = "Both play from the same second; their paths are drawn in the same space."
-    other = address.other_clip_chooser(store.names, index, columns[1], words)
-    span = address.choose_span(store, index, read.clips.id)
+    other = choosers.other_clip_chooser(store.names, index, columns[1], words)
+    span = choosers.choose_span(store, index, read.clips.id)
     take = replace(read.take(index, span), manifold=None, curves=())
-    shown = [index]
     if other is not None:
-        shown.append(other)
         beside = replace(read.take(other, span).actors[0], ghost=True)
         take = replace(take, actors=(*take.actors, beside))
     widgets.show_player(take, height=_PLAYER_HEIGHT, **span.player)
-    passages = []
-    for clip in shown:
-        frames = span.frames(fps)
+    passages, frames = [], span.frames(fps)
+    for clip in [index] if other is None else [index, other]:
         stop = min(len(read.phases(clip)), frames.stop)
         passages.append(Passage(clip, min(frames.start, max(stop - 1, 0)), stop))
     return take, _Played(passages, False, at_once=other is not None)
@@ -295,25 +287,26 @@ def _other_spaces(read: Encodings, max_points: int, played: _Played) -> None:
     def moved(passage: Passage) -> Array:
         return signals(read, passage.clip)[passage.start : passage.stop]
 
-    def path_in(places: Places, values: Callable[[Passage], Array]) -> dict[str, Callable]:
-        return {PCA: lambda passage: places.place(values(passage))}
+    def draw(cloud: OpenCloud, id: str, name: str, places: Places, values: Callable | None) -> None:
+        """Draw a small cloud, with the path of the player where its values are known."""
+        parts = []
+        if values is not None:
+            paths = {PCA: lambda passage: places.place(values(passage))}
+            parts = played.parts(read, paths, phases=False)
+        cloud_view(cloud, id, {PCA: places}, name, name, played=parts, small=True)
 
     columns = widgets.wide_columns("beside", 3)
     spaces = other_spaces(read, few).items()
     for column, (name, places), values in zip(columns, spaces, (posed, moved), strict=False):
-        parts = played.parts(read, path_in(places, values), phases=False)
         with column:
-            cloud_view(cloud, id, {PCA: places}, name, name, played=parts, small=True)
+            draw(cloud, id, name, places, values)
     with columns[2]:
         other_read = embedded(read)
         if other_read is None:
             return
         other = open_cloud(other_read, few)
-        key = frames_id(other_read, other)
-        keep_frames(other, key)
-        parts = []
-        if other_read.extractor.fps == read.extractor.fps:
-            paths = path_in(other.places, partial(_manifold_of, other_read))
-            parts = played.parts(other_read, paths, phases=False)
-        title = "Autoencoder without phases"
-        cloud_view(other, key, {PCA: other.places}, title, title, played=parts, small=True)
+        id = frames_id(other_read, other)
+        keep_frames(other, id)
+        same_rate = other_read.extractor.fps == read.extractor.fps
+        phased = partial(_manifold_of, other_read) if same_rate else None
+        draw(other, id, "Autoencoder without phases", other.places, phased)

@@ -7,6 +7,7 @@ from typing import Any
 import streamlit as st
 
 from deepphase.apps.dashboard.parts import trainings, widgets
+from deepphase.apps.dashboard.parts.choosers import choose
 from deepphase.apps.dashboard.parts.collection import (
     EMBEDDING_PRESET,
     MODEL_KEY,
@@ -14,7 +15,6 @@ from deepphase.apps.dashboard.parts.collection import (
     OpenClips,
     open_clips,
 )
-from deepphase.apps.dashboard.parts.files import choose
 from deepphase.apps.dashboard.parts.messages import plain, show_error
 from deepphase.apps.dashboard.parts.session import plain_file_name
 from deepphase.apps.dashboard.parts.trainings import FinishedTraining, OwnTraining
@@ -250,8 +250,7 @@ def _pictures(training: FinishedTraining, status: TrainingStatus, *, live: bool)
             "forward (share)": curve.forward,
             "speed_error (share)": curve.speed_error,
         }
-        rows = list(zip(*columns.values(), strict=True))
-        widgets.offer_table(list(columns), rows, "learning_curves")
+        widgets.offer_table(columns, "learning_curves")
     widgets.show_figure(
         manifold,
         f"change {live}",

@@ -1,4 +1,4 @@
-"""Clouds of points on the pages: drawn in the browser, under the time cursor of the page's player.
+"""Clouds of points on the pages, drawn in the browser, and the passages that are selected there.
 
 A cloud shows the place of the player's moment, and the pose of the point below the mouse. A click
 plays on from that point, and a lasso or box selects points; the page learns of both.
@@ -7,6 +7,7 @@ plays on from that point, and a lasso or box selects points; the page learns of 
 from __future__ import annotations
 
 import base64
+import re
 from collections.abc import Callable, Mapping, Sequence
 from html import unescape
 from pathlib import Path
@@ -16,25 +17,24 @@ import numpy as np
 import streamlit as st
 
 from deepphase.apps.dashboard.parts.clouds import CHANNEL_COLOUR, OpenCloud, Places
-from deepphase.apps.dashboard.parts.theme import is_dark
+from deepphase.apps.dashboard.parts.encodings import Encodings
+from deepphase.apps.dashboard.parts.widgets import browser_component, is_dark
+from deepphase.apps.reports.matches_page import moment_actor
 from deepphase.arrays import Array
 from deepphase.figures.colouring import Colouring
 from deepphase.figures.theme import CYCLIC, DARK, LIGHT, NEUTRAL, SEQUENTIAL, percentile_range
+from deepphase.motion.roles import find_roles
+from deepphase.motion.root_trajectory import root_trajectory
 from deepphase.phase.parameters import PhaseParameters
-from deepphase.viewer.bundle import component_script
+from deepphase.viewer.actor import Actor
+from deepphase.viewer.take import Channels, Take
 
-_FOLDER = Path(__file__).parent
-_component = st.components.v2.component(
-    "deepphase_cloud",
-    html=(_FOLDER / "cloud_view.html").read_text(encoding="utf-8"),
-    css=(_FOLDER / "cloud_view.css").read_text(encoding="utf-8"),
-    js=component_script("explore.js"),
+_cloud = browser_component(
+    "cloud", "explore.js", Path(__file__).with_name("cloud.html").read_text(encoding="utf-8")
 )
 # The frames, which several views and runs of a page share, are a message of their own: where they
 # are the same, the browser has them.
-_frames = st.components.v2.component(
-    "deepphase_frames", html="<i hidden></i>", js=component_script("clouds/kept_frames.js")
-)
+_frames = browser_component("frames", "clouds/kept_frames.js", "<i hidden></i>")
 # Axes that are chosen at first: a plane of principal components with a smaller share of the
 # variance is a ball without rings.
 PCA, STRONGEST = "PCA", "Strongest channel"
@@ -43,6 +43,16 @@ _LEAST_EXPLAINED = 0.4
 SEEN = ("axes", "colour", "view")
 # Units of phases and amplitudes in 16 bits.
 _CYCLE, _WHOLE = 65_534, 65_535
+# Shorter gaps between selected frames belong to the passage, as points are every n-th frame.
+_MAX_GAP_S = 0.15
+# Shorter passages are extended to this length: what is shorter cannot be seen.
+_MIN_PASSAGE_S = 0.5
+# Limits of the selection that plays, so that the player is ready at once.
+MAX_PLAYED_S, MAX_PASSAGES = 90.0, 40
+# Passages that play side by side, those of a row, and metres between them.
+MAX_BESIDE, _IN_A_ROW, _BESIDE_M = 12, 4, 1.1
+# Frames around a passage that the detection of contacts and the smoothing of facings read too.
+_MARGIN_S = 0.5
 
 
 class CloudAnswer(NamedTuple):
@@ -54,17 +64,6 @@ class CloudAnswer(NamedTuple):
 
     clicked: int | None = None
     selected: Array | None = None
-
-
-class PlayedPart(NamedTuple):
-    """Frames of one clip that the player shows: from its second `start` on, the clip's `first`."""
-
-    clip: int
-    start: float
-    first: float
-    paths: Mapping[str, Array]  # name of a space -> (frames, 3) places of the frames in it
-    fps: float
-    phases: PhaseParameters | None = None  # of the frames, for axes by channel
 
 
 def usual_axes(cloud: OpenCloud) -> str:
@@ -118,7 +117,7 @@ def cloud_view(
     key: str,
     *,
     axes: Mapping[str, str] | None = None,
-    played: Sequence[PlayedPart] = (),
+    played: Sequence[Mapping[str, Any]] = (),
     selected: Array | None = None,
     small: bool = False,
     on_answer: Callable[[CloudAnswer], None] | None = None,
@@ -127,7 +126,7 @@ def cloud_view(
 
     `spaces` are the choices of axes besides the channels, and `axes` what is seen at first: "axes",
     "colour" and "view", which is "Plane" or "Space". `selected` are indices of points that are
-    drawn as selected; None for all.
+    drawn as selected; None for all. `played` are of `played_part`.
     """
     look = (DARK if is_dark() else LIGHT).layout
     data: dict[str, Any] = {
@@ -137,17 +136,7 @@ def cloud_view(
             name: {"points": _packed(space.points, "<f4"), "axes": list(space.axes)}
             for name, space in spaces.items()
         },
-        "played": [
-            {
-                "clip": part.clip,
-                "start": part.start,
-                "first": part.first,
-                "fps": part.fps,
-                "paths": {name: _packed(path, "<f4") for name, path in part.paths.items()},
-                **({} if part.phases is None else _stated_phases(part.phases)),
-            }
-            for part in played
-        ],
+        "played": list(played),
         "selected": None if selected is None else _packed(selected, "<u4"),
         "seen": dict(axes or {}),
         "small": small,
@@ -164,7 +153,25 @@ def cloud_view(
         if on_answer is not None:
             on_answer(read_answer(st.session_state[key].get("done"), len(cloud.clip)))
 
-    _component(data=data, key=key, on_done_change=done)
+    _cloud(data=data, key=key, on_done_change=done)
+
+
+def played_part(
+    clip: int,
+    start: float,
+    first: float,
+    fps: float,
+    paths: Mapping[str, Array],
+    phases: PhaseParameters | None = None,
+) -> dict[str, Any]:
+    """Frames of one clip that the player shows: from its second `start` on, the clip's `first`.
+
+    `paths` has the (frames, 3) places of the frames by the name of a space; `phases` are for axes
+    by channel.
+    """
+    packed = {name: _packed(path, "<f4") for name, path in paths.items()}
+    stated = {} if phases is None else _stated_phases(phases)
+    return {"clip": clip, "start": start, "first": first, "fps": fps, "paths": packed, **stated}
 
 
 def _stated_phases(parameters: PhaseParameters) -> dict[str, Any]:
@@ -234,3 +241,128 @@ def _clean(text: object) -> str:
 
 def _packed(values: Array, kind: str) -> str:
     return base64.b64encode(np.ascontiguousarray(values, np.dtype(kind)).tobytes()).decode("ascii")
+
+
+class Passage(NamedTuple):
+    """Frames `start` to `stop` - 1 of one clip, at the model's rate."""
+
+    clip: int
+    start: int
+    stop: int
+
+
+def points_in(cloud: OpenCloud, passages: Sequence[Passage]) -> Array:
+    """Sorted indices of a cloud's points in the passages."""
+    inside = np.zeros(len(cloud.clip), bool)
+    for clip, start, stop in passages:
+        inside |= (cloud.clip == clip) & (cloud.frame >= start) & (cloud.frame < stop)
+    return np.flatnonzero(inside)
+
+
+def passages_of(
+    cloud: OpenCloud, points: Array, fps: float, lengths: Sequence[int]
+) -> list[Passage]:
+    """Contiguous runs of selected frames, clip by clip in order of time.
+
+    `points` are sorted indices of the cloud's points, `lengths` the frames of each clip at `fps`.
+    """
+    if not points.size:
+        return []
+    clip, frame = cloud.clip[points], cloud.frame[points]
+    step = int(np.median(np.diff(cloud.frame)[np.diff(cloud.clip) == 0])) if len(clip) > 1 else 1
+    gap = max(step, round(_MAX_GAP_S * fps))
+    ends = np.flatnonzero((np.diff(clip) != 0) | (np.diff(frame) > gap))
+    starts, stops = np.r_[0, ends + 1], np.r_[ends, len(points) - 1]
+    shortest = round(_MIN_PASSAGE_S * fps)
+    passages: list[Passage] = []
+    for first, last in zip(starts.tolist(), stops.tolist(), strict=True):
+        start, stop = int(frame[first]), int(frame[last]) + 1
+        if stop - start < shortest:
+            start = max(0, (start + stop - shortest) // 2)
+            stop = min(start + shortest, lengths[int(clip[first])])
+        before = passages[-1] if passages else None
+        if before is not None and before.clip == clip[first] and start <= before.stop:
+            passages[-1] = before._replace(stop=max(stop, before.stop))
+        else:
+            passages.append(Passage(int(clip[first]), start, stop))
+    return passages
+
+
+def passages_text(passages: Sequence[Passage]) -> str:
+    """Passages as a part of an address, as in "3:100-160,0:300-330"."""
+    return ",".join(f"{clip}:{start}-{stop}" for clip, start, stop in passages)
+
+
+def read_passages(text: str, lengths: Sequence[int]) -> list[Passage]:
+    """The passages in a part of an address that exist in clips of these lengths."""
+    found = re.findall(r"(\d{1,6}):(\d{1,9})-(\d{1,9})", text)[:MAX_PASSAGES]
+    passages = [Passage(*map(int, numbers)) for numbers in found]
+    return [p for p in passages if p.clip < len(lengths) and p.start < p.stop <= lengths[p.clip]]
+
+
+def playable(passages: Sequence[Passage], fps: float) -> list[Passage]:
+    """The first passages, within the limits of a player."""
+    chosen, frames = [], round(MAX_PLAYED_S * fps)
+    for passage in passages[:MAX_PASSAGES]:
+        stop = min(passage.stop, passage.start + frames)
+        if stop <= passage.start:
+            break
+        chosen.append(passage._replace(stop=stop))
+        frames -= stop - passage.start
+    return chosen
+
+
+def passages_take(passages: Sequence[Passage], read: Encodings) -> Take:
+    """A take of all passages in sequence, each where it was captured."""
+    store, fps, actors = read.store, read.extractor.fps, []
+    for passage in passages:
+        clip = store.clip(passage.clip)
+        ratio = clip.fps / fps
+        start = min(round(passage.start * ratio), len(clip) - 1)
+        stop = max(start + 1, min(round(passage.stop * ratio), len(clip)))
+        margin = round(_MARGIN_S * clip.fps)
+        begin, end = max(0, start - margin), min(len(clip), stop + margin)
+        actors.append(Actor.of(clip.sliced(begin, end)).sliced(start - begin, stop - begin))
+    parts = [read.phases(clip)[start:stop] for clip, start, stop in passages]
+    inside = np.concatenate([part.interior for part in parts])
+    phases = PhaseParameters.joined([part.parameters for part in parts])
+    words = f"{len(passages)} passages" if len(passages) > 1 else store.names[passages[0].clip]
+    return Take.of(
+        actors,
+        "Selected frames",
+        sequence=True,
+        channels=Channels(phases, fps, inside),
+        note=f"{words}, {len(inside) / fps:.1f} s",
+    )
+
+
+def beside_take(passages: Sequence[Passage], read: Encodings) -> Take:
+    """A take of the first passages at once: bodies side by side that begin in one direction."""
+    fps, shown, actors = read.extractor.fps, passages[:MAX_BESIDE], []
+    for index, passage in enumerate(shown):
+        clip = read.store.clip(passage.clip)
+        roles = find_roles(clip.skeleton, description=dict(read.extractor.signals.body), clip=clip)
+        frame = min(round(passage.start * clip.fps / fps), len(clip) - 1)
+        margin = round(_MARGIN_S * clip.fps)
+        first = max(0, frame - margin)
+        root = root_trajectory(clip.sliced(first, min(len(clip), frame + margin + 1)), roles)
+        row, column = divmod(index, _IN_A_ROW)
+        columns = min(_IN_A_ROW, len(shown) - row * _IN_A_ROW)
+        actors.append(
+            moment_actor(
+                clip,
+                frame,
+                root.positions[frame - first],
+                float(root.angles[frame - first]),
+                before_s=0.0,
+                seconds=(passage.stop - passage.start - 1) / fps,
+                place=np.array([(column - (columns - 1) / 2) * _BESIDE_M, 0.0, -row * _BESIDE_M]),
+                name=str(index + 1),
+            )
+        )
+    words = f"{len(shown)} of {len(passages)}" if len(passages) > len(shown) else str(len(shown))
+    return Take.of(
+        actors,
+        "Selected frames",
+        note=f"{words} passages at once, turned to one direction at their first frame",
+    )

@@ -30,7 +30,7 @@ from deepphase.motion.clip import Clip
 from deepphase.motion.kinematics import joint_positions
 from deepphase.motion.roles import Roles, find_roles
 from deepphase.motion.root_trajectory import root_trajectory, to_root_space
-from deepphase.motion.skeleton import Skeleton
+from deepphase.motion.skeleton import Skeleton, ancestors
 from deepphase.phase.manifold import ManifoldProjection, discriminant
 from deepphase.phase.model import PhaseModel
 from deepphase.temporary_files import temporary_folder
@@ -202,14 +202,9 @@ def other_spaces(read: Encodings, max_points: int) -> dict[str, Places]:
 
 def joint_links(skeleton: Skeleton, joints: tuple[str, ...]) -> Array:
     """(links, 2) pairs of joints: each is linked to its closest ancestor among them."""
-    indices = {name: at for at, name in enumerate(joints)}
-    parents = []
-    for name in joints:
-        parent = int(skeleton.parents[skeleton.names.index(name)])
-        while parent >= 0 and skeleton.names[parent] not in indices:
-            parent = int(skeleton.parents[parent])
-        parents.append(indices[skeleton.names[parent]] if parent >= 0 else -1)
-    return links_of(np.array(parents))
+    places = {skeleton.names.index(name): at for at, name in enumerate(joints)}
+    above = [[places[a] for a in ancestors(skeleton, joint)[1:] if a in places] for joint in places]
+    return links_of(np.array([own[0] if own else -1 for own in above]))
 
 
 def embedded(read: Encodings) -> Encodings | None:

@@ -10,7 +10,7 @@ from typing import Any, cast
 import numpy as np
 import streamlit as st
 
-from deepphase.apps.dashboard.parts.address import Span
+from deepphase.apps.dashboard.parts.choosers import Span
 from deepphase.apps.dashboard.parts.collection import (
     BY_KEY,
     OpenClips,

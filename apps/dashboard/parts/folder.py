@@ -8,12 +8,13 @@ import weakref
 from collections.abc import Callable, Mapping
 from contextlib import ExitStack, suppress
 from dataclasses import dataclass, field
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
 import streamlit as st
 
-from deepphase.apps.dashboard.parts.result_cache import ResultCache
+from deepphase.apps.dashboard.parts.messages import ResultCache
 from deepphase.corpus.folder_settings import FolderSettings, read_settings
 from deepphase.corpus.motion_files import (
     MAX_LISTED_FILES,
@@ -26,6 +27,7 @@ from deepphase.corpus.prepare import prepare
 from deepphase.corpus.store import store_header
 from deepphase.corpus.store_writer import STORE_FORMAT, STORE_JSON, is_store_folder
 from deepphase.errors import DeepPhaseError
+from deepphase.features.layout import FeatureLayout
 from deepphase.formats.array_file import is_array_file, read_header
 from deepphase.formats.load import MOTION_FORMATS
 from deepphase.progress import Progress
@@ -88,6 +90,20 @@ class FoundFile:
         """Network preset of a phase model; empty for other files."""
         return str(self.entry("config", "network", "preset") or "")
 
+    @property
+    def tracks(self) -> tuple[object, ...]:
+        """Tracks beside the motion that a controller reads, as music; empty for other files."""
+        tracks = self.entry("config", "schema", "tracks")
+        return tuple(tracks) if isinstance(tracks, list) else ()
+
+    @property
+    def layout(self) -> FeatureLayout | None:
+        """Layout of a motion database; None where it is damaged."""
+        try:
+            return FeatureLayout.from_mapping(self.about["layout"])
+        except (DeepPhaseError, KeyError, TypeError, ValueError):
+            return None
+
 
 @dataclass(frozen=True)
 class FoundFolder:
@@ -95,12 +111,12 @@ class FoundFolder:
 
     path: Path
     files: tuple[FoundFile, ...]
-    motion: tuple[Stamp, ...]
     refused: tuple[DeepPhaseError, ...]
-    cut: bool = False
-    settings: FolderSettings = FolderSettings()  # noqa: RUF009 (frozen)
-    songs: tuple[Stamp, ...] = ()
-    recordings: tuple[Stamp, ...] = ()
+    cut: bool
+    settings: FolderSettings
+    motion: tuple[Stamp, ...]
+    songs: tuple[Stamp, ...]
+    recordings: tuple[Stamp, ...]
 
     def of_format(self, format_: str) -> list[FoundFile]:
         """Files of a format, as in "deepphase.store"."""
@@ -138,25 +154,22 @@ def _listed(folder: Path) -> FoundFolder:
 def look_into(folder: Path) -> FoundFolder:
     """List the files under a folder by their headers; hidden files are skipped."""
     files: list[FoundFile] = []
-    motion: list[Stamp] = []
-    songs: list[Stamp] = []
-    recordings: list[Stamp] = []
     refused: list[DeepPhaseError] = []
-    cut = False
-    for count, path in enumerate(files_under(folder)):
-        if count >= MAX_LISTED_FILES:
-            cut = True
-            break
+    stamps: dict[str, list[Stamp]] = {"motion": [], "songs": [], "recordings": []}
+    paths = list(islice(files_under(folder), MAX_LISTED_FILES + 1))
+    for path in paths[:MAX_LISTED_FILES]:
+        suffix = path.suffix.lower()
         try:
             if path.name == STORE_JSON and is_store_folder(path.parent):
                 name = path.parent.relative_to(folder).as_posix()
                 files.append(FoundFile.described(path.parent, name))
             elif is_motion_file(path):
                 recorded = path.parent == folder / RECORDINGS_FOLDER
-                (recordings if recorded else motion).append(stamp_of(path))
-            elif path.suffix.lower() in SONG_SUFFIXES:
-                songs.append(stamp_of(path))
-            elif path.suffix.lower() not in MOTION_FORMATS and _is_own_file(path):
+                stamps["recordings" if recorded else "motion"].append(stamp_of(path))
+            elif suffix in SONG_SUFFIXES:
+                stamps["songs"].append(stamp_of(path))
+            # A named pipe would not answer.
+            elif suffix not in MOTION_FORMATS and path.is_file() and is_array_file(path):
                 files.append(FoundFile.described(path, path.relative_to(folder).as_posix()))
         except DeepPhaseError as error:
             refused.append(error)
@@ -167,21 +180,15 @@ def look_into(folder: Path) -> FoundFolder:
         settings = read_settings(folder)
     except DeepPhaseError as error:
         refused.append(error)
-    return FoundFolder(
-        folder, tuple(files), tuple(motion), tuple(refused), cut, settings, tuple(songs),
-        tuple(recordings),
-    )  # fmt: skip
+    cut = len(paths) > MAX_LISTED_FILES
+    lists = {name: tuple(own) for name, own in stamps.items()}
+    return FoundFolder(folder, tuple(files), tuple(refused), cut, settings, **lists)
 
 
 def stamp_of(path: Path) -> Stamp:
     """Path, time of change and size of a file. OSError if it does not exist."""
     status = path.stat()
     return str(path), status.st_mtime_ns, status.st_size
-
-
-def _is_own_file(path: Path) -> bool:
-    # A named pipe would not answer.
-    return path.is_file() and is_array_file(path)
 
 
 def folder_of(owner: object) -> Path:
@@ -205,16 +212,19 @@ class _PreparedStore:
 _prepared = ResultCache[_PreparedStore](2)
 
 
-def prepared_store(found: FoundFolder) -> Stamp:
-    """The store of a folder's motion files, made if missing, with progress.
+def prepared_store(found: FoundFolder, progress: Progress | None = None) -> Stamp:
+    """The store of a folder's motion files, made if missing, by default with progress on the page.
 
     Raises FormatError where no file can be used.
     """
-    return _prepared.find_or_make(
-        (found.motion, repr(found.settings)),
-        lambda progress: _PreparedStore(found.motion, progress),
-        "Preparing the motion files",
-    ).stamp
+    key = found.motion, repr(found.settings)
+
+    def make(progress: Progress) -> _PreparedStore:
+        return _PreparedStore(found.motion, progress)
+
+    if progress is not None:
+        return _prepared.make(key, make, progress).stamp
+    return _prepared.find_or_make(key, make, "Preparing the motion files").stamp
 
 
 def prepare_ahead(folder: Path, then: Callable[[FoundFolder], object]) -> threading.Thread:
@@ -225,11 +235,7 @@ def prepare_ahead(folder: Path, then: Callable[[FoundFolder], object]) -> thread
         with suppress(DeepPhaseError):
             found = look_into(folder)
             if found.motion and not found.of_format(STORE_FORMAT):
-                _prepared.make(
-                    (found.motion, repr(found.settings)),
-                    lambda progress: _PreparedStore(found.motion, progress),
-                    lambda *_: None,
-                )
+                prepared_store(found, lambda *_: None)
             then(found)
 
     thread = threading.Thread(target=prepare_once, daemon=True)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import io
 from collections.abc import Hashable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
@@ -15,6 +14,7 @@ from deepphase.apps.dashboard.parts.folder import Stamp, open_folder, stamp_of
 from deepphase.apps.dashboard.parts.messages import plain
 from deepphase.apps.dashboard.parts.session import safe_name, session
 from deepphase.apps.dashboard.parts.widgets import choose_one
+from deepphase.apps.reports.player import ogg_vorbis
 from deepphase.errors import FormatError
 from deepphase.music.audio import decoded, has_av, stated_duration_s
 from deepphase.music.beats_file import BEATS_SUFFIX, GivenBeats, beats_beside, read_beats
@@ -38,8 +38,6 @@ _MAX_UPLOAD_S = 600.0
 _FIRST_S = 30.0
 # Songs in the caches that all sessions share.
 _CACHED_SONGS = 12
-# Samples encoded at once.
-_BLOCK = 1 << 16
 # First bytes of a sound file -> its suffix.
 _SUFFIXES = {
     b"RIFF": ".wav",
@@ -72,15 +70,15 @@ class OpenSong:
 
     @property
     def facts(self) -> str:
-        """Name, length, tempo and metre in one line, and how sure they are."""
+        """Name, length, tempo and metre in one line, and how reliable they are."""
         features = self.features
         parts = [plain(features.name), f"{features.duration_s:.1f} s", features.rhythm]
         if self.beats_given:
             parts.append("beats as given")
         elif features.has_beat:
-            parts.append(f"beat {features.beat_confidence:.0%} sure")
+            parts.append(f"confidence of the beats {features.beat_confidence:.0%}")
             if features.beats_per_bar is not None:
-                parts.append(f"bars {features.bar_confidence:.0%} sure")
+                parts.append(f"of the bars {features.bar_confidence:.0%}")
         if features.other_tempi:
             parts.append("or " + " or ".join(f"{tempo:.0f}" for tempo in features.other_tempi))
         return " · ".join(parts)
@@ -215,15 +213,8 @@ def _choose_passage(song: OpenSong) -> tuple[float, float]:
 @st.cache_resource(max_entries=_CACHED_SONGS, show_spinner="Making the song")
 def made_song(seed: int, seconds: float, bpm: float, beats_per_bar: int, swing: float) -> OpenSong:
     """A song by formula; see :func:`deepphase.synthetic.song.make_song`."""
-    import soundfile
-
     song = make_song(seed, seconds, tempo_bpm=bpm, beats_per_bar=beats_per_bar, swing=swing)
-    file, rate = io.BytesIO(), song.sample_rate
-    with soundfile.SoundFile(file, "w", rate, 1, format="OGG", subtype="VORBIS") as encoder:
-        # The Vorbis encoder puts each write on the stack, so writes are short.
-        for start in range(0, len(song.samples), _BLOCK):
-            encoder.write(song.samples[start : start + _BLOCK])
-    content = file.getvalue()
+    content = ogg_vorbis(song.samples, song.sample_rate)
     features = features_of(song.samples, name=f"made song {bpm:g} bpm")
     return OpenSong(hashlib.sha256(content).hexdigest(), features, content)
 

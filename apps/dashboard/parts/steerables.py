@@ -1,4 +1,4 @@
-"""What moves characters on page Control: controllers, motion databases and matchers; their runs."""
+"""What moves characters: controllers, databases and matchers, along a path or steered by hand."""
 
 from __future__ import annotations
 
@@ -11,44 +11,57 @@ from typing import Any
 
 import joblib
 import numpy as np
+import streamlit as st
 
-from deepphase.apps.dashboard.parts.collection import open_clips
-from deepphase.apps.dashboard.parts.dancers import follows_goals, is_dancer
-from deepphase.apps.dashboard.parts.encodings import (
-    Encodings,
-    all_phases,
-    known_phases,
-    open_encodings,
+from deepphase.apps.dashboard.parts.choosers import FileKind, ListedSource, chooser
+from deepphase.apps.dashboard.parts.collection import choose_own_clip, open_clips
+from deepphase.apps.dashboard.parts.encodings import all_phases, known_phases, open_encodings
+from deepphase.apps.dashboard.parts.folder import (
+    FoundFile,
+    look_again,
+    open_folder,
+    stamp_of,
+    writable_folder,
 )
-from deepphase.apps.dashboard.parts.files import FileKind, ListedSource
-from deepphase.apps.dashboard.parts.folder import FoundFile, open_folder, stamp_of
-from deepphase.apps.dashboard.parts.result_cache import shared_cache
-from deepphase.apps.dashboard.parts.widgets import sentence
+from deepphase.apps.dashboard.parts.messages import (
+    error_sentence,
+    plain,
+    shared_cache,
+    show_error,
+)
+from deepphase.apps.dashboard.parts.session import UPLOAD_FPS, prepared_upload, session
+from deepphase.apps.dashboard.parts.widgets import browser_component, is_dark, sentence
 from deepphase.apps.demo import CONTROLLER
 from deepphase.apps.demo.controller import turning_clips
 from deepphase.apps.live.assets import controller_asset, matcher_asset
+from deepphase.apps.live.page import driven_run, live_page, read_driven
+from deepphase.apps.live.server import save_recording
 from deepphase.apps.runs.run import RunResult, run_goal
 from deepphase.apps.runs.take import run_take
 from deepphase.controllers.config import ControllerConfig
+from deepphase.controllers.dance.config import MUSIC
 from deepphase.controllers.networks.registry import make_network
 from deepphase.controllers.runtime.controller import FORMAT, Controller
 from deepphase.controllers.runtime.frame import CharacterSettings
 from deepphase.controllers.runtime.start import CharacterSource
 from deepphase.controllers.schema.schema import ControllerSchema
 from deepphase.corpus.clip_store import ClipStore
-from deepphase.errors import CheckpointError, DeepPhaseError, ParameterError
+from deepphase.errors import CheckpointError, DeepPhaseError, FormatError, ParameterError
+from deepphase.evaluation.measurement import Measure
+from deepphase.evaluation.run_measures import measure
 from deepphase.features.trajectory import TRAJECTORY_POSITION, TrajectoryBlocks
 from deepphase.formats.array_file import read_header
 from deepphase.matching.database.database import MotionDatabase
 from deepphase.matching.database.file import FORMAT as DATABASE_FORMAT
 from deepphase.matching.learned.matcher import Matcher
-from deepphase.matching.player.playback import Playback
 from deepphase.matching.player.settings import MomentFilter, PlayerSettings
-from deepphase.matching.player.source import PlayerSource, database_measures
-from deepphase.matching.search.searcher import open_searcher
+from deepphase.matching.player.source import PlayerSource
+from deepphase.matching.player.trajectory_queries import future_offsets
 from deepphase.motion.clip import Clip
+from deepphase.motion.resample import resample
 from deepphase.progress import Progress
-from deepphase.steering.path import GroundPath
+from deepphase.steering.path import GroundPath, made_path
+from deepphase.steering.run import start_on_path
 from deepphase.viewer.take import Take
 
 # Key of the chooser of what is steered, one for all pages.
@@ -61,8 +74,16 @@ _MIN_SPEED = 0.2
 _OPEN_DATABASES = 4
 # A collection of up to this many frames is offered first, as it opens quickly.
 _QUICK_FRAMES = 60_000
+# What a page of Streamlit carries without a pause: 931 clips of 20 minutes have 67 MB.
+_MAX_ASSET_BYTES = 100_000_000
 # A value of each label, or several.
 Labels = Mapping[str, str | Sequence[str]]
+
+_live_view = browser_component(
+    "live",
+    "input/live_view.js",
+    '<div class="live"><iframe allow="gamepad; fullscreen"></iframe></div>',
+)
 
 
 @dataclass(frozen=True, eq=False)
@@ -87,7 +108,7 @@ class Steerable:
             return matcher_asset(self.matcher)
         raise ParameterError(
             "a motion database cannot be steered by hand: the page plays controllers and matchers",
-            hint="train a matcher from it on page Train, or with `deepphase train matching`",
+            hint="train a matcher from it with `deepphase train matching`",
         )
 
     @property
@@ -139,15 +160,8 @@ def of_database(
     name: str, key: Hashable, database: MotionDatabase, progress: Progress | None = None
 ) -> Steerable:
     """A database with usual settings, prepared for playing."""
-    database = database.with_kinds(progress)
-    playback = Playback.of_database(database, progress)
-    source = PlayerSource(
-        database,
-        playback,
-        open_searcher(database, "exact", progress=progress),
-        settings=PlayerSettings(moments=MomentFilter()),
-        data=database_measures(database, playback),
-    )
+    database, settings = database.with_kinds(progress), PlayerSettings(moments=MomentFilter())
+    source = PlayerSource.of_database(database, "exact", progress=progress, settings=settings)
     return Steerable(name, key, source)
 
 
@@ -174,14 +188,12 @@ def _check_size(path: Path) -> None:
             network = make_network(config.name, schema.dims, config.network)
         size = sum(weights.nbytes for weights in network.parameters())
     except (KeyError, TypeError, ValueError, AttributeError, RuntimeError, OverflowError):
-        raise CheckpointError(
-            "the header does not describe a controller", hint="upload the file as it was written"
-        ) from None
-    if size > path.stat().st_size:
-        raise CheckpointError(
-            "the file lacks weights that its header declares",
-            hint="upload the file as it was written",
-        )
+        fact = "the header does not describe a controller"
+    else:
+        if size <= path.stat().st_size:
+            return
+        fact = "the file lacks weights that its header declares"
+    raise CheckpointError(fact, hint="upload the file as it was written")
 
 
 CONTROLLERS = FileKind("controller", _load_controller)
@@ -194,7 +206,7 @@ def steerables() -> list[ListedSource[Steerable]]:
     """All sources of motion, the most likely choice first."""
     folder = open_folder()
     # Dancers follow music.
-    controllers = [file for file in CONTROLLERS.files() if not is_dancer(file)]
+    controllers = [file for file in CONTROLLERS.files() if MUSIC not in file.tracks]
     sources = [CONTROLLERS.source(file, "Controller: ") for file in controllers]
     sources += MATCHERS.sources("Learned matching: ")
     shipped_file = FoundFile(CONTROLLER, "small demo", FORMAT, stamp_of(CONTROLLER))
@@ -207,8 +219,9 @@ def steerables() -> list[ListedSource[Steerable]]:
             f"database:{file.path}", f"Motion matching: {file.name}", partial(_loaded, file)
         )
         for file in folder.of_format(DATABASE_FORMAT)
-        # Databases of dances without a trajectory are on page Dance.
-        if follows_goals(file)
+        # Databases of dances without a trajectory ahead are on page Dance. Opening a damaged one
+        # says what is wrong.
+        if file.layout is None or len(future_offsets(file.layout))
     ]
     open_ones = _of_open_clips()
     quick = open_ones and open_clips().store.frames <= _QUICK_FRAMES
@@ -240,29 +253,26 @@ def _made_matching() -> Steerable:
 
 
 def _of_open_clips() -> list[ListedSource[Steerable]]:
-    """The open clips, searched by phases if a model reads them, else by poses."""
+    """The open clips, searched by phases if a model reads them at their rate, else by poses."""
     try:
-        clips = open_clips()
-        read: Encodings | None = open_encodings()
+        read = open_encodings()
     except DeepPhaseError:
         # The sidebar and the other pages show the error.
         return []
-    if read is not None and read.extractor.fps != read.store.fps:
-        read = None
-    by = "poses" if read is None else "phases"
+    clips, by_phases = read.clips, read.extractor.fps == read.store.fps
+
+    def build(progress: Progress) -> MotionDatabase:
+        if not by_phases:
+            return MotionDatabase.build(clips.store, "pose_trajectory", progress=progress)
+        phases = known_phases(read)
+        return MotionDatabase.build(clips.store, "phase_trajectory", phases, progress=progress)
 
     def opened() -> Steerable:
-        known: Any = None
-        if read is not None:
+        if by_phases:
             all_phases(read)
-            known = known_phases(read)
-        layout = "pose_trajectory" if read is None else "phase_trajectory"
-        return _matching(
-            (by, clips.key if read is None else read.key),
-            clips.name,
-            lambda progress: MotionDatabase.build(clips.store, layout, known, progress=progress),
-        )
+        return _matching((by, read.key if by_phases else clips.key), clips.name, build)
 
+    by = "phases" if by_phases else "poses"
     return [
         ListedSource(f"clips:{clips.id}:{by}", f"Motion matching: {clips.name}, by {by}", opened)
     ]
@@ -315,3 +325,105 @@ def shown_run(opened: Steerable, request: RunRequest, progress: Progress | None 
             "still from there. Try a slower or smoother path, or a more natural blending."
         )
     return ShownRun(result, run_take(run, result.goal), note)
+
+
+@dataclass(frozen=True)
+class KeptRun:
+    """A motion that was steered by hand, among the clips of the session."""
+
+    clip: Clip
+    measures: list[Measure]
+    file: str = ""
+
+
+def steer_by_hand(opened: Steerable) -> KeptRun | None:
+    """Draw the live page of what is open; return what was kept of it, measured, if anything was."""
+    driven = _live(opened, f"live {opened.key}")
+    state = f"driven by hand {opened.key}"
+    if driven:
+        st.session_state[state] = given = keep_driven(driven, opened)
+        if isinstance(given, KeptRun):
+            # Page Data opens on it.
+            choose_own_clip(given.clip.name)
+    kept = st.session_state.get(state)
+    if kept is None:
+        st.caption(
+            "Click the character, then steer with W, A, S and D. What is steered from *Record* to "
+            "*Stop* is then among the clips of all pages, and measured here."
+        )
+    elif isinstance(kept, DeepPhaseError):
+        st.error(f"Not kept: {error_sentence(kept)}", icon=":material/block:")
+    else:
+        where = f" Its file is {plain(kept.file)} in the folder." if kept.file else ""
+        st.success(
+            f"{plain(kept.clip.name)}, {kept.clip.duration:.1f} s, is among the clips of all "
+            f"pages.{where}",
+            icon=":material/check:",
+        )
+        return kept
+    return None
+
+
+def steer_on_the_manifold() -> None:
+    """Draw the live page of what the user chooses, with a large manifold."""
+    chosen = chooser("Character", STEERABLE_KEY, steerables())
+    try:
+        opened = chosen.open()
+        _live(opened, f"live manifold {opened.key}", large=True)
+    except DeepPhaseError as error:
+        show_error(error)
+        return
+    st.caption(
+        "The manifold is that of the phases which the controller or the database has. Click the "
+        "character, then steer with W, A, S and D."
+    )
+
+
+def _live(opened: Steerable, key: str, *, large: bool = False) -> Any:
+    """Draw the live page; return what was driven, if a browser sent it."""
+    page = _page(str(opened.key), is_dark(), opened, large=large)
+    data = {"page": page, "title": f"Steer {opened.name}"}
+    return _live_view(data=data, key=key, on_driven_change=lambda: None).driven
+
+
+def keep_driven(motion: Any, opened: Steerable) -> KeptRun | DeepPhaseError:
+    """Add a motion that a browser sent to the clips of the session, and measure it."""
+    try:
+        runner, _ = start_on_path(opened.source, made_path("wave", 1.0, 1.0))
+        text, arrays = read_driven(motion, len(runner.spec.feet))
+        own, content = session(), text.encode("utf-8", "replace")
+        # It is measured at the rate of the runner, which its goals have.
+        prepared = prepared_upload(own, f"{opened.name} by hand.bvh", content, runner.spec.fps)
+        if len(prepared.clips) != 1:
+            raise FormatError(
+                "there is more than one motion in what the page sent", hint="reload the page"
+            )
+        ((clip, about),) = prepared.clips
+        measures = measure(driven_run(clip, arrays, runner.spec), opened.source.data)
+        # Only what belongs together is added.
+        added, folder, kept = own.add_clip(resample(clip, UPLOAD_FPS), about), writable_folder(), ""
+        if folder is not None:
+            path, _ = save_recording(folder, opened.name, content)
+            look_again()
+            kept = path.relative_to(folder).as_posix()
+        return KeptRun(added, measures, kept)
+    except DeepPhaseError as error:
+        return error
+
+
+@st.cache_resource(max_entries=4, show_spinner="Preparing the page")
+def _page(key: str, dark: bool, _opened: Steerable, *, large: bool = False) -> str:
+    asset = _opened.asset()
+    if len(asset) > _MAX_ASSET_BYTES:
+        raise ParameterError(
+            f"{_opened.name} makes a page of {len(asset) / 1e6:.0f} MB, and this place takes "
+            f"{_MAX_ASSET_BYTES / 1e6:.0f}",
+            hint="steer it with `deepphase live FILE`",
+        )
+    return live_page(
+        asset,
+        name=_opened.name,
+        look="dark" if dark else "light",
+        keeps="" if large else "page",
+        large_panels=large,
+    )

@@ -15,13 +15,12 @@ import streamlit as st
 from streamlit import runtime
 from streamlit.runtime.scriptrunner import get_script_run_ctx
 
+from deepphase.apps.dashboard.parts.choosers import FileKind, choose, keep_file
 from deepphase.apps.dashboard.parts.collection import MODELS, OpenClips, demo_clips, open_clips
-from deepphase.apps.dashboard.parts.files import FileKind, choose, keep_file
 from deepphase.apps.dashboard.parts.folder import FoundFile
 from deepphase.apps.dashboard.parts.messages import plain, working
 from deepphase.apps.dashboard.parts.session import session, unused_name
 from deepphase.apps.demo import SAMPLE
-from deepphase.apps.training import Saveable
 from deepphase.apps.training_run import (
     Epoch,
     TrainingRequest,
@@ -32,13 +31,15 @@ from deepphase.apps.training_run import (
 )
 from deepphase.arrays import Array
 from deepphase.atomic_write import atomic_write
-from deepphase.corpus.clip_store import ClipStore
 from deepphase.corpus.store import store_groups
+from deepphase.edit.config import EditorConfig
+from deepphase.edit.editor import MotionEditor
 from deepphase.errors import ParameterError
 from deepphase.figures.colouring import Colouring
 from deepphase.figures.learning_curves import LearningCurve
+from deepphase.phase.config import NetworkConfig
 from deepphase.phase.model import PhaseModel
-from deepphase.progress import Progress
+from deepphase.short_repr import counted
 from deepphase.temporary_files import temporary_folder
 from deepphase.training.metrics_file import metrics_beside
 
@@ -50,6 +51,11 @@ _GRACE_S = 30.0
 # Values of a label that a legend can distinguish.
 _MAX_VALUES = 12
 _MAX_LETTERS = 40
+# Length of an editor's training -> number of windows; and windows a second on two processor cores,
+# for the estimate on the page.
+_EDITOR_LENGTHS = {"Glance": 6_000, "Short": 20_000, "Usual": 80_000}
+_EDITOR_WINDOWS_A_SECOND = 150
+EDITORS = FileKind("editor", lambda file: MotionEditor.load(file.path))
 
 
 @dataclass(eq=False)
@@ -164,7 +170,7 @@ def curve_of(name: str, epochs: tuple[Epoch, ...]) -> LearningCurve:
 
 def training_windows(clips: OpenClips, window_s: float) -> int:
     """Number of windows in the clips, held-out ones included."""
-    window = 2 * max(round(window_s * clips.store.fps / 2), 1) + 1
+    window = NetworkConfig(window_s=window_s).window(clips.store.fps)
     return int(np.maximum(clips.store.lengths - window + 1, 0).sum())
 
 
@@ -195,7 +201,9 @@ def _clip_groups(clips: OpenClips) -> tuple[str, tuple[str, ...]]:
 def show_clips(clips: OpenClips) -> None:
     """Draw what a training learns from."""
     store = clips.store
-    st.caption(f"On {plain(clips.name)}: {len(store)} clips, {store.minutes:.1f} minutes.")
+    st.caption(
+        f"On {plain(clips.name)}: {counted(len(store), 'clip')}, {store.minutes:.1f} minutes."
+    )
 
 
 def name_field(default: str, key: str) -> str:
@@ -203,25 +211,38 @@ def name_field(default: str, key: str) -> str:
     return st.text_input("Name", default, max_chars=_MAX_LETTERS, key=key).strip() or default
 
 
-def offer_training(
-    kind: FileKind, train: Callable[[ClipStore, Path, Progress], Saveable | None]
-) -> None:
-    """Draw a training on the open clips within the run of the page, and keep what it gives."""
+def offer_editor_training() -> None:
+    """Draw the training of an editor on the open clips within the run of the page, and keep it.
+
+    Raises DeepPhaseError where the clips do not fit.
+    """
+    length = st.select_slider("Length", list(_EDITOR_LENGTHS), "Short", key="editor length")
+    windows = _EDITOR_LENGTHS[length]
+    minutes = max(1, round(windows / _EDITOR_WINDOWS_A_SECOND / 60))
+    st.caption(
+        f"{windows:,} windows, about {minutes} min on two processor cores. This page has to stay "
+        "open until then."
+    )
     clips = open_clips()
     show_clips(clips)
-    name = name_field(f"My {kind.name}", f"name of the {kind.name}")
+    name = name_field("My editor", "name of the editor")
     place = st.empty()
-    if not place.button(f"Train the {kind.name}", icon=":material/model_training:", type="primary"):
+    if not place.button("Train the editor", icon=":material/model_training:", type="primary"):
         return
     with place.container(), temporary_folder(session().folder) as folder:
+        from deepphase.edit.training import train_editor
+
         # A click ends the run of a page, and its training with it.
         st.button("Cancel", icon=":material/stop:", key="cancel it")
         st.caption("Any click ends the training, and nothing of it is kept.")
-        with working(f"Training the {kind.name}") as progress:
+        with working("Training the editor") as progress:
             progress("reading clips", 0, 1, "")
-            trained = train(clips.store, folder, progress)
-    assert trained is not None, "one process trains"
-    choose(kind.name, keep_file(trained.save, name, kind.suffix).id)
+            config = EditorConfig.load("masked", **{"training.windows": windows})
+            editor = train_editor(
+                clips.store, config, folder=folder, progress=progress, accelerator="cpu"
+            )
+    assert editor is not None, "one process trains"
+    choose(EDITORS.name, keep_file(editor.save, name, EDITORS.suffix).id)
     st.rerun()
 
 

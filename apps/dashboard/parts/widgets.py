@@ -1,4 +1,4 @@
-"""Figures, tables of measures, the player and download buttons of all pages."""
+"""Look of the pages, figures, tables of measures, the player and download buttons."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import hashlib
 import io
 import re
 import zipfile
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +15,6 @@ import plotly.graph_objects as go
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
-from deepphase.apps.dashboard.parts.theme import TABLE_KEY, is_dark
 from deepphase.apps.reports.page import (
     Columns,
     measure_table,
@@ -23,7 +22,7 @@ from deepphase.apps.reports.page import (
     number_text,
 )
 from deepphase.evaluation.measurement import Measure
-from deepphase.figures.theme import themed
+from deepphase.figures.theme import DARK, FONT, LIGHT, channel_colour, themed
 from deepphase.formats.load import save
 from deepphase.formats.reading import unit_in_words
 from deepphase.motion.clip import Clip
@@ -32,18 +31,28 @@ from deepphase.viewer.bundle import component_script
 from deepphase.viewer.page import player_html
 from deepphase.viewer.take import Take
 
+# Key of a container around a table, which the table's name follows.
+_TABLE_KEY = "table of"
 _AT = re.compile(r'"at":[-+.e\d]+,')
-_player = st.components.v2.component(
-    "deepphase_player",
-    html='<div class="players"></div>',
-    css=(Path(__file__).parent / "players.css").read_text(encoding="utf-8"),
-    js=component_script("player_frame.js"),
-)
 # Largest page of a player that browsers load without a pause.
 _PLAYER_BYTES = 40_000_000
 # Measures above a table, and the length in metres below which they are in centimetres.
 _MAX_HEADLINES, _CENTIMETRES_BELOW = 4, 0.1
 _UNITS = {"m/s2": "m/s²", "m/s3": "m/s³", "deg/s": "°/s", "degrees/s": "°/s"}
+
+
+def browser_component(name: str, script: str, html: str) -> Callable[..., Any]:
+    """A component of the pages: its HTML, a script of the viewer, and NAME.css where it exists."""
+    style = Path(__file__).with_name(f"{name}.css")
+    return st.components.v2.component(
+        f"deepphase_{name}",
+        html=html,
+        css=style.read_text(encoding="utf-8") if style.exists() else None,
+        js=component_script(script),
+    )
+
+
+_player = browser_component("player", "player_frame.js", '<div class="players"></div>')
 
 
 def heading(title: str, words: str) -> None:
@@ -105,7 +114,7 @@ def show_player(
 def show_table(name: str, content: Any, **options: Any) -> Any:
     """Display a table with its name, "Table of `name`", and return its selection."""
     # Streamlit's tables have no name; a script of the theme makes one of the container's key.
-    with st.container(key=f"{TABLE_KEY} {name}"):
+    with st.container(key=f"{_TABLE_KEY} {name}"):
         return st.dataframe(content, hide_index=True, **options)
 
 
@@ -162,14 +171,13 @@ def show_measures(
     headings, rows = measure_table(columns, reference)
     about = f", with those of {reference}" if reference in headings else ""
     with st.expander(f"All measures{about}", icon=":material/table_chart:", expanded=not headlines):
-        headings = [*headings, "definition"]
-        texts = [next(iter(own.values())).sentence for own in found.values()]
-        rows = [[*row, text] for row, text in zip(rows, texts, strict=True)]
-        cells = [[sentence(row[0]), _UNITS.get(row[1], row[1]), *row[2:]] for row in rows]
-        values = zip(*cells, strict=True)
-        content = {sentence(name): list(own) for name, own in zip(headings, values, strict=True)}
-        show_table("measures", content, height=36 * (len(rows) + 1))
-        offer_table(headings, rows, "measures")
+        table = dict(zip(headings, map(list, zip(*rows, strict=True)), strict=True))
+        table["definition"] = [next(iter(own.values())).sentence for own in found.values()]
+        shown = {sentence(name): values for name, values in table.items()}
+        shown["Measure"] = [sentence(name) for name in shown["Measure"]]
+        shown["Unit"] = [_UNITS.get(unit, unit) for unit in shown["Unit"]]
+        show_table("measures", shown, height=36 * (len(rows) + 1))
+        offer_table(table, "measures")
 
 
 def sentence(words: str) -> str:
@@ -223,17 +231,17 @@ def offer_player(take: Take | Callable[[], Take], file_name: str) -> None:
     offer("Player (HTML)", content, f"{file_name}.html")
 
 
-def offer_table(columns: Sequence[str], rows: Sequence[Sequence[object]], file_name: str) -> None:
-    """Draw a download button for a table as CSV."""
-    offer("Table (CSV)", lambda: csv_text(columns, rows), f"{file_name}.csv")
+def offer_table(columns: Mapping[str, Any], file_name: str) -> None:
+    """Draw a download button for a table, name of a column -> its values, as CSV."""
+    offer("Table (CSV)", lambda: csv_text(columns), f"{file_name}.csv")
 
 
-def csv_text(columns: Sequence[str], rows: Iterable[Sequence[object]]) -> str:
-    """A table as the content of a CSV file."""
+def csv_text(columns: Mapping[str, Any]) -> str:
+    """Columns by their names as the content of a CSV file."""
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")
     writer.writerow(columns)
-    writer.writerows(rows)
+    writer.writerows(zip(*columns.values(), strict=True))
     return text.getvalue()
 
 
@@ -251,3 +259,92 @@ def zip_of(folder: Path) -> bytes:
         for path in sorted(folder.iterdir()):
             archive.write(path, path.name)
     return content.getvalue()
+
+
+def _colours(template: Any, accent: str) -> dict[str, str]:
+    layout = template.layout
+    return {
+        "primaryColor": accent,
+        "backgroundColor": layout.paper_bgcolor,
+        "secondaryBackgroundColor": layout.scene.xaxis.backgroundcolor,
+        "textColor": layout.font.color,
+        "borderColor": layout.xaxis.gridcolor,
+        "linkColor": accent,
+        "grayTextColor": layout.xaxis.linecolor,
+    }
+
+
+# Settings of Streamlit.
+THEME = {
+    "theme.font": FONT,
+    "theme.headingFont": FONT,
+    "theme.baseFontSize": 15,
+    "theme.baseRadius": "8px",
+    "theme.showWidgetBorder": True,
+    **{f"theme.light.{name}": value for name, value in _colours(LIGHT, channel_colour(0)).items()},
+    **{f"theme.dark.{name}": value for name, value in _colours(DARK, channel_colour(4)).items()},
+}
+
+# Width of printed lines on A4 paper, in pixels of CSS.
+_PAPER_PIXELS = 715
+_STYLE = Path(__file__).with_name("theme.css").read_text(encoding="utf-8")
+# Figures of the dark theme are turned to white paper, with their hues.
+_DARK_PRINT = """<style>@media print { [data-testid="stPlotlyChart"] .js-plotly-plot,
+  [data-testid="stDataFrame"] { filter: invert(1) hue-rotate(180deg) brightness(1.1); } }</style>"""
+# Names tables by the keys of their containers. Figures are drawn for the width that they have on
+# the screen: paper gets that width, made smaller.
+_SCRIPT = f"""<script>
+if (!window.deepphaseLook) {{
+  window.deepphaseLook = true;
+  const prefix = "st-key-{_TABLE_KEY.replace(" ", "-")}-";
+  const inside = '[class*="' + prefix + '"] :is([role="grid"], canvas, .dvn-scroller)' +
+    ":not([aria-label])";
+  const nameTables = () => {{
+    for (const grid of document.querySelectorAll(inside)) {{
+      if (grid.tagName === "DIV") grid.setAttribute("role", "group");
+      const key = [...grid.closest('[class*="' + prefix + '"]').classList]
+        .find((name) => name.startsWith(prefix));
+      grid.setAttribute("aria-label", "Table of " + key.slice(prefix.length).replaceAll("-", " "));
+    }}
+  }};
+  new MutationObserver(nameTables).observe(document.body, {{ childList: true, subtree: true }});
+  nameTables();
+  addEventListener("beforeprint", () => {{
+    const main = document.querySelector('[data-testid="stMainBlockContainer"]');
+    const width = main.getBoundingClientRect().width;
+    const {{ style }} = document.documentElement;
+    style.setProperty("--printed-width", `${{width}}px`);
+    style.setProperty("--printed-zoom", Math.min(1, {_PAPER_PIXELS} / width));
+  }});
+}}
+</script>"""
+# Logo: a ring, as periodic motion draws it on the manifold, and the name.
+_RING = (
+    '<circle cx="15" cy="16" r="10" fill="none" stroke="{ring}" stroke-width="4.5" '
+    'stroke-linecap="round" stroke-dasharray="52 12" transform="rotate(-60 15 16)"/>'
+    '<circle cx="20" cy="7.3" r="3.4" fill="{ring}"/></svg>'
+)
+_SVG = (
+    '<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width} 32" width="{width}" height="32">'
+)
+_NAME = (
+    '<text x="34" y="22" font-family="{font}" font-size="18.5" font-weight="650" fill="{ink}">'
+    "deepphase</text>"
+)
+# The page's icon. Streamlit's own icons need the network.
+ICON = (_SVG + _RING).format(width=32, ring=channel_colour(0))
+
+
+def apply_theme() -> None:
+    """Apply styles and logo; called once in every run of the script."""
+    st.html(f"<style>{_STYLE}</style>" + (_DARK_PRINT if is_dark() else ""))
+    st.html(_SCRIPT, unsafe_allow_javascript=True)
+    ink = (DARK if is_dark() else LIGHT).layout.font.color
+    ring = channel_colour(4 if is_dark() else 0)
+    logo = (_SVG + _NAME + _RING).format(width=148, ring=ring, font=FONT, ink=ink)
+    st.logo(logo, size="large")
+
+
+def is_dark() -> bool:
+    """Whether the browser shows the page in the dark theme."""
+    return st.context.theme.type == "dark"

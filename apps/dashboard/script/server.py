@@ -3,19 +3,17 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Awaitable, Callable
 from pathlib import Path
+from typing import Any
 
 import streamlit as st
+from starlette.datastructures import MutableHeaders
 from starlette.middleware import Middleware
+from starlette.middleware.base import BaseHTTPMiddleware, RequestResponseEndpoint
+from starlette.requests import Request
+from starlette.responses import Response
 
-from deepphase.apps.hosts import (
-    HOST_NAMES_VARIABLE,
-    HostMiddleware,
-    Message,
-    Send,
-    host_names,
-)
+from deepphase.apps.hosts import HOST_NAMES_VARIABLE, HostMiddleware, host_names
 
 # At /manifold, Streamlit's page first looks for its server below that address, which fills the
 # browser's console with errors: the variable gives it the address. Streamlit adds an entry to the
@@ -32,46 +30,25 @@ history.pushState = function (state, unused, to) {
 _BEFORE = b"<head>"
 
 
-class PageScriptMiddleware:
+class PageScriptMiddleware(BaseHTTPMiddleware):
     """Middleware that writes a script into Streamlit's HTML page."""
 
-    def __init__(self, app: Callable[..., Awaitable[None]]) -> None:
-        self._app = app
-
-    async def __call__(self, scope: Message, receive: Callable, send: Send) -> None:
-        """Forward all messages; HTML pages, which are short, are collected and changed first."""
-        if scope["type"] != "http" or scope.get("method") != "GET":
-            await self._app(scope, receive, send)
-            return
+    async def dispatch(self, request: Request, call_next: RequestResponseEndpoint) -> Response:
+        """Forward a request; the content of HTML pages, which are short, is changed."""
+        headers = MutableHeaders(scope=request.scope)
+        if request.method != "GET" or "text/html" not in headers.get("accept", ""):
+            return await call_next(request)
         # Compressed or cached answers could not be changed.
-        removed = (b"accept-encoding", b"if-none-match", b"if-modified-since", b"range")
-        is_page = b"text/html" in dict(scope["headers"]).get(b"accept", b"")
-        if is_page:
-            headers = [(name, value) for name, value in scope["headers"] if name not in removed]
-            scope = {**scope, "headers": headers}
-        start: Message | None = None
-        content = b""
-
-        async def forward(message: Message) -> None:
-            nonlocal start, content
-            if message["type"] == "http.response.start" and is_page:
-                kinds = [value for name, value in message["headers"] if name == b"content-type"]
-                if kinds and kinds[0].startswith(b"text/html"):
-                    start = message
-                    return
-            if start is None:
-                await send(message)
-                return
-            content += message.get("body", b"")
-            if message.get("more_body"):
-                return
-            page = content.replace(_BEFORE, _BEFORE + _SCRIPT, 1)
-            headers = [(n, v) for n, v in start["headers"] if n != b"content-length"]
-            headers.append((b"content-length", str(len(page)).encode()))
-            await send({**start, "headers": headers})
-            await send({**message, "body": page})
-
-        await self._app(scope, receive, forward)
+        for name in ("accept-encoding", "if-none-match", "if-modified-since", "range"):
+            del headers[name]
+        answer: Any = await call_next(request)
+        if not answer.headers.get("content-type", "").startswith("text/html"):
+            return answer
+        content = b"".join([part async for part in answer.body_iterator])
+        page = Response(content.replace(_BEFORE, _BEFORE + _SCRIPT, 1), answer.status_code)
+        length = (b"content-length", str(len(page.body)).encode())
+        page.raw_headers = [own for own in answer.raw_headers if own[0] != length[0]] + [length]
+        return page
 
 
 app = st.App(

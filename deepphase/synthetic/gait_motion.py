@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -97,7 +97,6 @@ def locomotion(
     profile: str = "constant",
     variety: float = 1.0,
     oscillators: Mapping[str, float] | None = None,
-    noise: float = 0.0,
 ) -> SyntheticMotion:
     """One gait for a while.
 
@@ -114,8 +113,6 @@ def locomotion(
         0 for the plain style, 1 for the usual spread of individuals.
     oscillators
         Name -> Hz: arms that wave, the tail.
-    noise
-        Radians, see `perform`.
 
     Raises
     ------
@@ -131,7 +128,7 @@ def locomotion(
         tempo=Tempo(profile, extent),
         oscillators=oscillators or {},
     )
-    return perform([segment], seed, body=body, fps=fps, variety=variety, noise=noise)
+    return perform([segment], seed, body=body, fps=fps, variety=variety)
 
 
 def perform(
@@ -142,7 +139,6 @@ def perform(
     fps: float = 60.0,
     style: Style | None = None,
     variety: float = 1.0,
-    noise: float = 0.0,
     name: str = "",
 ) -> SyntheticMotion:
     """A program, performed by an individual.
@@ -151,16 +147,10 @@ def perform(
     ----------
     style
         The individual; None for a random one, by `seed` and `variety`.
-    noise
-        Standard deviation in radians of white noise on every joint, as a capture has (the root's
-        place gets a tenth of it, in metres). Feet are no longer quite still then.
     """
     check_rate(fps)
-    if not (np.isfinite([noise, variety]).all() and min(noise, variety, seed) >= 0):
-        raise ParameterError(
-            f"noise, variety and seed must be 0 or more, not {noise}, {variety} and {seed}",
-            hint="give 0 for none",
-        )
+    if not (np.isfinite(variety) and min(variety, seed) >= 0):
+        raise ParameterError(f"variety and seed must be 0 or more, not {variety} and {seed}")
     body = body_named(body)
     generator = np.random.default_rng(seed)
     style = Style.random(generator, variety) if style is None else style
@@ -183,7 +173,7 @@ def perform(
         body, rotations[frames], root[frames], fps, labels, name or f"{gaits[0]}_{seed}"
     )
     return SyntheticMotion(
-        with_noise(clip, noise, generator) if noise else clip,
+        clip,
         tuple(limb.name for limb in body.limbs),
         np.array([limb.toe for limb in body.limbs]),
         wrapped(line.limb_cycles[frames]),
@@ -247,20 +237,6 @@ def synthetic_clip(
         labels=labels,
         source=Source(fps=float(fps), notes=("made by formula (deepphase.synthetic)",)),
         name=name,
-    )
-
-
-def with_noise(clip: Clip, noise: float, generator: np.random.Generator) -> Clip:
-    """The clip with white noise of so many radians on its joints, a tenth in metres on its root."""
-    turns = noise * generator.standard_normal((*clip.rotations.shape[:2], 3))
-    jitter = np.concatenate([0.5 * turns, np.ones((*turns.shape[:2], 1))], axis=-1)
-    rotations = quaternions.multiply(clip.rotations, quaternions.normalized(jitter))
-    shaken = 0.1 * noise * generator.standard_normal(clip.translations.shape)
-    return replace(
-        clip,
-        rotations=rotations.astype(np.float32),
-        translations=(clip.translations + shaken).astype(np.float32),
-        labels={**clip.labels, "noise": f"{noise:g}"},
     )
 
 

@@ -30,6 +30,7 @@ from deepphase.motion.kinematics import joint_positions
 from deepphase.motion.skeleton import Skeleton
 from deepphase.synthetic.gait_motion import locomotion
 from tests.corpus.made_clips import PARTNERS, contents, made_clip, made_skeleton, write_bvh
+from tests.formula_motion import with_noise
 from tests.real_data import real_clips
 
 ROOT = Path(__file__).parents[2]
@@ -84,7 +85,8 @@ def test_motion_is_the_captured_one(folder, output):
 
 def noisy_walk(folder):
     """Write a walk with noise, a flip of three frames and a stray first pose, and one without."""
-    truth, spoilt = (locomotion(3, 6.0, noise=each).clip for each in (0.0, 0.003))
+    truth = locomotion(3, 6.0).clip
+    spoilt = with_noise(truth, 0.003)
     rotations, translations = spoilt.rotations.copy(), spoilt.translations.copy()
     arm = list(truth.skeleton.names).index("LeftArm")
     rotations[90:93, arm] = Rotation.from_rotvec([0.0, 2.8, 0.0]).as_quat()

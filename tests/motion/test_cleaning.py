@@ -15,7 +15,8 @@ from deepphase.motion.glitches import find_glitches
 from deepphase.motion.kinematics import joint_positions
 from deepphase.motion.resample import low_passed_clip
 from deepphase.motion.roles import find_roles
-from deepphase.synthetic.gait_motion import locomotion, with_noise
+from deepphase.synthetic.gait_motion import locomotion
+from tests.formula_motion import with_noise
 from tests.motion.bodies import DOG, HUMAN, body, standing, walking
 from tests.real_data import real_clips
 
@@ -190,10 +191,8 @@ CASES = [
 
 def pair(kind="biped", gait="walk", fps=60.0, noise=0.003):
     """A motion by formula, and the same with noise."""
-    truth, spoilt = (
-        locomotion(3, 8.0, body=kind, gait=gait, fps=fps, noise=each).clip for each in (0, noise)
-    )
-    return truth, spoilt
+    truth = locomotion(3, 8.0, body=kind, gait=gait, fps=fps).clip
+    return truth, with_noise(truth, noise)
 
 
 def error(clip, truth, frames=slice(None)):
@@ -258,7 +257,7 @@ def test_a_hit_is_kept():
     hit = Rotation.from_rotvec(angle[:, None] * [0.0, 0.0, 1.0]).as_quat()
     rotations[:, joint] = quaternions.multiply(rotations[:, joint], hit.astype(np.float32))
     truth = replace(truth, rotations=rotations)
-    spoilt = with_noise(truth, 0.003, np.random.default_rng(0))
+    spoilt = with_noise(truth, 0.003)
     cleaned, cleaning = clean(spoilt)
     assert cleaning.cutoff_hz > 0
     assert 0 < cleaning.kept < 0.1

@@ -262,15 +262,6 @@ def test_a_tail_wags_in_idle_too():
     np.testing.assert_allclose(motion.oscillator_frequency, 2.3)
 
 
-def test_noise_has_its_size_and_leaves_the_truth():
-    plain, noisy = locomotion(3, 5), locomotion(3, 5, noise=0.02)
-    between = Rotation.from_quat(plain.clip.rotations.reshape(-1, 4)).inv() * Rotation.from_quat(
-        noisy.clip.rotations.reshape(-1, 4)
-    )
-    assert between.as_rotvec().std() == pytest.approx(0.02, rel=0.05)
-    np.testing.assert_array_equal(plain.phase, noisy.phase)
-
-
 def test_bodies_have_their_size_and_stand_on_the_floor():
     for body, top, joints in ((biped(1.7), 1.7, 25), (quadruped(0.6), 0.6, 29)):
         positions = body.skeleton.rest_positions
@@ -294,7 +285,6 @@ def test_bodies_have_their_size_and_stand_on_the_floor():
         {"speed": 40.0},
         {"speed": float("inf")},
         {"oscillators": {"Tail": 2.0}},
-        {"noise": -1.0},
         {"seconds": 0.0},
         {"seed": -1},
     ],

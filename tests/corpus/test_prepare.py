@@ -413,7 +413,7 @@ def test_a_body_that_lies_is_read_with_the_up_axis_of_the_others(tmp_path, outpu
     report = prepare(folder, output)
     store = open_store(output)
     assert {source.up for source in store.sources} == {"y"}
-    ((file, sentence),) = [note for note in report.notes if "up axis" in note[1]]
+    ((file, sentence),) = [note for note in report.notes if "up axis y" in note[1]]
     assert file == "lie.bvh"
     assert "3 of 4 clips" in sentence
     clip = store.clip(store.names.index("lie"))

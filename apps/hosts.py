@@ -60,12 +60,9 @@ class HostMiddleware:
             await receive()
             await send({"type": "websocket.close", "code": 1008})
         else:
-            headers = [
-                (b"content-type", b"text/plain"),
-                (b"content-length", str(len(_REFUSED)).encode()),
-            ]
-            await send({"type": "http.response.start", "status": 403, "headers": headers})
-            await send({"type": "http.response.body", "body": _REFUSED})
+            from starlette.responses import PlainTextResponse
+
+            await PlainTextResponse(_REFUSED, 403)(scope, receive, send)
 
     def _is_own(self, scope: Message) -> bool:
         hosts, origins = (

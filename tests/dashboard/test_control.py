@@ -7,13 +7,12 @@ import io
 import json
 import re
 import zipfile
-from contextlib import nullcontext
 from dataclasses import replace
 
 import numpy as np
 import pytest
 
-from deepphase.apps.dashboard.parts import messages, steerables, widgets
+from deepphase.apps.dashboard.parts import steerables, widgets
 from deepphase.apps.dashboard.parts.drawing import (
     checked_points,
     drawn_path,
@@ -293,23 +292,6 @@ def test_the_cache_drops_the_least_recently_used_result():
     assert cache.find(8) == "run 8"
 
 
-def test_a_result_is_made_once_and_a_failure_is_not_kept(monkeypatch):
-    monkeypatch.setattr(messages, "working", lambda what: nullcontext(lambda *step: None))
-    kept, made = ResultCache[str](2), []
-
-    def failing(progress):
-        raise KeyboardInterrupt
-
-    def make(progress):
-        made.append("run")
-        return "run"
-
-    with pytest.raises(KeyboardInterrupt):
-        kept.find_or_make("a", failing, "a run")
-    assert [kept.find_or_make("a", make, "a run") for _ in range(2)] == ["run", "run"]
-    assert made == ["run"]
-
-
 def test_what_a_matcher_was_driven_to_is_kept_and_measured(monkeypatch):
     own = Session()
     monkeypatch.setattr(steerables, "session", lambda: own)
@@ -335,12 +317,6 @@ def test_what_a_matcher_was_driven_to_is_kept_and_measured(monkeypatch):
     again = run_goal(source, made_path("wave", 1.0, 2.0), seconds=2.0).measures
     assert measures["speed"] == pytest.approx(values_by_name(again)["speed"], rel=0.02)
     assert measures["desired_speed"] == pytest.approx(1.0)
-
-
-def test_equal_requests_have_equal_keys():
-    one, other = (RunRequest(made_path("wave", speed, 1.0), 1.0) for speed in (1.3, 1.4))
-    assert one.key == RunRequest(made_path("wave", 1.3, 1.0), 1.0).key != other.key
-    assert hash(one.key) != hash(replace(one, seed=1).key)
 
 
 def live_pages(app) -> list[dict]:

@@ -249,21 +249,16 @@ def _trained(store: ClipStore, model: PhaseModel) -> PhaseModel:
 
 def _poses(read: Encodings, frames: Sequence[Array]) -> Array:
     """(points, joints, 3) metres in root space: the model's joints at frames of all clips."""
-    joints, store = read.extractor.signals.joints, read.store
-    roles: dict[tuple[str, ...], Roles] = {}
-    parts = [np.zeros((0, len(joints), 3), np.float32)]
+    store, signals = read.store, read.extractor.signals
+    roles = find_roles(store.skeleton, description=dict(signals.body), clip=store.clip(0))
+    order = [store.skeleton.names.index(name) for name in signals.joints]
+    parts = [np.zeros((0, len(order), 3), np.float32)]
     for index, chosen in enumerate(frames):
-        if not chosen.size:
-            continue
-        clip = store.clip(index)
-        skeleton = clip.skeleton
-        if skeleton.names not in roles:
-            body = dict(read.extractor.signals.body)
-            roles[skeleton.names] = find_roles(skeleton, description=body, clip=clip)
-        at = np.rint(chosen * (clip.fps / read.extractor.fps)).astype(np.int64)
-        positions = _poses_at(clip, at.clip(0, len(clip) - 1), roles[skeleton.names])
-        order = [skeleton.names.index(name) for name in joints]
-        parts.append(positions[:, order].astype(np.float32))
+        if chosen.size:
+            clip = store.clip(index)
+            at = np.rint(chosen * (clip.fps / read.extractor.fps)).astype(np.int64)
+            positions = _poses_at(clip, at.clip(0, len(clip) - 1), roles)
+            parts.append(positions[:, order].astype(np.float32))
     return np.concatenate(parts)
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -11,6 +10,7 @@ import numpy as np
 import plotly.graph_objects as go
 
 from deepphase.arrays import Array
+from deepphase.corpus.store_writer import unique_clip_names
 from deepphase.figures.colouring import Colouring
 from deepphase.figures.manifold import phase_manifold
 from deepphase.figures.theme import thinning, thinning_note
@@ -65,7 +65,7 @@ class PhaseCloud:
             phases,
             projection(manifold),
             projection,
-            np.repeat(np.array(_unique([c.name for c in clips])), [len(f) for f in chosen]),
+            np.repeat(np.array(unique_clip_names(c.name for c in clips)), [len(f) for f in chosen]),
             np.concatenate([c.time[f] for c, f in zip(clips, chosen, strict=True)]),
             chosen,
             padded,
@@ -141,13 +141,3 @@ def ground_speed(model: PhaseExtractor, signals: Array) -> Array | None:
         return None
     sideways, forward = names.index(f"{hips}.x"), names.index(f"{hips}.z")
     return np.hypot(signals[:, sideways], signals[:, forward])
-
-
-def _unique(names: Sequence[str]) -> list[str]:
-    """Number repeated names, as two files may share one."""
-    counts: Counter[str] = Counter()
-    unique = []
-    for name in names:
-        counts[name] += 1
-        unique.append(name if counts[name] == 1 else f"{name} ({counts[name]})")
-    return unique

@@ -260,8 +260,8 @@ def keep_file(save: Callable[[Path], object], name: str, suffix: str) -> FoundFi
         return session().add_file(path, name)
     place = folder / TRAININGS_FOLDER
     place.mkdir(exist_ok=True)
-    stem = plain_file_name(name, "training")
-    path = place / unused_name(f"{stem}{suffix}", [file.name for file in place.iterdir()])
+    taken = [file.stem for file in place.iterdir() if file.suffix == suffix]
+    path = place / f"{unused_name(plain_file_name(name, 'training'), taken)}{suffix}"
     save(path)
     look_again()
     return FoundFile.described(path, path.relative_to(folder).as_posix())

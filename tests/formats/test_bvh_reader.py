@@ -6,7 +6,6 @@ from scipy.spatial.transform import Rotation
 
 from deepphase.errors import FormatError, ParameterError
 from deepphase.formats.bvh.reader import load_bvh
-from deepphase.formats.load import load
 from deepphase.motion.kinematics import end_positions, global_transforms, joint_positions
 from tests.formats.bvh_text import (
     JOINT_CHANNELS,
@@ -128,41 +127,22 @@ def test_ten_thousand_joints_deep(tmp_path):
     assert (raw.skeleton.parents == np.arange(-1, depth - 1)).all()
 
 
-def rows_with_positions(positions: np.ndarray) -> np.ndarray:
-    """Rows of a six-channel root and a six-channel Hips at these positions."""
-    rows = np.zeros((len(positions), 12))
-    rows[:, 6:9] = positions
-    return rows
-
-
-def six_channels(tmp_path, positions):
-    joints = [
-        ("Root", -1, (0, 0, 0), ROOT_CHANNELS),
-        ("Hips", 0, (0, 90, 0), ROOT_CHANNELS),
-    ]
-    return raw_bvh(written(tmp_path, bvh_text(joints, rows_with_positions(positions))))
-
-
-def test_travelling_positions_replace_the_offset(tmp_path):
+def test_positions_of_joints_besides_the_root(tmp_path):
+    """They take the place of the OFFSET, unless they stay near zero."""
+    joints = [("Root", -1, (0, 0, 0), ROOT_CHANNELS), ("Hips", 0, (0, 90, 0), ROOT_CHANNELS)]
     path = np.linspace([0, 88, 0], [10, 91, 300], 30)
-    raw = six_channels(tmp_path, path)
-    assert raw.translated_joints.tolist() == [0, 1]
-    np.testing.assert_array_equal(raw.translations[:, 1], path)
-    assert any("Hips" in note for note in raw.source.notes)
-
-
-def test_still_positions_become_the_offset(tmp_path):
-    raw = six_channels(tmp_path, np.full((30, 3), [1.0, 85.0, 2.0]))
-    assert raw.translated_joints.tolist() == [0]
-    assert raw.skeleton.offsets[1].tolist() == [1, 85, 2]
-    assert any("took the place" in note for note in raw.source.notes)
-
-
-def test_positions_that_stay_at_zero_are_added_to_the_offset(tmp_path):
-    raw = six_channels(tmp_path, np.zeros((30, 3)))
-    assert raw.translated_joints.tolist() == [0]
-    assert raw.skeleton.offsets[1].tolist() == [0, 90, 0]
-    assert any("added" in note for note in raw.source.notes)
+    for positions, words in (
+        (path, "travel besides the root: Hips"), (0.03 * path, "near zero"),
+        (np.full((30, 3), [1.0, 85, 2]), "took the place"), (np.zeros((30, 3)), "near zero"),
+    ):  # fmt: skip
+        rows = np.zeros((30, 12))
+        rows[:, 6:9] = positions
+        raw = raw_bvh(written(tmp_path, bvh_text(joints, rows)))
+        places = positions + np.array([0, 90, 0]) * (words == "near zero")
+        np.testing.assert_allclose(joint_positions(raw)[:, 1], places, atol=1e-12)
+        moves = (positions != positions[0]).any()
+        assert raw.translated_joints.tolist() == ([0, 1] if moves else [0])
+        assert any(words in note for note in raw.source.notes), words
 
 
 @pytest.mark.parametrize("widths", [(5, 4), (1,) * 9, (9, 0)])
@@ -211,19 +191,6 @@ def test_truncated_files(tmp_path, cut):
     assert f"first {frames} of 50" in raw.source.notes[0]
 
 
-def test_message_of_a_short_row(tmp_path):
-    lines = two_joints(np.zeros((5, 9))).splitlines()
-    lines[-2] = "0 0 0"
-    path = written(tmp_path, "\n".join(lines))
-    with pytest.raises(FormatError) as caught:
-        raw_bvh(path)
-    assert str(caught.value) == (
-        f"{path}:{len(lines) - 1}: 3 numbers, but the hierarchy declares 9 channels\n"
-        "  3 of 5 declared frames are readable; --allow-truncated (allow_truncated=True) takes "
-        "those"
-    )
-
-
 def test_units_and_axes_are_put_right(tmp_path):
     path = written(tmp_path, two_joints())
     raw, clip = raw_bvh(path), load_bvh(path, unit="cm", up="z", fps=50)
@@ -260,16 +227,6 @@ def test_one_row_more_than_declared_and_decimal_commas_are_read_with_a_note(tmp_
         np.testing.assert_array_equal(other.translations, whole.translations)
     with pytest.raises(FormatError, match="3 frames, but 'Frames:' declares 1"):
         raw_bvh(written(tmp_path, text.replace("Frames: 3", "Frames: 1")))
-
-
-def test_angles_that_may_be_radians_are_doubted(tmp_path):
-    joints = [(f"J{i}", i - 1, (0, 10, 0), JOINT_CHANNELS) for i in range(12)]
-    rows = np.random.default_rng(0).uniform(-1.5, 1.5, (30, 36))
-    radians, degrees = (
-        load(written(tmp_path, bvh_text(joints, scale * rows))) for scale in (1.0, 57.0)
-    )
-    assert any("may hold radians" in note for note in radians.source.notes)
-    assert not any("radians" in note for note in degrees.source.notes)
 
 
 _SOMA = """HIERARCHY

@@ -36,13 +36,7 @@ from deepphase.motion.roles import Roles, find_roles
 from deepphase.motion.skeleton import Skeleton, path_length
 
 METRES_PER_UNIT = {"m": 1.0, "cm": 0.01, "mm": 0.001, "inch": 0.0254, "foot": 0.3048}
-_PLURALS = {
-    "m": "metres",
-    "cm": "centimetres",
-    "mm": "millimetres",
-    "inch": "inches",
-    "foot": "feet",
-}
+_PLURALS = ("metres", "centimetres", "millimetres", "inches", "feet")
 LARGEST_FLOOR_M = 1000.0
 # Metres, of a bone and from the origin. Beyond this, distances in float32 are off by more than
 # 6 cm. A body in millimetres that is taken for metres stays far below.
@@ -132,9 +126,9 @@ def metres_per_unit(unit: str | float) -> float:
 
 def unit_in_words(metres: float) -> str:
     """Plural name of a unit of so many metres, as in "centimetres", or "units of 0.056 m"."""
-    for name, size in METRES_PER_UNIT.items():
+    for name, size in zip(_PLURALS, METRES_PER_UNIT.values(), strict=True):
         if math.isclose(metres, size, rel_tol=1e-6):
-            return _PLURALS[name]
+            return name
     return f"units of {metres:g} m"
 
 

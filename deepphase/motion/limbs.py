@@ -95,7 +95,8 @@ def _pair_by_structure(skeleton: Skeleton, names: list[JointName], pairs: Array)
             (np.abs(lengths[a] - lengths[b]).max() / max(total[a], total[b], 1e-12), a, b)
             for a in own
             for b in others
-            if (a < b or partner != parent)
+            # The fingers of one hand are alike, and no sides.
+            if (partner != parent or (a < b and names[a].part != "finger"))
             and below[a] == below[b]
             and _may_mirror(names[a], names[b])
         )

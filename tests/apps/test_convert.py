@@ -90,6 +90,22 @@ def test_names_of_bvh_are_those_that_programs_read(tmp_path, capsys):
         assert ("'Bip01_Hips'" in capsys.readouterr().out) == (not words)
 
 
+def test_doubts_are_printed_by_every_command(tmp_path, capsys):
+    folder = tmp_path / "clips"
+    folder.mkdir()
+    for seed in range(2):
+        walk = scaled(locomotion(seed, 2.0).clip, 100.0)
+        save(walk, folder / f"walk_{seed}.glb")
+    for words in (
+        ["inspect", str(folder)],
+        ["prepare", str(folder), "-o", str(tmp_path / "walks.store")],
+        ["encode", str(folder), "-o", str(tmp_path / "encoded")],
+    ):
+        assert main(words) == 0
+        shown = capsys.readouterr()
+        assert (shown.out + shown.err).count("check: the body is 1") == 2, words[0]
+
+
 def test_retarget(folder, tmp_path, capsys):
     target = tmp_path / "tall.bvh"
     tall = scaled(locomotion(7, 1.0, gait="run").clip, 1.25)

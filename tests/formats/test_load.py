@@ -11,6 +11,7 @@ from deepphase.formats.frame_rates import CHECK
 from deepphase.formats.load import MOTION_FORMATS, WRITTEN_SUFFIXES, load, save
 from deepphase.motion.kinematics import joint_positions
 from deepphase.motion.orientation import rotate_from_y_up, scaled
+from deepphase.motion.roles import find_roles
 from deepphase.synthetic.gait_motion import locomotion
 from tests.formats.bvh_text import JOINT_CHANNELS, ROOT_CHANNELS, bvh_text, two_joints, written
 from tests.hostile.npz_cases import POINTS, archive
@@ -105,6 +106,7 @@ def test_the_unit_of_what_is_not_a_body_is_not_guessed(tmp_path):
         clip = load(path)
         assert (clip.source.unit_m, clip.source.up) == (1.0, "y")
         assert "not a body" in _doubts(clip)
+        assert find_roles(clip.skeleton).kind == "other"
         assert not _doubts(load(path, unit="cm"))
 
 

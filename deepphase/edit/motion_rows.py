@@ -12,7 +12,7 @@ from scipy.ndimage import gaussian_filter1d, uniform_filter1d
 
 from deepphase.arrays import Array
 from deepphase.edit.body_points import BodyPoints
-from deepphase.errors import ParameterError, SkeletonError
+from deepphase.errors import SkeletonError
 from deepphase.motion import quaternions
 from deepphase.motion.clip import Clip
 from deepphase.motion.contacts import foot_contacts
@@ -147,12 +147,6 @@ class MotionSpace:
 
     def rows(self, clip: Clip) -> tuple[MotionRows, RootTrajectory]:
         """Rows of a clip at this rate whose travel is on the hips, and its root trajectory."""
-        if clip.fps != self.fps:
-            raise ParameterError(
-                f"{clip.name}: the clip has {clip.fps:g} frames a second, and the editor "
-                f"{self.fps:g}",
-                hint="resample the clip to the editor's rate",
-            )
         roles = self.roles_of(clip)
         transforms = global_transforms(clip)
         root = root_trajectory(clip, roles, positions=transforms[1])

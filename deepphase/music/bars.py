@@ -195,6 +195,9 @@ _SAME_TEMPO = 0.04
 _OF_MULTIPLE, _OF_OTHER = 0.15, 0.4
 # What speaks against counting every second beat, if every third one sounds alike.
 _IN_THREES = 4.0
+# What speaks for three beats in place of two, by how much more of the bass returns after a beat,
+# and from which difference on.
+_BASS_SPEAKS, _BASS_DIFFERS = 6.0, 0.3
 # A level from this probability on is another tempo that is told.
 _TOLD = 0.2
 # Beats are between those that were laid if the bass is so much louder there, and audible.
@@ -306,6 +309,9 @@ def _shares(levels: list[_Level]) -> tuple[list[_Level], Array]:
         multiple = max(ratio, 1.0 / ratio)
         is_multiple = abs(multiple - round(multiple)) < _SAME_TEMPO * multiple
         odds = (_OF_MULTIPLE if is_multiple else _OF_OTHER) * (scores[index] - scores[order[0]])
+        if not is_multiple:
+            more_bass = float(level.returns[1, 0] - best.returns[1, 0])
+            odds += _BASS_SPEAKS * max(more_bass - _BASS_DIFFERS, 0.0)
         odds -= 0.5 * (np.log2(level.tempo_bpm / _USUAL_BPM) / _USUAL_OCTAVES) ** 2
         odds += np.log(max(level.beat_probability, 1e-3))
         if is_multiple and round(1.0 / ratio) == 2:

@@ -84,19 +84,10 @@ class BodyRig:
     the character: metres, Y up, on the ground below the hips and along the facing, both of which
     are the placement of the character and no controls.
 
-    Parameters
-    ----------
-    skeleton
-        Hips first. Offsets are those of the rest pose, in which no joint is turned.
-    roles
-        Of its joints.
-    rest_hips
-        (3,) metres: the hips of the rest pose in the space of the character.
-    bends
-        Limb -> (3,) unit vector to where it bends at rest.
-    rest_turns
-        (joints, 4) rotations that clips of this body have in the rest pose: quaternions in the
-        space of the character. Clips with other rest poses fit the same rig.
+    Its parts: a skeleton, hips first, in whose rest pose no joint is turned, with roles; the hips
+    (3,) of the rest pose in the space of the character; for each limb a unit vector to where it
+    bends at rest; the rotations (joints, 4) that clips of this body have in the rest pose, in the
+    space of the character. Clips with other rest poses fit the same rig.
 
     Attributes
     ----------

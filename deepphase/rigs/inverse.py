@@ -60,35 +60,21 @@ class RigSolution:
 
 @dataclass(eq=False)
 class RigInverse:
-    """A rig function with a learned inverse.
-
-    Parameters
-    ----------
-    rig
-        The rig function.
-    scale
-        Normalisation.
-    damping
-        Of refinement, see `refined`.
-    process
-        Regression of the controls from examples.
-    network
-        Regression that is more exact than the process; None without one.
-    config, report, provenance
-        Config of the training, measures on held-out clips, and data.
-    joints
-        Indices of the joints that the regressions read and refinement follows, see
-        `inverse_of_effectors`; None for all.
-    """
+    """A rig function with a learned inverse: regression of the controls, and its refinement."""
 
     rig: BodyRig
     scale: RigScale
-    damping: float
+    damping: float  # of refinement, see `refined`
+    # Regression of the controls from examples
     process: MultiquadricProcess
+    # Regression that is more exact than the process; None without one
     network: ReluNetwork | None = None
+    # Config of the training, measures on held-out clips, and data
     config: Mapping[str, Any] = field(default_factory=dict)
     report: Mapping[str, Any] = field(default_factory=dict)
     provenance: Mapping[str, Any] = field(default_factory=dict)
+    # Indices of the joints that the regressions read and refinement follows, see
+    # `inverse_of_effectors`; None for all
     joints: Array | None = None
 
     def __repr__(self) -> str:

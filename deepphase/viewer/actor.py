@@ -308,6 +308,9 @@ class Actor:
         positions, parents, names = joints_and_tips(clip, transforms)
         roles = find_roles(skeleton, clip=clip)
         body = _below(parents, roles.hips)
+        # Feet that are not below the hips, as in rigs with goals for legs, come with all joints.
+        if not set(feet or roles.both("foot") or ()) <= set(body.tolist()):
+            body = np.arange(len(parents))
         place = {int(joint): new for new, joint in enumerate(body)}
         positions = np.ascontiguousarray(positions[:, body])
         known: dict[str, Any] = {

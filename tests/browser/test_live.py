@@ -140,10 +140,31 @@ def test_a_gamepad_and_the_stick_on_a_touch_screen_steer(live):
     assert after(page, 5)["goal"]["velocity"] == [0, 0]
 
 
+def test_late_pictures_have_less_detail_and_early_ones_more_again(live):
+    page = live()
+
+    def step_after(pictures: int, seconds: float) -> int:
+        lit = "deepphaseLive.view.lit"
+        page.evaluate(f"for (let i = 0; i < {pictures}; i++) {lit}.adapt({seconds})")
+        return page.evaluate(f"{lit}.step")
+
+    def vertices() -> int:
+        return page.evaluate("[...deepphaseLive.view.lit.shown.values()][0].positions.length / 3")
+
+    last = step_after(400, 0.05)
+    assert last == page.evaluate("deepphaseLive.view.lit.steps.length - 1")
+    # Pictures as late as they are early change nothing.
+    assert step_after(400, 0.024) == last
+    assert step_after(2000, 0.016) == 0
+    until(lambda: vertices() > 8000)
+    # More detail that was too much comes back later.
+    assert step_after(20, 0.05) == 1
+    assert step_after(300, 0.016) == 1
+    until(lambda: vertices() < 8000)
+
+
 def test_the_past_is_shown_and_saved_and_the_picture_has_two_looks(live, tmp_path):
     page = live()
-    # The first mannequin is a coarse one.
-    until(lambda: page.evaluate("deepphaseLive.view.mesh.positions.length > 25_000"))
     page.evaluate("for (let i = 0; i < 40; i++) deepphaseLive.driver.step([0.3, 1.2], null)")
     page.get_by_role("button", name="Pause").click()
     last = state(page)

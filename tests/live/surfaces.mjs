@@ -72,41 +72,49 @@ function scaledTurn(q, share) {
   return q.map((value) => share * value);
 }
 
-/** What is wrong with the surface of a body; empty if nothing is. */
-function faultOf(skeleton, frames, coarseness) {
+/** A frame in which a joint has left the others. */
+function torn(frame, joint, by) {
+  const positions = Float32Array.from(frame.positions, (value, i) => value + (Math.floor(i / 3) === joint ? by : 0));
+  return { ...frame, positions };
+}
+
+/** What is wrong with the surface of a body, "" if nothing is, and whether it is of capsules. */
+function checked(skeleton, frames, coarseness) {
   const mesh = buildMannequin(skeleton, frames, coarseness);
-  if (!isClosed(mesh)) return "it is not closed";
-  const { positions, rotations } = mesh.pose;
+  return { fault: faultOf(mesh, skeleton, frames), capsules: mesh.openness.every((value) => value === 1) };
+}
+
+function faultOf(mesh, { names }, frames) {
+  const { pose: { positions, rotations }, joints, weights } = mesh;
   const count = mesh.positions.length / 3;
-  const reach = new Float32Array(skeleton.names.length);
-  for (let at = 0; at < 4 * count; at++) {
-    if (mesh.joints[at] >= skeleton.names.length) return "a vertex hangs on no joint";
-    if (mesh.weights[at] > 0) reach[mesh.joints[at]] = Math.max(reach[mesh.joints[at]], distance(point(mesh.positions, at >> 2), positions[mesh.joints[at]]));
-  }
-  const span = Math.max(...reach);
-  for (let v = 0; v < count; v += 7) {
-    const weights = mesh.weights.subarray(4 * v, 4 * v + 4);
-    if (Math.abs(weights.reduce((sum, weight) => sum + weight, 0) - 1) > 1e-3) return "the weights of a vertex are not 1 in all";
+  if (mesh.indices.some((index) => !(index < count))) return "a triangle has no vertex";
+  if (!isClosed(mesh)) return "it is not closed";
+  if (joints.some((joint) => joint >= names.length)) return "a vertex hangs on no joint";
+  for (let v = 0; v < count; v++) {
+    const own = [0, 1, 2, 3].map((k) => [joints[4 * v + k], weights[4 * v + k]]).filter(([, weight]) => weight > 0);
+    if (Math.abs(own.reduce((sum, [, weight]) => sum + weight, 0) - 1) > 1e-3) return "the weights of a vertex are not 1 in all";
+    const bound = point(mesh.positions, v);
+    const radius = Math.max(...own.map(([j]) => distance(bound, positions[j])));
     for (const frame of frames) {
-      let place = [0, 0, 0];
-      weights.forEach((weight, k) => {
-        const j = mesh.joints[4 * v + k];
-        const local = rotate(inverse(rotations[j]), subtract(point(mesh.positions, v), positions[j]));
-        place = add(place, add(rotate(turn(frame.rotations, j), local), point(frame.positions, j)), weight);
-      });
-      const near = Math.min(...Array.from(weights, (weight, k) => (weight > 0 ? distance(place, point(frame.positions, mesh.joints[4 * v + k])) : Infinity)));
-      if (!(near < 1.05 * span)) return "a vertex leaves its joints";
+      const place = own.reduce((sum, [j, weight]) => {
+        const local = rotate(inverse(rotations[j]), subtract(bound, positions[j]));
+        return add(sum, add(rotate(turn(frame.rotations, j), local), point(frame.positions, j)), weight);
+      }, [0, 0, 0]);
+      const near = Math.min(...own.map(([j]) => distance(place, point(frame.positions, j))));
+      if (!(near < 1.3 * radius + 0.1)) return "a vertex leaves its joints";
     }
   }
   return "";
 }
 
-const { count = 0, bodies = [], coarseness = 2.5 } = JSON.parse(readFileSync(0, "utf8"));
-const faults = bodies.map(({ skeleton, frames }) => faultOf(skeleton, frames.map(({ positions, rotations, root }) => (
+const { count = 0, bodies = [], coarseness = 2.5, moved = null } = JSON.parse(readFileSync(0, "utf8"));
+const found = bodies.map(({ skeleton, frames }) => checked(skeleton, frames.map(({ positions, rotations, root }) => (
   { positions: Float32Array.from(positions), rotations: Float32Array.from(rotations), root })), coarseness));
 for (let seed = 1; seed <= count; seed++) {
   const random = createRandom(seed);
   const body = randomSkeleton(random);
-  faults.push(faultOf(body.skeleton, randomFrames(body, random), coarseness));
+  const frames = randomFrames(body, random);
+  if (moved) frames.push(torn(frames[0], body.skeleton.roles[moved], -3));
+  found.push(checked(body.skeleton, frames, coarseness));
 }
-process.stdout.write(JSON.stringify(faults));
+process.stdout.write(JSON.stringify(found));

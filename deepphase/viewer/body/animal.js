@@ -1,8 +1,8 @@
-// Shapes of an animal on four legs around joints, and of any other skeleton.
+// Shapes of an animal on four legs around joints.
 
 import { pathDown, standing, tipOf } from "./bodyplan.js";
-import { boxOf, Shapes } from "./shapes.js";
-import { between, clamp, cross, distance, dot, mix, scaled, subtract, unit, without } from "../vectors.js";
+import { Shapes } from "./shapes.js";
+import { between, cross, distance, dot, mix, scaled, subtract, unit, without } from "../vectors.js";
 
 // Sizes below are shares of the trunk, from hips to shoulders.
 // Rows (place from rump to chest, half width, half depth, shift below the line from hips to shoulders).
@@ -124,18 +124,4 @@ function addLeg(shapes, body, side, rows, trunkJoint) {
   const sole = tip ?? [from[0], from[1] - drop, from[2] + 0.25 * drop];
   if (distance(from, sole) > 0.03 * l) shapes.limb(last, from, sole, [[0, 0.036, 0.04], [1, 0.036]]);
   shapes.ellipsoid(last, shapes.from(sole, [[0, 0, 1], 0.035]), [0.05, 0.036, 0.075], { accent: 1, floor: sole[1] - 0.03 * l });
-}
-
-// Any skeleton: a tapered limb for each joint below another.
-export function stickShapes({ skeleton, pose }) {
-  const { low, high } = boxOf(pose.positions.map((place) => [place, 0]));
-  const shapes = new Shapes(Math.max(distance(low, high), 0.1));
-  skeleton.parents.forEach((parent, joint) => {
-    const to = pose.positions[joint];
-    if (parent < 0) return shapes.ellipsoid(joint, to, [0.02, 0.02, 0.02]);
-    const from = pose.positions[parent];
-    const radius = clamp((0.14 * distance(from, to)) / shapes.unit, 0.012, 0.045);
-    shapes.limb(parent, from, to, [[0, 1.1 * radius], [1, 0.8 * radius]]);
-  });
-  return { shapes: shapes.all, unitLength: shapes.unit };
 }

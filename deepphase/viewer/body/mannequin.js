@@ -2,14 +2,15 @@
 
 import { below, childrenOf, rolesOf } from "./bodyplan.js";
 import { personShapes } from "./person.js";
-import { quadrupedShapes, stickShapes } from "./animal.js";
-import { add, aroundY, inverse, multiply, point, rotate, shortestArc, subtract, turn, unit } from "../vectors.js";
+import { quadrupedShapes } from "./animal.js";
+import { capsulesOf } from "./capsules.js";
+import { add, aroundY, axesOf, inverse, multiply, point, rotate, shortestArc, subtract, turn, unit } from "../vectors.js";
 import { isClosed, meshAround, normalsOf, opennessOf } from "./surface.js";
 
 // Influences of a vertex, and the number of joints above and below one that may share its surface.
 const INFLUENCES = 4, KIN = 2;
-// Cells of the first mannequin, in those of the final one: a picture is shown at once.
-export const COARSE = 2.5;
+// Distance of a vertex from its joints, in that of the bind pose, from which on a surface is torn.
+const TORN = 1.25;
 
 // A pose that meshes are built in: positions and rotations of all joints in the world, facing +Z.
 class BindPose {
@@ -46,25 +47,62 @@ class BindPose {
 
 // The mesh: positions, normals, joints (4 a vertex), weights, accent, openness, indices; and the
 // pose that it is built in. Frames: some in which the character stands or walks. `coarseness`: size of
-// the grid's cells in the usual ones.
+// the grid's cells in the usual ones. A body whose joints do not bear its form, or whose surface would have a hole or be
+// torn in a frame, has capsules as limbs.
 export function buildMannequin(skeleton, frames, coarseness = 1) {
   const roles = rolesOf(skeleton);
-  const shapesOf = { biped: personShapes, quadruped: quadrupedShapes }[roles.kind];
-  for (const build of [shapesOf, stickShapes].filter(Boolean)) {
-    const pose = new BindPose(skeleton, upright(frames, roles));
-    const at = (role) => pose.positions[roles[role]];
-    const built = build({ skeleton, roles, pose, at, frames, ends: endsOf(skeleton) });
-    // A body whose joints do not bear its form is drawn as limbs.
-    if (!built) continue;
+  const bind = () => new BindPose(skeleton, upright(frames, roles));
+  const pose = bind();
+  const at = (role) => pose.positions[roles[role]];
+  const body = { skeleton, roles, pose, at, frames, ends: endsOf(skeleton) };
+  const built = { biped: personShapes, quadruped: quadrupedShapes }[roles.kind]?.(body);
+  if (built) {
     const { shapes, unitLength } = built;
     const cell = 0.0145 * coarseness * unitLength;
     const mesh = meshAround(shapes.filter((shape) => !shape.hidden), cell, 0.011 * unitLength);
-    if (!isClosed(mesh)) continue;
-    const normals = normalsOf(mesh, 0.8 * cell);
-    const openness = opennessOf(mesh, normals, 0.1 * unitLength);
-    return { ...mesh, normals, openness, ...skinned(mesh.positions, shapes, skeleton, 0.022 * unitLength), pose, unitLength };
+    const skin = isClosed(mesh) && skinned(mesh.positions, shapes, skeleton, 0.022 * unitLength);
+    if (skin && holds({ ...mesh, ...skin, pose }, frames, cell)) {
+      const normals = normalsOf(mesh, 0.8 * cell);
+      return { ...mesh, ...skin, normals, openness: opennessOf(mesh, normals, 0.1 * unitLength), pose };
+    }
   }
-  throw new Error("the body has no surface: its joints have no places");
+  return capsulesOf(skeleton, bind(), frames, coarseness);
+}
+
+// Whether all vertices of a mesh stay at their joints: how far each is from the nearest of those that carry it, in all
+// frames, by its largest distance from one of them in the bind pose.
+function holds({ positions, joints, weights, pose }, frames, cell) {
+  const count = positions.length / 3;
+  const radii = new Float32Array(count);
+  for (let at = 0; at < INFLUENCES * count; at++) {
+    if (!weights[at]) continue;
+    const v = Math.floor(at / INFLUENCES), place = pose.positions[joints[at]];
+    radii[v] = Math.max(radii[v], Math.hypot(...subtract(point(positions, v), place)));
+  }
+  return frames.every((frame) => {
+    const moves = pose.positions.map((place, j) => {
+      const axes = axesOf(multiply(turn(frame.rotations, j), inverse(pose.rotations[j])));
+      return [0, 1, 2].flatMap((r) => [...axes.map((axis) => axis[r]), frame.positions[3 * j + r] - axes.reduce((sum, axis, a) => sum + axis[r] * place[a], 0)]);
+    });
+    for (let v = 0; v < count; v++) {
+      const x = positions[3 * v], y = positions[3 * v + 1], z = positions[3 * v + 2];
+      let px = 0, py = 0, pz = 0;
+      for (let at = INFLUENCES * v; at < INFLUENCES * (v + 1); at++) {
+        const m = moves[joints[at]], w = weights[at];
+        px += w * (m[0] * x + m[1] * y + m[2] * z + m[3]);
+        py += w * (m[4] * x + m[5] * y + m[6] * z + m[7]);
+        pz += w * (m[8] * x + m[9] * y + m[10] * z + m[11]);
+      }
+      let nearest = Infinity;
+      for (let at = INFLUENCES * v; at < INFLUENCES * (v + 1); at++) {
+        const p = 3 * joints[at];
+        if (weights[at]) nearest = Math.min(nearest, Math.hypot(px - frame.positions[p], py - frame.positions[p + 1], pz - frame.positions[p + 2]));
+      }
+      // False for what is not a number.
+      if (!(nearest <= TORN * radii[v] + cell)) return false;
+    }
+    return true;
+  });
 }
 
 // The frame in which hips and shoulders are highest: neither sitting nor bent.

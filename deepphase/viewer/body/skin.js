@@ -40,7 +40,7 @@ export function readBody(bytes, skeleton) {
   const own = new Map([...matches].map(([joint, node]) => [node, joint]));
   const carriers = chains.map((chain) => own.get(chain.find((node) => own.has(node))) ?? rolesOf(skeleton).hips);
   const parts = skinned.flatMap(({ mesh, skin }) => partsOf(glb, mesh, skins[skin].joints.map((joint) => carriers[joint])));
-  return { ...joined(parts, size), pose, matched: matches.size, unitLength: 1, images: parts };
+  return { ...joined(parts, size), pose, matched: matches.size, images: parts };
 }
 
 // For each node, itself and the nodes above it.

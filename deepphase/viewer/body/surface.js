@@ -37,15 +37,9 @@ export function meshAround(shapes, cell, blend) {
       }
     }
   }
-  // Positive outside, which the outermost points are.
+  // Positive outside, which the outermost points are: the margin is wider than what shapes reach.
   const field = new Float32Array(sums.length);
   for (let at = 0; at < sums.length; at++) field[at] = sums[at] > 0 ? -blend * Math.log(sums[at]) : reach;
-  strides.forEach((stride, a) => {
-    for (let at = 0; at < field.length; at++) {
-      const place = Math.floor(at / stride) % size[a];
-      if (place === 0 || place === size[a] - 1) field[at] = reach;
-    }
-  });
   return { ...netsOf(field, size, strides, low, cell), sample: sampler(field, size, strides, low, cell) };
 }
 
@@ -58,7 +52,10 @@ const EDGES = Int32Array.from([0, 1, 2, 3, 4, 5, 6, 7].flatMap((a) => [1, 2, 4].
 function netsOf(field, size, strides, low, cell) {
   const offsets = Int32Array.from(CORNERS, ([i, j, k]) => i + j * strides[1] + k * strides[2]);
   const [xs, ys, zs] = [0, 1, 2].map((a) => Float64Array.from(CORNERS, (corner) => corner[a]));
-  const within = Uint8Array.from(field, (value) => (value < 0 ? 1 : 0));
+  const within = new Uint8Array(field.length);
+  for (let at = 0; at < field.length; at++) within[at] = field[at] < 0 ? 1 : 0;
+  // Bits 0, 2, 4 and 6: the four corners of a cell on its lower side along the first axis.
+  const face = (at) => within[at] | (within[at + offsets[2]] << 2) | (within[at + offsets[4]] << 4) | (within[at + offsets[6]] << 6);
   const values = new Float64Array(8);
   const vertexOf = new Int32Array(field.length).fill(-1);
   const positions = [];
@@ -72,10 +69,12 @@ function netsOf(field, size, strides, low, cell) {
   for (let k = 0; k < size[2] - 1; k++) {
     for (let j = 0; j < size[1] - 1; j++) {
       const row = strides[1] * j + strides[2] * k;
+      let next = face(row);
       for (let i = 0; i < size[0] - 1; i++) {
         const at = i + row;
-        let mask = 0;
-        for (let c = 0; c < 8; c++) mask |= within[at + offsets[c]] << c;
+        const lower = next;
+        next = face(at + 1);
+        const mask = lower | (next << 1);
         if (mask === 0 || mask === 255) continue;
         for (let c = 0; c < 8; c++) values[c] = field[at + offsets[c]];
         let x = 0, y = 0, z = 0, count = 0;

@@ -1,12 +1,23 @@
 // Bodies with surfaces on lit ground, in pictures of WebGL 2 that are copied to a page's canvas.
 
 import { look } from "../page_content.js";
-import { COARSE } from "../body/mannequin.js";
+import { clamp } from "../vectors.js";
 import { LOOKS, Renderer } from "./renderer.js";
 
-// Milliseconds after which coarse meshes are replaced, and the most meshes for which they are; of bodies
-// without a graphics card. More than the last number of them are drawn with still coarser meshes.
-const REFINE_MS = 400, MOST_FINE = 4, MOST_COARSE = 8, CROWD = 4.2;
+// Cells of meshes in those of the finest: of the first ones, which are there at once, and of many bodies.
+const COARSE = 2.5, CROWD = 4.2;
+// Steps of detail, from the most to the least: cells of meshes, and share of pixels along each side.
+const STEPS = [[1, 1], [1, 0.85], [1.6, 0.72], [COARSE, 0.6], [COARSE, 0.45]];
+// The same without a graphics card, and the step that characters in constant motion begin with.
+const SOFTWARE_STEPS = [[1, 0.7], [1.6, 0.7], [COARSE, 0.7], [COARSE, 0.6], [COARSE, 0.5]], MOVING_STEP = 2;
+// Seconds of a picture that is late, and of one that leaves time for more detail.
+const LATE_S = 0.028, EARLY_S = 0.02;
+// Seconds of late pictures before there is less detail, and of early ones before there is more: at first, and at most
+// after more detail was too much.
+const LATE_FOR_S = 0.7, EARLY_FOR_S = [4, 120];
+// Milliseconds between meshes of other detail, and the most bodies that get finer than the first ones; of bodies without
+// a graphics card. More than the last number of them are those of a crowd.
+const REFINE_MS = 400, MOST_FINE = 4, MOST_COARSE = 8;
 // A page that loses its context this often, as among very many players, keeps to plain drawing.
 const MOST_LOSSES = 3;
 // Metres to which the edges of a ground go on in the picture.
@@ -14,14 +25,14 @@ const BEYOND_M = 200;
 const BALL = { rotations: Float32Array.of(0, 0, 0, 1), tint: "#f1ede4", accent: "#20242a" };
 
 export class LitBodies {
-  constructor(onChange) {
-    this.onChange = onChange;
-    // Key of a shape -> its mesh, coarse or fine.
+  // `moving`: whether what it draws is in constant motion.
+  constructor(onChange, moving = false) {
+    Object.assign(this, { onChange, moving, losses: 0, patience: EARLY_FOR_S[0] });
+    // Key of a shape -> cells -> its mesh.
     this.meshes = new Map();
-    this.losses = 0;
   }
 
-  // Key of a shape -> a function of a coarseness that builds its mesh; so many bodies have one of them.
+  // Key of a shape -> a function of the size of cells that builds its mesh; so many bodies have one of them.
   open(shapes, terrain, count = shapes.size) {
     Object.assign(this, { shapes, terrain, count, bodies: null });
   }
@@ -40,6 +51,8 @@ export class LitBodies {
           this.onChange();
         });
         this.renderer = renderer;
+        this.steps = renderer.bySoftware ? SOFTWARE_STEPS : STEPS;
+        this.step ??= renderer.bySoftware && this.moving ? MOVING_STEP : 0;
       } catch (problem) {
         this.missing = problem.message;
       }
@@ -55,35 +68,63 @@ export class LitBodies {
     renderer?.release();
   }
 
-  // Meshes as fine as what draws them can afford.
+  // Coarse meshes, which finer ones replace.
   load() {
-    const { renderer, shapes, meshes } = this;
-    this.bodies = new Map();
-    this.ball = null;
+    const { renderer, shapes } = this;
+    Object.assign(this, { bodies: new Map(), shown: new Map(), ball: null, late: 0, early: 0 });
     const many = renderer.bySoftware ? this.count : shapes.size;
-    const coarsest = renderer.bySoftware && many > MOST_COARSE ? CROWD : COARSE;
-    for (const [key, build] of shapes) this.use(key, meshes.get(key) ?? { mesh: build(coarsest), fine: false });
+    this.leastCells = many <= MOST_FINE ? 0 : renderer.bySoftware && many > MOST_COARSE ? CROWD : COARSE;
+    for (const key of shapes.keys()) this.shown.set(key, this.meshOf(key, Math.max(COARSE, this.leastCells)));
     this.setTerrain(this.terrain);
-    if (many <= MOST_FINE) setTimeout(() => this.refine(), REFINE_MS);
+    this.refineLater();
   }
 
-  use(key, entry) {
-    this.meshes.set(key, entry);
-    this.bodies?.set(key, this.renderer.addBody(entry.mesh));
+  // A mesh of a shape, which is built once.
+  meshOf(key, cells) {
+    if (!this.meshes.has(key)) this.meshes.set(key, new Map());
+    const built = this.meshes.get(key);
+    if (!built.has(cells)) built.set(cells, this.shapes.get(key)(cells));
+    return built.get(cells);
   }
 
-  // The fine mesh of a shape.
-  fine(key) {
-    if (!this.meshes.get(key)?.fine) this.use(key, { mesh: this.shapes.get(key)(1), fine: true });
-    return this.meshes.get(key).mesh;
+  // The mesh of a shape as the renderer draws it.
+  bodyOf(key) {
+    const mesh = this.shown.get(key);
+    if (!this.bodies.has(mesh)) this.bodies.set(mesh, this.renderer.addBody(mesh));
+    return this.bodies.get(mesh);
   }
 
+  // One shape after the other gets the detail of the step, as finer meshes take time to build.
   refine() {
-    const key = this.bodies && [...this.shapes.keys()].find((each) => !this.meshes.get(each).fine);
-    if (!key) return;
-    this.fine(key);
-    this.onChange();
-    setTimeout(() => this.refine(), REFINE_MS);
+    this.timer = null;
+    if (!this.bodies) return;
+    const cells = Math.max(this.steps[this.step][0], this.leastCells);
+    for (const [key, mesh] of this.shown) {
+      const next = this.meshOf(key, cells);
+      if (next === mesh) continue;
+      this.shown.set(key, next);
+      this.onChange();
+      return this.refineLater();
+    }
+  }
+
+  refineLater() {
+    this.timer ??= setTimeout(() => this.refine(), REFINE_MS);
+  }
+
+  // Less detail where several pictures in a row are late, more where they have long been early; `time`: seconds of one.
+  adapt(time) {
+    const grown = (sum, grows) => (grows ? sum + Math.min(time, 0.5 * LATE_FOR_S) : Math.max(sum - 4 * time, 0));
+    this.late = grown(this.late, time > LATE_S);
+    this.early = grown(this.early, time < EARLY_S);
+    const change = this.late > LATE_FOR_S ? 1 : this.early > this.patience ? -1 : 0;
+    if (!change) return;
+    Object.assign(this, { late: 0, early: 0 });
+    // Detail that was too much is tried again after twice as long.
+    if (change > 0 && this.raised) this.patience = Math.min(2 * this.patience, EARLY_FOR_S[1]);
+    this.raised = change < 0;
+    this.step = clamp(this.step + change, 0, this.steps.length - 1);
+    this.refineLater();
   }
 
   // The ground of a `Heightmap`; null for the plane.
@@ -102,10 +143,10 @@ export class LitBodies {
   // Draw characters {key, positions, rotations, tint, accent, alpha}, balls and marks; `passed`: seconds since the last picture.
   draw(context, { camera, characters, balls, marks, floor, step, reach, passed }) {
     const { renderer } = this;
-    if (passed) renderer.adapt(passed);
+    if (passed) this.adapt(passed);
     renderer.look = LOOKS[look.dark ? "dark" : "light"];
-    renderer.resize(camera.width, camera.height);
-    const groups = [...this.bodies].map(([key, body]) => ({ body, characters: characters.filter((each) => each.key === key) }));
+    renderer.resize(camera.width, camera.height, this.steps[this.step][1]);
+    const groups = [...this.shown.keys()].map((key) => ({ body: this.bodyOf(key), characters: characters.filter((each) => each.key === key) }));
     renderer.draw({ camera, groups: [...groups, ...this.ballsAsGroup(balls)], marks, floor, gridStep: step, reach });
     context.drawImage(renderer.canvas, 0, 0, camera.width, camera.height);
   }

@@ -14,13 +14,9 @@ export const TINTS = [
 ];
 // Texels of the shadows' picture along each side, and places in it that shade a pixel; the second ones
 // are those of software.
-const SHADOW_SIZES = [2048, 1024], SHADE_SAMPLES = [12, 5];
-// Share of pixels along each side that software begins with.
-const SOFTWARE_QUALITY = 0.7;
-// A picture that takes longer than this (s) is drawn with fewer pixels.
-const SLOW_S = 0.028;
-// Seconds of slow pictures after which there are fewer pixels, and the least share of them.
-const SLOW_FOR_S = 1, LEAST_QUALITY = 0.45;
+const SHADOW_SIZES = [2048, 512], SHADE_SAMPLES = [12, 5], SHADE_TEXELS = 2.6;
+// Room for a body's surface around its joints, in half widths of the light.
+const AROUND_JOINTS = 0.15;
 // Texels of a character before those of its joints: its colours, and three for each joint.
 const TINTS_WIDE = 2, JOINT_WIDE = 3;
 // Characters that a body first has room for.
@@ -56,6 +52,29 @@ function drawsBySoftware() {
   return /swiftshader|llvmpipe|softpipe|software|basic render/i.test(name);
 }
 
+// Places on a disc, evenly spread, as the arguments of an array of GLSL.
+function shadePlaces(count) {
+  return Array.from({ length: count }, (_, i) => {
+    const [radius, angle] = [SHADE_TEXELS * Math.sqrt((i + 0.5) / count), i * 2.39996];
+    return `vec2(${(radius * Math.cos(angle)).toFixed(4)}, ${(radius * Math.sin(angle)).toFixed(4)})`;
+  }).join(", ");
+}
+
+// Low and high corner of the characters in the light's picture, (x, y) in [-1, 1], with the surface around their joints.
+function shadowBox(light, groups) {
+  const low = [1, 1], high = [-1, -1];
+  for (const { positions } of groups.flatMap(({ characters }) => characters)) {
+    for (let j = 0; j < positions.length; j += 3) {
+      for (const axis of [0, 1]) {
+        const at = light[axis] * positions[j] + light[4 + axis] * positions[j + 1] + light[8 + axis] * positions[j + 2] + light[12 + axis];
+        low[axis] = Math.min(low[axis], at - AROUND_JOINTS);
+        high[axis] = Math.max(high[axis], at + AROUND_JOINTS);
+      }
+    }
+  }
+  return [...low.map((value) => Math.max(value, -1)), ...high.map((value) => Math.min(value, 1))];
+}
+
 export class Renderer {
   constructor(canvas) {
     // Without a graphics card, pictures have fewer pixels and simpler shadows.
@@ -76,8 +95,6 @@ export class Renderer {
     // Without an attribute, vertices have no colour of their own.
     gl.vertexAttrib4f(5, 0, 0, 0, 0);
     this.look = LOOKS.light;
-    this.quality = bySoftware ? SOFTWARE_QUALITY : 1;
-    this.slow = 0;
     this.shadow = this.shadowTarget();
   }
 
@@ -86,7 +103,7 @@ export class Renderer {
     const program = gl.createProgram();
     for (const [kind, source] of [[gl.VERTEX_SHADER, vertex], [gl.FRAGMENT_SHADER, fragment]]) {
       const shader = gl.createShader(kind);
-      gl.shaderSource(shader, source.replaceAll("SHADE_SAMPLES", this.shadeSamples));
+      gl.shaderSource(shader, source.replace("SHADE_LIST", shadePlaces(this.shadeSamples)));
       gl.compileShader(shader);
       if (!gl.getShaderParameter(shader, gl.COMPILE_STATUS)) throw new Error(gl.getShaderInfoLog(shader));
       gl.attachShader(program, shader);
@@ -210,18 +227,9 @@ export class Renderer {
     gl.texSubImage2D(gl.TEXTURE_2D, 0, 0, 0, wide, characters.length, gl.RGBA, gl.FLOAT, out.subarray(0, 4 * wide * characters.length));
   }
 
-  // Fewer pixels where pictures come too slowly for several in a row; `time`: seconds of one.
-  adapt(time) {
-    this.slow = time > SLOW_S ? this.slow + Math.min(time, 0.5 * SLOW_FOR_S) : Math.max(this.slow - 4 * time, 0);
-    if (this.slow > SLOW_FOR_S && this.quality > LEAST_QUALITY) {
-      this.quality = Math.max(0.85 * this.quality, LEAST_QUALITY);
-      this.slow = 0;
-    }
-  }
-
-  // Give the canvas the pixels of a size in CSS pixels on the screen, or a share of them along each side.
-  resize(wide, tall) {
-    const ratio = Math.min(window.devicePixelRatio || 1, 2) * this.quality;
+  // Give the canvas a share, along each side, of the pixels of a size in CSS pixels on the screen.
+  resize(wide, tall, share) {
+    const ratio = Math.min(window.devicePixelRatio || 1, 2) * share;
     const size = [wide, tall].map((length) => Math.max(1, Math.round(length * ratio)));
     if (this.canvas.width !== size[0] || this.canvas.height !== size[1]) [this.canvas.width, this.canvas.height] = size;
   }
@@ -242,7 +250,7 @@ export class Renderer {
     const far = 90 * gridStep;
     const shared = {
       camera: camera.matrix, eye: camera.eye, toLight: TO_LIGHT, keyColour: look.key, skyColour: look.sky, floorColour: look.floor,
-      fogColour: fog, fogRange: [Math.max(0.25 * far, camera.distance), Math.max(far, 2.2 * camera.distance)], lightMatrix: light,
+      fogColour: fog, shadowBox: shadowBox(light, groups), fogRange: [Math.max(0.25 * far, camera.distance), Math.max(far, 2.2 * camera.distance)], lightMatrix: light,
       shadowTexel: 1 / this.shadowSize, shadowMap: 1, poses: 0, middle: [camera.target[0], floor, camera.target[2]], gridStep,
       reach: 1.2 * Math.max(far, 2.2 * camera.distance) + camera.distance, floorLevel: floor,
     };
@@ -352,6 +360,7 @@ export class Renderer {
       if (INTEGERS.has(key)) gl.uniform1i(place, value);
       else if (typeof value === "number") gl.uniform1f(place, value);
       else if (value.length === 2) gl.uniform2fv(place, value);
+      else if (value.length === 4) gl.uniform4fv(place, value);
       else if (value.length === 16) gl.uniformMatrix4fv(place, false, value);
       else gl.uniform3fv(place, value);
     }

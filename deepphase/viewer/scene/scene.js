@@ -6,6 +6,23 @@ import { Marks } from "./marks.js";
 import { PlainRenderer } from "./plain_renderer.js";
 import { Surface } from "./surface2d.js";
 
+// Share of the light's width from which on shadows fade, as in the shaders.
+const LIGHT_EDGE = 0.8;
+
+// Half the width of the light with shadows around a place: that of all joints and the surface around them, without the
+// edge at which shadows fade, in whole steps, since another width moves all shadows a little.
+function lightReach(middle, characters, size) {
+  let farthest = 0;
+  for (const { positions } of characters) {
+    for (let j = 0; j < positions.length; j += 3) {
+      const away = Math.hypot(positions[j] - middle[0], positions[j + 1] - middle[1], positions[j + 2] - middle[2]);
+      farthest = Math.max(farthest, away);
+    }
+  }
+  const step = 0.3 * size;
+  return clamp(step * Math.ceil((farthest / LIGHT_EDGE + 0.15 * size) / step), step, 9 * size);
+}
+
 export class Scene {
   // `lit`: the `LitBodies` of pages whose bodies have surfaces; `onChange`: called where another picture is due.
   constructor(canvas, camera, lit, onChange = () => {}) {
@@ -28,10 +45,8 @@ export class Scene {
     const { camera, marks, terrain, floor, lit, plain } = this;
     const isLit = !bare && Boolean(lit?.prepare());
     if (isLit) {
-      const [x, , z] = camera.target;
       const characters = bodies.filter(({ key }) => key).map((body) => body.character());
-      const spread = Math.max(0, ...characters.map(({ positions }) => Math.hypot(positions[0] - x, positions[2] - z)));
-      const reach = clamp(spread + 1.5 * size, 2.2 * size, 9 * size);
+      const reach = lightReach(camera.target, characters, size);
       lit.draw(context, { camera, characters, balls, marks, floor: terrain ? 0 : floor, step, reach, passed });
       this.gridStep = terrain ? 0 : 4 * step;
     }

@@ -6,29 +6,28 @@ precision highp int;
 precision highp sampler2DShadow;
 `;
 
-// Light and shadow of all lit surfaces, whose programs get SHADE_SAMPLES, the places of the shadows'
-// picture that shade a pixel. Colours are linear; `shown` makes them a screen's.
+// Light and shadow of all lit surfaces, whose programs get SHADE_PLACES: places in the shadows' picture around that of a
+// pixel, in texels. Colours are linear; `shown` makes them a screen's.
 const LIGHT = `
 uniform vec3 eye, toLight, keyColour, skyColour, floorColour, fogColour;
 uniform vec2 fogRange;
+// Low and high corner of what throws shadows, in the light's picture.
+uniform vec4 shadowBox;
 uniform mat4 lightMatrix;
 uniform sampler2DShadow shadowMap;
 uniform float shadowTexel, floorLevel;
+const vec2 SHADE_PLACES[] = vec2[](SHADE_LIST);
 
 float lit(vec3 place, vec3 normal) {
   vec4 p = lightMatrix * vec4(place + normal * 0.012, 1.0);
   vec3 at = p.xyz * 0.5 + 0.5;
-  if (any(lessThan(at, vec3(0.0))) || any(greaterThan(at, vec3(1.0)))) return 1.0;
-  float turn = fract(sin(dot(gl_FragCoord.xy, vec2(12.9898, 78.233))) * 43758.5453) * 6.2832;
-  mat2 turned = mat2(cos(turn), sin(turn), -sin(turn), cos(turn));
+  if (any(lessThan(p.xy, shadowBox.xy)) || any(greaterThan(p.xy, shadowBox.zw)) || abs(p.z) > 1.0) return 1.0;
+  float turn = fract(52.9829189 * fract(dot(gl_FragCoord.xy, vec2(0.06711056, 0.00583715)))) * 6.2832;
+  mat2 turned = mat2(cos(turn), sin(turn), -sin(turn), cos(turn)) * shadowTexel;
   float sum = 0.0;
-  for (int i = 0; i < SHADE_SAMPLES; i++) {
-    float r = sqrt((float(i) + 0.5) / float(SHADE_SAMPLES)) * 2.6;
-    float a = float(i) * 2.39996;
-    sum += texture(shadowMap, vec3(at.xy + turned * vec2(cos(a), sin(a)) * r * shadowTexel, at.z - 0.0009));
-  }
+  for (int i = 0; i < SHADE_PLACES.length(); i++) sum += texture(shadowMap, vec3(at.xy + turned * SHADE_PLACES[i], at.z - 0.0009));
   float edge = smoothstep(0.8, 1.0, max(abs(p.x), abs(p.y)));
-  return mix(sum / float(SHADE_SAMPLES), 1.0, edge);
+  return mix(sum / float(SHADE_PLACES.length()), 1.0, edge);
 }
 
 vec3 fogged(vec3 colour, vec3 place) {

@@ -20,7 +20,7 @@ const BODY = "body", LIMB_M = 0.035;
 export class View extends Scene {
   constructor(elements, asset, frames) {
     const size = bodySize(frames);
-    super(elements.stage, new FollowingCamera(size), new LitBodies(() => {}));
+    super(elements.stage, new FollowingCamera(size), new LitBodies(() => {}, true));
     Object.assign(this, { elements, asset, size, panels: new Panels(asset) });
     this.lit.open(new Map([[BODY, (coarseness) => buildMannequin(asset.skeleton, frames, coarseness)]]), null);
     this.marks.level = this.camera.level = (x, z) => this.level(x, z);
@@ -30,18 +30,15 @@ export class View extends Scene {
     for (const [name, value] of Object.entries(has)) elements[`${name}-card`].hidden = !value;
   }
 
-  // The mesh that is shown.
-  get mesh() {
-    return this.lit.meshes.get(BODY)?.mesh;
-  }
-
-  // The mesh in full, where a coarse one may still be shown.
+  // The mesh in full, where a coarse one may be shown.
   fineMesh() {
-    return this.lit.fine(BODY);
+    return this.lit.meshOf(BODY, 1);
   }
 
+  // Draw another mesh in place of the mannequin's.
   setBody(mesh) {
-    this.lit.use(BODY, { mesh, fine: true });
+    this.lit.meshes.clear();
+    this.lit.open(new Map([[BODY, () => mesh]]), this.terrain);
   }
 
   // Draw the ground of a `Heightmap`; null for the plane.

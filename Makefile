@@ -51,10 +51,10 @@ gpu: $(VENV)/installed
 studies: $(VENV)/installed
 	$(BIN)/python -m pytest tests/studies
 
-# The files of deepphase/shipped again, by trainings of some 25 minutes on one free core; FILES="person dog"
-# makes some of them. DANCES is the folder of CMU's salsa and Indian dances as BVH.
+# The files of deepphase/shipped again, by trainings of some 40 minutes on one free core; FILES="person dog"
+# makes some of them. CAPTURES is a folder with the free captures of docs/models.md.
 shipped: $(VENV)/installed
-	$(BIN)/python -m tests.studies.shipped $(FILES) $(if $(DANCES),--dances $(DANCES))
+	$(BIN)/python -m tests.studies.shipped $(FILES) $(if $(CAPTURES),--captures $(CAPTURES))
 
 # Guides and API reference, into site/. A warning is an error.
 docs: $(VENV)/all-installed

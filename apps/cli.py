@@ -73,6 +73,7 @@ JOBS = {
         "rig-controls": "find the controls of a rig that give the joints of a clip",
     },
     "deepphase": {
+        "samples": "write clips of the shipped characters, to try every command with",
         "demo": "run the whole chain on synthetic motion, offline",
         "app": "open the dashboard in the browser",
         "export": "export a model as ONNX, or as a page in which it is steered",

@@ -300,6 +300,13 @@ class TrainingRun:
         """End the process and remove the folder."""
         _end(self.process, self.folder)
 
+    def log(self) -> str:
+        """Last 4,000 characters of the output of the process."""
+        try:
+            return (self.folder / _LOG).read_text(encoding="utf-8", errors="replace")[-4000:]
+        except OSError:
+            return ""
+
 
 def _spawn(folder: Path) -> subprocess.Popen:
     environment = os.environ | {

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from itertools import count
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
@@ -94,7 +95,6 @@ def ground_command(
     from deepphase.apps.reports.page import Page
     from deepphase.atomic_write import check_writable
     from deepphase.corpus.clips import clips_in
-    from deepphase.corpus.motion_files import unique_stems
     from deepphase.motion.contacts import foot_contacts
     from deepphase.motion.roles import find_roles
     from deepphase.terrain.fitting import PatchLibrary, grounds_of_clip
@@ -121,7 +121,8 @@ def ground_command(
     whole: dict[str, Heightmap] = {}
     takes: list[Take] = []
     rows: list[list[str]] = []
-    stems, numbers = iter(unique_stems([entry.name for entry in entries])), count()
+    names: Counter[str] = Counter()
+    numbers = count()
 
     def add(name: str, ground: ClipGround, shown: Actor, track: FootTrack, floor: float) -> None:
         ground.save(output / f"{name}.npz")
@@ -130,7 +131,9 @@ def ground_command(
             takes.append(Take.of(shown, name, terrain=ground.ground))
 
     def use(entry: ClipEntry) -> None:
-        stem, clip = next(stems), entry.load()
+        clip = entry.load()
+        names[clip.name] += 1
+        stem = f"{clip.name}{f'-{names[clip.name]}' if names[clip.name] > 1 else ''}"
         track = FootTrack.of_clip(clip)
         roles, actor = find_roles(clip.skeleton, clip=clip), Actor.of(clip)
         options: dict[str, Any] = {"spacing_m": _SPACING_M, "margin_m": _MARGIN_M}
@@ -198,7 +201,6 @@ def ball_command(clips: list[Path], output: Path, skeleton: str | None = None) -
     from deepphase.atomic_write import check_writable
     from deepphase.controllers.ball.ball_track import IMPLAUSIBLE, SUFFIX, as_row, save_ball
     from deepphase.corpus.clips import clips_in
-    from deepphase.corpus.motion_files import unique_stems
     from deepphase.motion.ball import Ball
 
     ball = Ball(_BALL_RADIUS_M, rolling=_ROLLING)
@@ -206,12 +208,14 @@ def ball_command(clips: list[Path], output: Path, skeleton: str | None = None) -
     check_writable(output / "index.html")
     tracks: list[BallTrack] = []
     takes: list[Take] = []
-    stems = iter(unique_stems([entry.name for entry in entries]))
+    names: Counter[str] = Counter()
 
     def use(entry: ClipEntry) -> None:
-        stem, clip = next(stems), entry.load()
+        names[entry.name] += 1
+        number = f"-{names[entry.name]}" if names[entry.name] > 1 else ""
+        clip = entry.load()
         track = _ball_of(clip, ball)
-        save_ball(track, output / f"{stem}{SUFFIX}")
+        save_ball(track, output / f"{entry.name}{number}{SUFFIX}")
         if len(takes) < _MAX_SHOWN:
             takes.append(_ball_take(clip, track))
         tracks.append(track)

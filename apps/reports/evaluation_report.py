@@ -201,23 +201,36 @@ def add_health(page: Page, health: Health | None, *, of_songs: bool = False) -> 
 
 def _rows(health: Health, data: str) -> list[tuple[str, str, str]]:
     """Name, value and meaning of each measure."""
-    shares = {
-        "Explained variance": health.explained_variance,
-        "Phase goes forward, strongest channel": health.forward_strongest,
-        "Phase goes forward, all channels": health.forward_share,
-        "Speed error": health.speed_error,
-    }
-    values = ["none" if share is None else f"{100 * share:.1f} %" for share in shares.values()]
-    meanings = (
-        f"Share of the {data} that the sinusoids reconstruct; higher is better.",
-        "Share of frames in which the phase grows; near 100 % is good.",
-        "The same over all channels, weighted by amplitude.",
-        "Relative difference of phase speed and frequency (median); lower is better.",
-    )
-    roughness = "Relative change of the frequency per second (median); lower is smoother."
+
+    def percent(share: float | None) -> str:
+        return "none" if share is None else f"{100 * share:.1f} %"
+
     return [
-        *zip(shares, values, meanings, strict=True),
-        ("Frequency roughness", f"{health.frequency_roughness:.2f} /s", roughness),
+        (
+            "Explained variance",
+            percent(health.explained_variance),
+            f"Share of the {data} that the sinusoids reconstruct; higher is better.",
+        ),
+        (
+            "Phase goes forward, strongest channel",
+            percent(health.forward_strongest),
+            "Share of frames in which the phase grows; near 100 % is good.",
+        ),
+        (
+            "Phase goes forward, all channels",
+            percent(health.forward_share),
+            "The same over all channels, weighted by amplitude.",
+        ),
+        (
+            "Speed error",
+            percent(health.speed_error),
+            "Relative difference of phase speed and frequency (median); lower is better.",
+        ),
+        (
+            "Frequency roughness",
+            f"{health.frequency_roughness:.2f} /s",
+            "Relative change of the frequency per second (median); lower is smoother.",
+        ),
         ("Held-out frames", f"{health.frames:,}", "Number of measured frames."),
     ]
 

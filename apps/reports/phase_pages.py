@@ -64,7 +64,6 @@ class FigureData:
     model: PhaseExtractor
     phases: tuple[ClipPhases, ...]
     signals: tuple[Array, ...]
-    inside: tuple[Array, ...]  # interior frames of each clip; all frames if none is interior
     labels: tuple[Mapping[str, str], ...]
     left_out: int
     projection: ManifoldProjection
@@ -97,23 +96,11 @@ class FigureData:
             phases.append(model.encode(clip))
             if progress is not None:
                 progress("encoding", done, len(chosen), phases[-1].name)
-        inside = tuple(
-            np.flatnonzero(own.interior) if own.interior.any() else np.arange(len(own))
-            for own in phases
-        )
-        projection = model.projection
-        if projection is None and projection_file is not None and projection_file.exists():
-            projection = ManifoldProjection.load(projection_file)
-        elif projection is None:
-            kept = [own.parameters[at].manifold() for own, at in zip(phases, inside, strict=True)]
-            projection = ManifoldProjection.fit(np.concatenate(kept))
-            if projection_file is not None:
-                projection.save(projection_file)
+        projection = model.projection or _saved_projection(projection_file, phases)
         return cls(
             model,
             tuple(phases),
             tuple(signals),
-            inside,
             tuple(labels[index] for index in chosen),
             len(lengths) - len(chosen),
             projection,
@@ -122,8 +109,12 @@ class FigureData:
 
     def detailed(self) -> list[int]:
         """Indices of the clips with figures of their own: long clips, spread evenly."""
-        lengths = np.array([len(frames) for frames in self.inside])
+        lengths = np.array([_interior(each).sum() for each in self.phases])
         return _evenly(np.flatnonzero(lengths >= np.median(lengths)), _DETAILED)
+
+    def inside(self, index: int) -> Array:
+        """Interior frames of a clip; all frames if none is interior."""
+        return np.flatnonzero(_interior(self.phases[index]))
 
     def colourings(self) -> dict[str, Colouring]:
         """Name -> colours of the cloud; of the labels those with two to a dozen values."""
@@ -136,9 +127,24 @@ class FigureData:
         }
 
 
+def _interior(clip: ClipPhases) -> Array:
+    return clip.interior if clip.interior.any() else np.ones(len(clip), bool)
+
+
 def _evenly(indices: Array, count: int) -> list[int]:
     chosen = np.unique(np.linspace(0, len(indices) - 1, count).round().astype(int))
     return [int(indices[index]) for index in chosen]
+
+
+def _saved_projection(path: Path | None, phases: Sequence[ClipPhases]) -> ManifoldProjection:
+    """Load the projection from a file; if there is none, fit it to these clips and save it."""
+    if path is not None and path.exists():
+        return ManifoldProjection.load(path)
+    manifold = [each.parameters.manifold()[_interior(each)] for each in phases]
+    projection = ManifoldProjection.fit(np.concatenate(manifold))
+    if path is not None:
+        projection.save(path)
+    return projection
 
 
 def training_page(
@@ -210,7 +216,7 @@ def figures_page(data: FigureData, folder: Path, *, pictures: bool = False) -> t
     charts |= _add_series(page, data)
     charts |= _add_strips(page, data)
     charts |= _add_parameters(page, data)
-    parts = [own.parameters[at] for own, at in zip(data.phases, data.inside, strict=True)]
+    parts = [each.parameters[data.inside(index)] for index, each in enumerate(data.phases)]
     charts["parameter_distributions"] = parameter_distributions(PhaseParameters.joined(parts))
     page.add_figure(
         charts["parameter_distributions"],
@@ -275,7 +281,7 @@ def _add_series(page: Page, data: FigureData) -> FigureSet:
     detailed = data.detailed()
     parts, cut = [], False
     for index in detailed:
-        clip, inside = data.phases[index], data.inside[index]
+        clip, inside = data.phases[index], data.inside(index)
         stop = int(inside[0]) + round(_PART_S * clip.fps)
         cut |= bool((inside >= stop).any())
         parts.append(clip[:stop])
@@ -348,7 +354,7 @@ def _add_windows(page: Page, data: FigureData) -> FigureSet:
     if not isinstance(model, PhaseModel) or isinstance(model.network, EmbeddingAutoencoder):
         return {}
     for index in data.detailed():
-        inside, name = data.inside[index], data.phases[index].name
+        inside, name = data.inside(index), data.phases[index].name
         middle = int(inside[len(inside) // 2])
         charts[name] = window_fit(example_window(model, data.signals[index], middle, clip=name))
     signals = "audio features" if isinstance(model.signals, SongSignals) else "joint velocities"
@@ -368,7 +374,7 @@ def _add_similarity(page: Page, data: FigureData) -> FigureSet:
     first, last = detailed[0], detailed[-1]
     for pair in dict.fromkeys([(first, first), (last, last), (first, last)]):
         names = (data.phases[pair[0]].name, data.phases[pair[1]].name)
-        inside = [(index, data.inside[index]) for index in pair]
+        inside = [(index, data.inside(index)) for index in pair]
         manifolds = tuple(data.phases[i].parameters.manifold()[kept] for i, kept in inside)
         velocities = tuple(data.signals[i][kept] for i, kept in inside)
         title = f"{names[0]} with {names[1] if pair[0] != pair[1] else 'itself'}"

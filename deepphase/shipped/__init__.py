@@ -48,16 +48,25 @@ class ShippedModel:
 
 _SYNTHETIC = "synthetic motion of this package"
 _DANCES = "CMU's salsa and Indian dances (mocap.cs.cmu.edu)"
-_OWN_GAITS = (
-    "its gaits are formulas; of clips of your own a controller (train controller) keeps 92 % of "
-    "the movement, and a classifier separates a database (match build) from them in .71 of cases, "
-    "where .5 is none"
+_CAPTURES = (
+    "captures of ACCAD, The Ohio State University (CC BY 3.0), and 100STYLE, Ian Mason (CC BY 4.0)"
 )
 
 SHIPPED: Mapping[str, ShippedModel] = MappingProxyType(
     {
-        "person": ShippedModel("person.controller", "Person", _SYNTHETIC, _OWN_GAITS),
-        "dog": ShippedModel("dog.controller", "Dog", _SYNTHETIC, _OWN_GAITS),
+        "person": ShippedModel(
+            "person.matcher",
+            "Person",
+            _CAPTURES,
+            "of clips of your own, match build and train matching make another",
+        ),
+        "dog": ShippedModel(
+            "dog.controller",
+            "Dog",
+            _SYNTHETIC,
+            "its gaits are formulas; of clips of your own a controller (train controller) keeps "
+            "92 % of the movement",
+        ),
         "editor": ShippedModel(
             "two_legs.editor",
             "any body on two legs",

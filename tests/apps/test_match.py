@@ -27,7 +27,7 @@ def folder(tmp_path_factory):
 def database(folder):
     path = folder / "swings.database"
     words = ["match", "build", folder / "swings.store", "--model", folder / "phases.model"]
-    assert run(*words, "-o", path) == 0
+    assert main([str(word) for word in (*words, "-o", path)]) == 0
     return path
 
 
@@ -36,9 +36,22 @@ def run(*words):
 
 
 def test_build_says_what_it_made(database, folder, capsys):
-    words = ["--config", "reduced_pose", "--index", "IVF4,Flat", "--labels", "pace=slow"]
-    output = folder / "pose.database"
-    assert run("match", "build", folder / "swings.store", "-o", output, *words) == 0
+    assert (
+        run(
+            "match",
+            "build",
+            folder / "swings.store",
+            "-o",
+            folder / "pose.database",
+            "--config",
+            "reduced_pose",
+            "--index",
+            "IVF4,Flat",
+            "--labels",
+            "pace=slow",
+        )
+        == 0
+    )
     said = capsys.readouterr().out
     assert "2 clips, 480 frames of 18 values" in said
     assert "index: IVF4,Flat, approximate" in said
@@ -53,8 +66,20 @@ def test_build_says_what_it_made(database, folder, capsys):
 
 def test_extend(database, folder):
     bigger = folder / "bigger.database"
-    words = ["--model", folder / "phases.model", "--extend", database]
-    assert run("match", "build", folder / "more.store", "-o", bigger, *words) == 0
+    assert (
+        run(
+            "match",
+            "build",
+            folder / "more.store",
+            "--model",
+            folder / "phases.model",
+            "--extend",
+            database,
+            "-o",
+            bigger,
+        )
+        == 0
+    )
     assert len(MotionDatabase.load(bigger).clip_names) == 6
 
 
@@ -78,8 +103,23 @@ def test_query_of_a_clip_and_of_a_file(database, folder, capsys):
     assert "Moments like" in (out / "index.html").read_text()
 
     again = folder / "found_by_file"
-    words = ["--frame", 40, "-k", 2, "--model", folder / "phases.model"]
-    assert run("match", "query", database, out / "query.bvh", "-o", again, *words) == 0
+    assert (
+        run(
+            "match",
+            "query",
+            database,
+            out / "query.bvh",
+            "--frame",
+            40,
+            "-o",
+            again,
+            "--model",
+            folder / "phases.model",
+            "-k",
+            2,
+        )
+        == 0
+    )
     assert (again / "match_02.bvh").is_file()
 
 
@@ -101,10 +141,11 @@ def test_mistakes(database, folder, capsys, words, says):
 
 
 def test_build_refuses(folder, capsys):
-    for words, says in (
-        ([folder / "x.database"], "no phase model"),
-        ([folder], "is a folder"),
-        ([folder / "y", "--config", "smell"], "phase_trajectory"),
-    ):
-        assert run("match", "build", folder / "swings.store", "-o", *words) == 2
-        assert says in capsys.readouterr().err
+    assert run("match", "build", folder / "swings.store", "-o", folder / "x.database") == 2
+    assert "no phase model" in capsys.readouterr().err
+    assert run("match", "build", folder / "swings.store", "-o", folder) == 2
+    assert "is a folder" in capsys.readouterr().err
+    assert (
+        run("match", "build", folder / "swings.store", "-o", folder / "y", "--config", "smell") == 2
+    )
+    assert "phase_trajectory" in capsys.readouterr().err

@@ -38,8 +38,8 @@ def test_goals_that_travel_and_bodies_that_walk_are_left_alone(speed, stands):
 
 def test_characters_stand_where_a_path_pauses_and_go_on():
     times = np.cumsum([0.0, 3.0, 2.5, 3.0])
-    path = GroundPath(times, np.array([[0, 0], [0, 3.6], [0, 3.6], [0, 0.0]]))
-    source = CharacterSource(Controller.load(SHIPPED["person"].path))
+    path = GroundPath(times, np.array([[0, 0], [0, 3.6], [0, 3.6], [0, 7.2]]))
+    source = CharacterSource(Controller.load(SHIPPED["dog"].path))
     characters, goals = start_on_path(source, path, characters=6)
     run = rollout(characters, goals, goals.path.duration)
     speeds = np.linalg.norm(np.diff(run.positions, axis=1), axis=-1) * run.fps

@@ -56,7 +56,7 @@ def request(store, **changes) -> TrainingRequest:
 def finished(store, tmp_path_factory) -> TrainingRun:
     run = TrainingRun.start("tiny", request(store), tmp_path_factory.mktemp("runs") / "one")
     until(lambda: not run.running)
-    assert run.status().state == FINISHED, run.status()
+    assert run.status().state == FINISHED, run.log()
     return run
 
 
@@ -79,7 +79,7 @@ def test_a_training_leaves_a_model_and_what_led_to_it(finished):
 def test_cancelling_leaves_nothing(store, tmp_path):
     run = TrainingRun.start("long", request(store, windows=400_000), tmp_path / "long")
     until(lambda: run.status().epochs or not run.running)
-    assert run.running, run.status()
+    assert run.running, run.log()
     run.cancel()
     assert not run.running
     assert list(tmp_path.iterdir()) == []

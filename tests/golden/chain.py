@@ -85,8 +85,8 @@ def controller_on_square(folder: Path) -> np.ndarray:
 
 
 def person_on_square(folder: Path) -> np.ndarray:
-    """The shipped person, with rest and captured detail."""
-    return _square(folder, ("control",), Path(shipped.__file__).parent / "person.controller")
+    """The shipped person, by learned matching."""
+    return _square(folder, ("match", "run"), Path(shipped.__file__).parent / "person.matcher")
 
 
 def database_on_square(folder: Path) -> np.ndarray:

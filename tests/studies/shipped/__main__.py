@@ -1,8 +1,8 @@
 """Trainings of the files of `deepphase/shipped`, which are written over those that are there.
 
-`python -m tests.studies.shipped [NAME ...] [--dances CMU_DANCE]` makes all of them or those that
-are named, and prints their measures. CMU_DANCE is a folder with the BVH files of the CMU motion
-capture database (salsa and Indian dance), or a store of them; all other motion is synthetic.
+`python -m tests.studies.shipped [NAME ...] [--captures FOLDER]` makes all of them or those that
+are named, and prints their measures. FOLDER has the free captures, of BVH files: `accad`
+(`female1`, `male2`), `style100` and `cmu_dance`. The dog's motion is synthetic.
 """
 
 from __future__ import annotations
@@ -17,39 +17,40 @@ import numpy as np
 from deepphase.apps.terminal import note, progress
 from deepphase.controllers.runtime.controller import Controller
 from deepphase.controllers.training.health import health_lines
-from deepphase.corpus.clip_store import ClipStore
-from deepphase.corpus.prepare import corpus_of
 from deepphase.edit.editor import MotionEditor
 from deepphase.edit.report import report_lines
 from deepphase.errors import ParameterError
 from deepphase.formats.array_file import read_arrays, read_header, write_arrays
+from deepphase.matching.learned.matcher import Matcher
+from deepphase.matching.learned.training import matcher_lines
 from deepphase.phase.model import PhaseModel
 from deepphase.progress import Progress
 from deepphase.shipped import SHIPPED
 from tests.studies.shipped.any_skeleton import train_any_skeleton
-from tests.studies.shipped.characters import train_dog, train_person
+from tests.studies.shipped.dog import train_dog
 from tests.studies.shipped.editor import train_editor
+from tests.studies.shipped.person import train_person
 
-Shipped: TypeAlias = Controller | MotionEditor | PhaseModel
-_OF_DANCES: dict[str, Callable[[ClipStore, Progress], Shipped]] = {
+Shipped: TypeAlias = Controller | Matcher | MotionEditor | PhaseModel
+_OF_CAPTURES: dict[str, Callable[[Path, Progress], Shipped]] = {
+    "person": train_person,
     "editor": train_editor,
     "any_skeleton": train_any_skeleton,
 }
-_CHARACTERS = {"person": train_person, "dog": train_dog}
 
 
 def main() -> None:
     """Make the files that are named."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("names", nargs="*", help=f"of {', '.join(SHIPPED)}; all by default")
-    parser.add_argument("--dances", type=Path, help="folder or store of the CMU dances")
+    parser.add_argument("--captures", type=Path, help="folder of the free captures")
     options = parser.parse_args()
     for name in options.names or SHIPPED:
         if name not in SHIPPED:
             raise ParameterError(f"there is no shipped file {name!r}", hint=", ".join(SHIPPED))
         path = SHIPPED[name].path
         with progress() as on_progress:
-            made = _made(name, options.dances, on_progress)
+            made = _made(name, options.captures, on_progress)
         made.save(path)
         if not isinstance(made, PhaseModel):
             pack(path, SHIPPED[name].motion)
@@ -63,15 +64,17 @@ def _measures(made: Shipped) -> Iterable[str]:
         return [skeleton.words() for skeleton in made.skeletons]
     if isinstance(made, MotionEditor):
         return report_lines(made.report)
+    if isinstance(made, Matcher):
+        return matcher_lines(made.health)
     return health_lines(made.health)
 
 
-def _made(name: str, dances: Path | None, on_progress: Progress) -> Shipped:
-    if name in _CHARACTERS:
-        return _CHARACTERS[name](on_progress)
-    if dances is None:
-        raise ParameterError(f"{name} learns from the CMU dances", hint="give --dances")
-    return _OF_DANCES[name](corpus_of(dances, progress=on_progress), on_progress)
+def _made(name: str, captures: Path | None, on_progress: Progress) -> Shipped:
+    if name == "dog":
+        return train_dog(on_progress)
+    if captures is None:
+        raise ParameterError(f"{name} learns from captures", hint="give --captures")
+    return _OF_CAPTURES[name](captures, on_progress)
 
 
 def pack(path: Path, motion: str) -> None:

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 from deepphase.corpus.clip_store import ClipStore
+from deepphase.corpus.prepare import corpus_of
 from deepphase.phase.config import PhaseConfig
 from deepphase.phase.model import PhaseModel
 from deepphase.phase.training.train import train_phase
@@ -21,14 +24,11 @@ CHANGES = {
 
 
 def train_any_skeleton(
-    captured: ClipStore, progress: Progress | None = None, **changes: object
+    captures: Path, progress: Progress | None = None, **changes: object
 ) -> PhaseModel:
-    """Train on captured clips and on made motion of a person and a dog.
+    """Train on CMU's dances and on made motion of a person and a dog.
 
-    Parameters
-    ----------
-    changes
-        Options of the config, instead of `CHANGES`.
+    `changes`: options of the config, instead of `CHANGES`.
     """
     made = [
         ClipStore.from_clips(
@@ -40,7 +40,11 @@ def train_any_skeleton(
     config = PhaseConfig.load("any_skeleton", **(changes or CHANGES))
     with temporary_folder() as folder:
         model = train_phase(
-            [captured, *made], config, folder=folder, progress=progress, accelerator="cpu"
+            [corpus_of(captures / "cmu_dance", progress=progress), *made],
+            config,
+            folder=folder,
+            progress=progress,
+            accelerator="cpu",
         )
     assert model is not None, "only None in further processes of a distributed training"
     return model

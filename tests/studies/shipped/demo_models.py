@@ -136,7 +136,7 @@ def write_sample_training(store: ClipStore, name: str) -> None:
         run = TrainingRun.start(name, request, folder / "run")
         while run.running:
             time.sleep(1.0)
-        assert run.finished, run.status()
+        assert run.finished, run.log()
         SAMPLE.mkdir(exist_ok=True)
         for path in (*(run.folder / each for each in _FILES), *run.folder.glob("view_*.npy")):
             shutil.copy(path, SAMPLE)

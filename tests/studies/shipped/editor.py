@@ -6,6 +6,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from deepphase.corpus.clip_store import ClipStore
+from deepphase.corpus.prepare import corpus_of
 from deepphase.edit.config import EditorConfig
 from deepphase.edit.editor import MotionEditor
 from deepphase.edit.training import train_editor as train
@@ -20,8 +21,9 @@ SEED, MINUTES, CLIP_S, VARIETY = 11, 20.0, 16.0, 2.0
 _FPS = 60.0
 
 
-def train_editor(dances: ClipStore, progress: Progress | None = None) -> MotionEditor:
+def train_editor(captures: Path, progress: Progress | None = None) -> MotionEditor:
     """An editor of synthetic motion and of CMU's dances, which are put on its body."""
+    dances = corpus_of(captures / "cmu_dance", progress=progress)
     motions = corpus(SEED, MINUTES, body="biped", clip_seconds=CLIP_S, variety=VARIETY)
     clips = [motion.clip for motion in motions]
     body = clips[0]

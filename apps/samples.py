@@ -1,0 +1,127 @@
+"""Clips that the shipped characters perform: motion to try every command with."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+from deepphase.arrays import Array
+from deepphase.controllers.runtime.controller import Controller
+from deepphase.controllers.runtime.start import CharacterSource
+from deepphase.formats.bvh.writer import save_bvh
+from deepphase.matching.learned.matcher import Matcher
+from deepphase.motion.clip import Clip
+from deepphase.progress import Progress
+from deepphase.shipped import SHIPPED
+from deepphase.steering.root_states import RootStates, side_by_side
+from deepphase.steering.run import Frame, RunnerSource, rollout
+from deepphase.steering.velocity_goals import VelocityGoals
+
+# Seconds from one desired velocity to the next.
+_HOLD_S = 2.5
+# Characters start amid a movement: seconds until they do what is desired.
+_SETTLED_S = 1.0
+
+
+@dataclass(frozen=True)
+class Sample:
+    """What a character is asked for.
+
+    Parameters
+    ----------
+    name
+        Name of the clip.
+    speeds
+        m/s, one after the other.
+    turns
+        Largest change of direction, in degrees.
+    facing
+        Degrees from the direction of travel to that of the body.
+    """
+
+    name: str
+    speeds: tuple[float, ...]
+    turns: float = 50.0
+    facing: float = 0.0
+
+
+# Style of the shipped person -> clips.
+PERSON = {
+    "neutral": (
+        Sample("walk_01", (1.2, 1.0, 1.4)),
+        Sample("walk_02", (1.3, 1.1), 80.0),
+        Sample("run_01", (2.2, 1.9), 35.0),
+        Sample("backward_01", (0.9, 0.7), 30.0, 180.0),
+        Sample("sidestep_01", (1.1, 0.8), 30.0, 90.0),
+        Sample("turn_01", (1.2,), 180.0),
+        Sample("stop_01", (1.2, 0.0), 90.0),
+        Sample("idle_01", (0.0,)),
+    ),
+    "angry": (Sample("angry_walk_01", (1.2,)),),
+    "elated": (Sample("elated_walk_01", (1.2,)),),
+    "rushed": (Sample("rushed_walk_01", (1.5,)),),
+}
+DOG = (Sample("dog_walk_01", (0.8, 0.7)), Sample("dog_trot_01", (2.0,)))
+
+
+def sample_clips(seconds: float, seed: int, progress: Progress) -> Iterator[Clip]:
+    """Clips of the shipped person in all its styles, and of the shipped dog."""
+    person = Matcher.load(SHIPPED["person"].path)
+    jobs: list[tuple[RunnerSource, tuple[Sample, ...]]] = [
+        (person.source(labels={"style": style}, seed=seed), samples)
+        for style, samples in PERSON.items()
+    ]
+    jobs.append((CharacterSource(Controller.load(SHIPPED["dog"].path), seed=seed), DOG))
+    for number, (source, samples) in enumerate(jobs):
+        progress("performing", number, len(jobs), samples[0].name)
+        yield from _performed(source, samples, seconds, seed)
+    progress("performing", len(jobs), len(jobs), "")
+
+
+def write_samples(folder: Path, seconds: float, seed: int, progress: Progress) -> list[Path]:
+    """Write `sample_clips` as BVH files; returns them."""
+    paths = []
+    for clip in sample_clips(seconds, seed, progress):
+        paths.append(folder / f"{clip.name}.bvh")
+        save_bvh(clip, paths[-1])
+    return paths
+
+
+def _performed(
+    source: RunnerSource, samples: tuple[Sample, ...], seconds: float, seed: int
+) -> Iterator[Clip]:
+    """The clip of each sample, all of which are performed at once."""
+    start = RootStates.at_rest(side_by_side(len(samples), source.spacing_m))
+    goals = VelocityGoals(start)
+    runner = source.start(goals, start)
+    frames = round(_HOLD_S * runner.spec.fps)
+    velocities, facings = _desired(samples, seconds, seed)
+
+    def step(frame: int) -> Frame:
+        goals.set(velocities[frame // frames], facings[frame // frames])
+        return runner.step(goals)
+
+    run = rollout(runner, goals, _SETTLED_S + seconds, step=step)
+    run = run.part(round(_SETTLED_S * run.fps), len(run))
+    for number, sample in enumerate(samples):
+        yield run.clip(number, sample.name)
+
+
+def _desired(samples: tuple[Sample, ...], seconds: float, seed: int) -> tuple[Array, Array]:
+    """(parts, samples, 2) m/s and (parts, samples) rad: what is desired in each part of a run."""
+    parts = int((_SETTLED_S + seconds) / _HOLD_S) + 1
+    velocities = np.zeros((parts, len(samples), 2))
+    facings = np.full((parts, len(samples)), np.nan)
+    for number, sample in enumerate(samples):
+        generator = np.random.default_rng([seed, number])
+        most = np.radians(sample.turns)
+        angles = np.cumsum(generator.uniform(-most, most, parts))
+        speeds = np.resize(sample.speeds, parts)
+        velocities[:, number, 0] = speeds * np.sin(angles)
+        velocities[:, number, 1] = speeds * np.cos(angles)
+        if sample.facing:
+            facings[:, number] = angles + np.radians(sample.facing)
+    return velocities, facings

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from pathlib import Path
 
 from deepphase.apps.commands.match_build import index_line
@@ -68,15 +67,14 @@ def command(
     if len(found) < k:
         warn(f"{len(found)} matches instead of {k}: no more are {_APART_S:g} s apart")
     page, terms = save_matches(opened, query, found, output)
-    moments = [
-        (str(rank), each.clip, str(each.frame), f"{each.time_s:.2f}", f"{each.distance:.4f}")
+    rows = [
+        (
+            *(str(rank), each.clip, str(each.frame), f"{each.time_s:.2f}", f"{each.distance:.4f}"),
+            ", ".join(f"{name}={value}" for name, value in each.labels.items()),
+        )
         for rank, each in enumerate(found, start=1)
     ]
-    columns = ("rank", "clip", "frame", "s", "distance")
-    table(
-        (*columns, "labels"),
-        [(*row, _labels(each.labels)) for row, each in zip(moments, found, strict=True)],
-    )
+    table(("rank", "clip", "frame", "s", "distance", "labels"), rows)
     note(index_line(searcher))
     note(f"page: {page}")
     next_step("match", "run", database, "--path", "square", "-o", "run")
@@ -101,7 +99,3 @@ def command(
             ],
         }
     )
-
-
-def _labels(labels: Mapping[str, str]) -> str:
-    return ", ".join(f"{name}={value}" for name, value in labels.items())

@@ -174,22 +174,12 @@ def test_an_unknown_command():
         (["inspect", "x", "--unti", "cm"], "did you mean --unit"),
         (["prepare", "x", "-o", "y", "--fps", "fast"], "--fps: expected a number, not 'fast'"),
         (["prepare", "x", "-o", "y", "--fps", "nan"], "--fps: expected a number, not 'nan'"),
-        (["prepare", "x", "-o", "y", "--workers", "1.5"], "--workers: expected a whole number"),
         (["train", "controller", "x", "y", "-o", "z"], "unrecognized arguments: y"),
         (
             ["train", "phase", ".", "-o", "y", "--set", "network.channels=five"],
             "network.channels must be int, not 'five'",
         ),
-        (
-            ["train", "phase", ".", "-o", "y", "--set", "network.channel=5"],
-            "unknown key 'channel' in network",
-        ),
         (["train", "phase", ".", "-o", "y", "--conf", "paper"], "did you mean --config"),
-        (
-            ["train", "phase", ".", "-o", "y", "--set", "training.schedule=x"],
-            "one of constant, cosine",
-        ),
-        (["train", "phase", ".", "-o", "y", "--config"], "expected one argument"),
     ],
 )
 def test_unknown_options_are_refused(words, said):
@@ -423,18 +413,10 @@ def test_an_interrupted_training_goes_on_or_is_discarded(swings, model, tmp_path
     ("option", "said"),
     [
         ("--set=network.channels=-1", "channels must lie in 1"),
-        ("--set=network.hidden=100000000", "hidden must lie in 1"),
         ("--set=network.preset=magic", "sine_fit"),
-        ("--set=training.seed=-1", "seed must lie in"),
         ("--set=trainer.accelerator=quantum", "Lightning refuses accelerator=quantum"),
-        ("--set=trainer.devices=0", "Lightning refuses"),
-        ("--set=trainer.precision=7", "Lightning refuses"),
-        ("--set=network.window_s=100", "window_s must lie"),
         ("--set=network.window_s=30", "no clip is as long as a window"),
-        ("--set=training.batch_size=1", "batch_size must lie in 2"),
         ("--set=training.batch_size=100000", "fewer than one batch"),
-        ("--set=training.held_out=0.9", "held_out must lie"),
-        ("--set=training.learning_rate=-1", "learning_rate"),
     ],
 )
 def test_impossible_values_are_refused(swings, tmp_path, option, said):

@@ -120,7 +120,7 @@ class FileOptions(OptionGroup):
 
 def folder_reader(path: Path) -> dict[str, Any]:
     """The settings of a file's folder, as keyword arguments of `deepphase.formats.load.load`."""
-    from deepphase.corpus.folder_settings import settings_in
+    from deepphase.corpus.motion_files import settings_in
 
     return settings_in(path.parent).reader
 

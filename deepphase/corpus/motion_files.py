@@ -1,4 +1,5 @@
-"""Motion files under folders, in an order that does not depend on the disk; files of clips."""
+"""Motion files under folders, in an order that does not depend on the disk, with the settings of
+their folders (`deepphase.yaml`); files of clips."""
 
 from __future__ import annotations
 
@@ -6,16 +7,22 @@ import os
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import lru_cache
 from pathlib import Path, PurePosixPath
 from typing import Any
 
-from deepphase.atomic_write import check_writable
-from deepphase.corpus.folder_settings import FolderSettings, settings_in
+import yaml
+
+from deepphase.atomic_write import atomic_write, check_writable
+from deepphase.config import read_yaml
 from deepphase.corpus.parallel import workers_for
 from deepphase.corpus.store_writer import STORE_JSON, is_store_folder
 from deepphase.errors import FormatError, ParameterError
 from deepphase.formats.load import MOTION_FORMATS
+from deepphase.formats.reading import checked_floor, checked_options
 
+SETTINGS_FILE = "deepphase.yaml"
+_HEAD = "# What deepphase knows of the motion files in this folder and below it.\n"
 # Sound files that may lie beside a motion file, in order of preference.
 SONG_SUFFIXES = (".wav", ".flac", ".ogg", ".mp3", ".m4a")
 # Folder, in that of the files, of what was steered and recorded.
@@ -29,6 +36,94 @@ MAX_LISTED_FILES = 20_000
 _MAX_STEM_BYTES = 230
 # Below this much data per process, starting one costs more than it saves.
 _BYTES_PER_WORKER = 4_000_000
+
+
+@dataclass(frozen=True)
+class FolderSettings:
+    """Settings of the motion files in a folder and in the folders below it.
+
+    `up`, `unit`: as in :func:`deepphase.formats.load.load`; None infers them. `labels`: label as
+    found in the names of the files, such as "field1" -> its name, such as "style". `floor`: height
+    in metres of the floor in the files, which becomes 0; None leaves heights as they are.
+    """
+
+    up: str | None = None
+    unit: str | float | None = None
+    labels: Mapping[str, str] = field(default_factory=dict)
+    floor: float | None = None
+
+    def __post_init__(self) -> None:
+        checked_options(self.unit, self.up, None)
+        checked_floor(self.floor)
+        for found, name in self.labels.items():
+            if not name.isidentifier() or name.startswith("_"):
+                raise ParameterError(
+                    f"the label {found!r} cannot have the name {name!r}",
+                    hint="give a name of letters and digits, such as style",
+                )
+            if list(self.labels.values()).count(name) > 1:
+                raise ParameterError(
+                    f"several labels have the name {name!r}", hint="give each its own name"
+                )
+
+    @property
+    def reader(self) -> dict[str, Any]:
+        """The options of :func:`deepphase.formats.load.load` that are set."""
+        options = {"up": self.up, "unit": self.unit, "floor": self.floor}
+        return {name: value for name, value in options.items() if value is not None}
+
+
+def read_settings(folder: Path) -> FolderSettings:
+    """The settings of a folder; those of a folder without the file change nothing."""
+    path = folder / SETTINGS_FILE
+    try:
+        written_ns = path.stat().st_mtime_ns
+    except OSError:
+        return FolderSettings()
+    return _read_settings(path, written_ns)
+
+
+@lru_cache(maxsize=64)
+def _read_settings(path: Path, written_ns: int) -> FolderSettings:
+    content = read_yaml(path) or {}
+    known = ("up", "unit", "floor", "labels")
+    try:
+        if not isinstance(content, dict) or not content.keys() <= set(known):
+            raise ParameterError(
+                "the settings of a folder have other keys than they can have",
+                hint=f"known keys: {', '.join(known)}",
+            )
+        labels = content.get("labels") or {}
+        if not isinstance(labels, dict):
+            raise ParameterError(
+                "labels is not a mapping", hint="write a line such as `  field1: style`"
+            )
+        names = {str(found): str(name) for found, name in labels.items()}
+        return FolderSettings(content.get("up"), content.get("unit"), names, content.get("floor"))
+    except ParameterError as error:
+        raise ParameterError(error.fact, hint=error.hint, path=path) from None
+
+
+def save_settings(folder: Path, settings: FolderSettings) -> None:
+    """Write the settings of a folder, whole or not at all; without any, the file is removed."""
+    path = folder / SETTINGS_FILE
+    labels = {"labels": dict(settings.labels)} if settings.labels else {}
+    content = {**settings.reader, **labels}
+    if not content:
+        path.unlink(missing_ok=True)
+        return
+    with atomic_write(path) as file:
+        file.write((_HEAD + yaml.safe_dump(content, sort_keys=False)).encode())
+
+
+def settings_in(folder: Path) -> FolderSettings:
+    """The settings of motion files in a folder: its own, or those of the nearest one above it."""
+    folder = folder.absolute()
+    places = (folder, *folder.parents)
+    return next(
+        (read_settings(place) for place in places if (place / SETTINGS_FILE).is_file()),
+        FolderSettings(),
+    )
 
 
 @dataclass(frozen=True)
@@ -73,13 +168,11 @@ def find_motion_files(inputs: str | Path | Sequence[str | Path]) -> list[MotionF
             ),
             path=given[0] if given else None,
         )
-    folders = [root if root.is_dir() else root.parent for root in roots]
-    common = Path(os.path.commonpath(folders))
-    relative = sorted((path.relative_to(common).as_posix(), path) for path in found)
+    common = Path(os.path.commonpath([root if root.is_dir() else root.parent for root in roots]))
     stems = Counter(path.stem for path in found)
     settings = {folder: settings_in(folder) for folder in {path.parent for path in found}}
     motion_files = []
-    for file, path in relative:
+    for file, path in sorted((path.relative_to(common).as_posix(), path) for path in found):
         # Names of clips become file names, so they have no slashes.
         unique = stems[path.stem] == 1
         name = path.stem if unique else "_".join(PurePosixPath(file).with_suffix("").parts)

@@ -10,9 +10,8 @@ from functools import cache
 from itertools import count
 from pathlib import PurePosixPath
 
-from deepphase.corpus.folder_settings import FILE as SETTINGS_FILE
 from deepphase.corpus.labels import LabelPattern
-from deepphase.corpus.motion_files import MotionFile
+from deepphase.corpus.motion_files import SETTINGS_FILE, MotionFile
 from deepphase.errors import ParameterError
 
 # Texts between two fields, in the order in which they are tried.

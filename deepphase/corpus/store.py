@@ -56,20 +56,13 @@ class StoreGroup:
     """Summary of a skeleton group of a store: its name, joints, clips and duration."""
 
     name: str
-    joints: tuple[str, ...] = field(repr=False)
+    joints: tuple[str, ...]
     clips: int
     minutes: float
-    # Its arrays in the store, of which it has the clips `indices`: all, but in stores of earlier
-    # versions that hold several bodies in one group.
-    stored: str = field(default="", repr=False)
-    indices: tuple[int, ...] | None = field(default=None, repr=False)
-    parents: tuple[int, ...] = field(default=(), repr=False)
-
-    @property
-    def hierarchy(self) -> frozenset[tuple[str, str]]:
-        """Pairs of joint and parent names."""
-        above = (self.joints[parent] if parent >= 0 else "" for parent in self.parents)
-        return frozenset(zip(self.joints, above, strict=True))
+    hierarchy: frozenset = frozenset()
+    # Name in the store, where an older one has several bodies in one group, and the clips of this.
+    stored: str = ""
+    indices: tuple[int, ...] = field(default=(), repr=False)
 
 
 def is_store(path: str | Path) -> bool:
@@ -84,18 +77,16 @@ def is_store(path: str | Path) -> bool:
 def store_header(path: str | Path) -> dict[str, Any]:
     """The JSON of a store. Raises CheckpointError as :func:`open_store`."""
     path = Path(path)
-    if is_store_folder(path):
-        return _folder_header(path)
-    if path.is_dir():
+    # Looked for first, which puts back the store of a writer that was killed.
+    is_folder = is_store_folder(path)
+    if not path.is_dir():
+        return read_header(path, STORE_FORMAT, STORE_VERSION)
+    if not is_folder:
         raise CheckpointError(
             "this is a folder, but not a store",
             hint="`deepphase prepare` makes one store of a folder of clips",
             path=path,
         )
-    return read_header(path, STORE_FORMAT, STORE_VERSION)
-
-
-def _folder_header(path: Path) -> dict[str, Any]:
     with _refused(path):
         header = dict(json.loads((path / STORE_JSON).read_bytes()))
         stated = header.pop("json_sha256")
@@ -138,8 +129,14 @@ def store_groups(path: str | Path) -> list[StoreGroup]:
 
     Raises CheckpointError where it is not a store, damaged, or written by a newer deepphase.
     """
-    path = Path(path)
-    return _groups(path, store_header(path))
+    return _groups(Path(path), store_header(path))
+
+
+def groups_with(
+    path: str | Path, skeleton: str | None = None, joints: Sequence[str] = ()
+) -> list[StoreGroup]:
+    """The group that `open_store` opens, and others of its joints with other rest frames."""
+    return _chosen(path, store_groups(path), skeleton, joints)
 
 
 def open_store(
@@ -172,61 +169,114 @@ def open_store(
     CheckpointError
         Where it is not a store, damaged, or written by a newer deepphase.
     """
-    path = Path(path)
-    header = store_header(path)
+    path, header = Path(path), store_header(path)
     groups = _chosen(path, _groups(path, header), skeleton, joints)
-    # Of several bodies with the same joints the largest.
     group = max(groups, key=lambda group: group.minutes)
     with _refused(path):
         store = _stored(path, group.stored, header, verify)
-        if group.indices is not None:
+        if group.indices:
             store = store.selected([store.names[index] for index in group.indices])
-        return replace(
-            store,
-            group=group.name,
-            other_bodies=tuple(other.name for other in groups if other is not group),
-        )
-
-
-def groups_with(
-    path: str | Path, skeleton: str | None = None, joints: Sequence[str] = ()
-) -> list[StoreGroup]:
-    """The group that `open_store` opens, and others of its joints with other rest frames."""
-    return _chosen(path, store_groups(path), skeleton, joints)
-
-
-def _stored(path: Path, name: str, header: Mapping[str, Any], verify: bool) -> ClipStore:
-    """A group as it is in a store, of which an earlier version may have several bodies in it."""
-    description = next(group for group in header["groups"] if group["name"] == name)
-    arrays = _arrays(path, name, header, verify)
-    if description["frames"] != len(arrays["rotations"]):
-        raise ParameterError(
-            f"a group declares {description['frames']} frames, but the store has "
-            f"{len(arrays['rotations'])} rotations"
-        )
-    clips = description["clips"]
-    return ClipStore(
-        group=name,
-        fps=checked_rate(header["fps"]),
-        skeletons=_skeletons(description, arrays),
-        rotations=arrays["rotations"],
-        translations=arrays["translations"],
-        translated_joints=arrays["translated_joints"],
-        range_starts=arrays["range_starts"],
-        range_stops=arrays["range_stops"],
-        names=tuple(checked_text(clip["name"], "name") for clip in clips),
-        labels=tuple(checked_labels(clip["labels"]) for clip in clips),
-        sources=tuple(checked_source(clip["source"]) for clip in clips),
-        provenance=tuple(checked_mapping(clip["provenance"], "provenance") for clip in clips),
-        header=header,
-        path=path,
-    )
+        others = tuple(other.name for other in groups if other is not group)
+        return replace(store, group=group.name, other_bodies=others)
 
 
 def group_list(groups: Iterable[StoreGroup]) -> str:
     """Text for messages: name, clips and minutes of each group."""
     return "; ".join(
         f"{group.name} ({group.clips} clips, {group.minutes:.1f} min)" for group in groups
+    )
+
+
+def _groups(path: Path, header: Mapping[str, Any]) -> list[StoreGroup]:
+    with _refused(path):
+        groups = [body for group in header["groups"] for body in _bodies(path, header, group)]
+        # Names of groups are names of folders.
+        if not groups or not all(re.fullmatch(r"[\w-]+", group.name) for group in groups):
+            raise ValueError("no groups, or a group without a plain name")
+        return groups
+
+
+def _bodies(path: Path, header: Mapping[str, Any], group: Mapping[str, Any]) -> list[StoreGroup]:
+    """The groups of the bodies in a stored group, the largest first."""
+    name, joints = checked_text(group["name"], "name"), checked_joints(group["joints"])
+    above = [checked_count(each, "parent", -1, len(joints) - 1) for each in group["parents"]]
+    frames_a_minute = 60.0 * checked_rate(header["fps"])
+    whole = StoreGroup(
+        name,
+        joints,
+        len(group["clips"]),
+        checked_count(group["frames"], "frames") / frames_a_minute,
+        frozenset(zip(joints, (joints[each] if each >= 0 else "" for each in above), strict=True)),
+        name,
+    )
+    if group.get(ONE_BODY) is True:
+        return [whole]
+    store = _stored(path, name, header, verify=False)
+    bodies = same_rest_frames(store.skeletons, store.translated_joints)
+    if len(bodies) == 1:
+        return [whole]
+    frames = [int(store.lengths[body].sum()) for body in bodies]
+    order = sorted(range(len(bodies)), key=lambda body: -frames[body])
+    return [
+        replace(
+            whole,
+            name=body_name,
+            clips=len(bodies[body]),
+            minutes=frames[body] / frames_a_minute,
+            indices=tuple(bodies[body]),
+        )
+        for body_name, body in zip(body_names(name, len(bodies)), order, strict=True)
+    ]
+
+
+def _chosen(
+    path: str | Path, groups: list[StoreGroup], skeleton: str | None, joints: Sequence[str]
+) -> list[StoreGroup]:
+    """The group that is named or has the joints; several where they differ in rest frames alone."""
+    fitting, fact = groups, f"it has {len(groups)} skeletons, and one is needed"
+    if skeleton is not None:
+        fitting = [group for group in groups if group.name == skeleton]
+        fact = f"it has no skeleton {skeleton!r}"
+    elif len(groups) > 1 and joints:
+        fitting = [group for group in groups if set(joints) <= set(group.joints)]
+        least = min((len(group.joints) for group in fitting), default=0)
+        fitting = [group for group in fitting if len(group.joints) == least]
+    if len({group.hierarchy for group in fitting}) == 1:
+        return fitting
+    raise ParameterError(fact, hint=f"choose with --skeleton NAME: {group_list(groups)}", path=path)
+
+
+def _stored(path: Path, name: str, header: Mapping[str, Any], verify: bool) -> ClipStore:
+    """A group as it is in a store, of which an earlier version may have several bodies in it."""
+    group = next(group for group in header["groups"] if group["name"] == name)
+    arrays = _arrays(path, name, header, verify)
+    frames = len(arrays["rotations"])
+    if group["frames"] != frames:
+        raise ParameterError(
+            f"a group declares {group['frames']} frames, but the store has {frames} rotations"
+        )
+    clips = group["clips"]
+    named: dict[str, Any] = {
+        name: arrays[name]
+        for name in (
+            "rotations",
+            "translations",
+            "translated_joints",
+            "range_starts",
+            "range_stops",
+        )
+    }
+    return ClipStore(
+        group=name,
+        fps=checked_rate(header["fps"]),
+        skeletons=_skeletons(group, arrays),
+        **named,
+        names=tuple(checked_text(clip["name"], "name") for clip in clips),
+        labels=tuple(checked_labels(clip["labels"]) for clip in clips),
+        sources=tuple(checked_source(clip["source"]) for clip in clips),
+        provenance=tuple(checked_mapping(clip["provenance"], "provenance") for clip in clips),
+        header=header,
+        path=path,
     )
 
 
@@ -262,71 +312,16 @@ def _read_npy(path: Path, group: str, name: str, hashes: Mapping[str, str] | Non
         return np.lib.format.read_array(opened, allow_pickle=False)
 
 
-def _groups(path: Path, header: Mapping[str, Any]) -> list[StoreGroup]:
-    with _refused(path):
-        groups = [body for group in header["groups"] for body in _bodies(path, header, group)]
-        # Names of groups are names of folders.
-        if not groups or not all(re.fullmatch(r"[\w-]+", group.name) for group in groups):
-            raise ValueError("no groups, or a group without a plain name")
-        return groups
-
-
-def _bodies(path: Path, header: Mapping[str, Any], group: Mapping[str, Any]) -> list[StoreGroup]:
-    """The groups of the bodies in a stored group, the largest first."""
-    name = checked_text(group["name"], "name")
-    joints = checked_joints(group["joints"])
-    parents = tuple(checked_count(each, "parent", -1, len(joints) - 1) for each in group["parents"])
-    minutes = checked_count(group["frames"], "frames") / checked_rate(header["fps"]) / 60.0
-    whole = StoreGroup(name, joints, len(group["clips"]), minutes, stored=name, parents=parents)
-    if group.get(ONE_BODY) is True:
-        return [whole]
-    store = _stored(path, name, header, verify=False)
-    bodies = same_rest_frames(store.skeletons, store.translated_joints)
-    if len(bodies) == 1:
-        return [whole]
-    bodies.sort(key=lambda body: store.lengths[body].sum(), reverse=True)
-    return [
-        replace(
-            whole,
-            name=body_name,
-            clips=len(body),
-            minutes=float(store.lengths[body].sum()) / store.fps / 60.0,
-            indices=tuple(body),
-        )
-        for body_name, body in zip(body_names(name, len(bodies)), bodies, strict=True)
-    ]
-
-
-def _chosen(
-    path: str | Path, groups: list[StoreGroup], skeleton: str | None, joints: Sequence[str]
-) -> list[StoreGroup]:
-    """The group that is named or has the joints; several where they differ in rest frames alone."""
-    if skeleton is not None:
-        fitting = [group for group in groups if group.name == skeleton]
-        fact = f"it has no skeleton {skeleton!r}"
-    else:
-        fitting = groups
-        if len(groups) > 1 and joints:
-            fitting = [group for group in groups if set(joints) <= set(group.joints)]
-            least = min((len(group.joints) for group in fitting), default=0)
-            fitting = [group for group in fitting if len(group.joints) == least]
-        fact = f"it has {len(groups)} skeletons, and one is needed"
-    if len({group.hierarchy for group in fitting}) == 1:
-        return fitting
-    raise ParameterError(fact, hint=f"choose with --skeleton NAME: {group_list(groups)}", path=path)
-
-
-def _skeletons(description: Mapping[str, Any], arrays: Mapping[str, Array]) -> tuple:
-    names = checked_joints(description["joints"])
-    parents = [checked_count(each, "parent", -1, len(names)) for each in description["parents"]]
+def _skeletons(group: Mapping[str, Any], arrays: Mapping[str, Array]) -> tuple[Skeleton, ...]:
     ends = arrays["end_starts"]
     if len(ends) != len(arrays["offsets"]) + 1 or (np.diff(ends) < 0).any():
         raise ParameterError("the ranges of end sites do not fit the clips")
+    names, parents = tuple(group["joints"]), np.array(group["parents"], np.int64)
     return shared_skeletons(
         checked_skeleton(
             Skeleton(
                 names,
-                np.array(parents, np.int64),
+                parents,
                 offsets,
                 arrays["end_parents"][start:stop],
                 arrays["end_offsets"][start:stop],

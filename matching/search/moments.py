@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from deepphase.arrays import Array
-from deepphase.corpus.folder_settings import settings_in
+from deepphase.corpus.motion_files import settings_in
 from deepphase.errors import ParameterError
 from deepphase.features.frame_rows import BodyFrames
 from deepphase.formats.load import load

@@ -6,8 +6,8 @@ import pytest
 from deepphase.apps.cli import main
 from deepphase.apps.options import folder_reader
 from deepphase.corpus.clips import clips_in
-from deepphase.corpus.folder_settings import (
-    FILE,
+from deepphase.corpus.motion_files import (
+    SETTINGS_FILE,
     FolderSettings,
     read_settings,
     save_settings,
@@ -37,7 +37,7 @@ def test_settings_are_kept_and_removed(tmp_path):
     save_settings(tmp_path, settings)
     assert read_settings(tmp_path) == settings
     save_settings(tmp_path, FolderSettings())
-    assert not (tmp_path / FILE).exists()
+    assert not (tmp_path / SETTINGS_FILE).exists()
     assert read_settings(tmp_path) == FolderSettings()
 
 
@@ -110,7 +110,7 @@ def test_the_nearest_folder_counts(captures):
     ],
 )
 def test_wrong_settings_name_the_file(tmp_path, content, said):
-    (tmp_path / FILE).write_text(content)
+    (tmp_path / SETTINGS_FILE).write_text(content)
     with pytest.raises(ParameterError, match=said) as caught:
         read_settings(tmp_path)
-    assert caught.value.path == tmp_path / FILE
+    assert caught.value.path == tmp_path / SETTINGS_FILE

@@ -15,7 +15,7 @@ import pytest
 from deepphase.apps.dashboard.parts.folder import look_into
 from deepphase.apps.dashboard.parts.session import Session, read_upload, safe_name, suffix_of
 from deepphase.corpus.clip_store import ClipStore
-from deepphase.corpus.folder_settings import FolderSettings, read_settings
+from deepphase.corpus.motion_files import FolderSettings, read_settings
 from deepphase.corpus.store_writer import write_store
 from deepphase.errors import DeepPhaseError, FormatError
 from deepphase.formats.bvh.writer import save_bvh

@@ -24,8 +24,8 @@ from deepphase.controllers.dance.config import DanceConfig
 from deepphase.controllers.dance.dancer import Dancer
 from deepphase.controllers.runtime.controller import Controller
 from deepphase.corpus.clip_store import ClipStore
-from deepphase.corpus.folder_settings import FILE, read_settings
 from deepphase.corpus.labels import read_label_table
+from deepphase.corpus.motion_files import SETTINGS_FILE, read_settings
 from deepphase.corpus.store import open_store
 from deepphase.edit.config import EditorConfig
 from deepphase.edit.editor import MotionEditor
@@ -520,7 +520,7 @@ KINDS: dict[str, Kind] = {
     "sound": Kind(".wav", read_sound, _sounds),
     "settings": Kind(
         ".yaml",
-        _in_folder(FILE, read_settings),
+        _in_folder(SETTINGS_FILE, read_settings),
         _text("up: z\nunit: cm\nfloor: 0.12\nlabels:\n  field1: style\n  field2: take\n"),
         mutations.YAML,
     ),

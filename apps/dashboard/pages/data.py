@@ -28,7 +28,7 @@ from deepphase.apps.dashboard.parts.session import (
 )
 from deepphase.apps.reports.player import takes_of_clips
 from deepphase.corpus.clip_store import ClipStore
-from deepphase.corpus.folder_settings import FILE, FolderSettings, save_settings
+from deepphase.corpus.motion_files import SETTINGS_FILE, FolderSettings, save_settings
 from deepphase.errors import DeepPhaseError, SkeletonError
 from deepphase.formats.frame_rates import is_warning
 from deepphase.formats.reading import LARGEST_FLOOR_M, METRES_PER_UNIT, unit_in_words
@@ -242,7 +242,7 @@ def _folder_settings(found: FoundFolder, clips: OpenClips | None) -> None:
             ).strip()
             for label in shown
         }
-        st.caption(f"Saved in {FILE} in the folder. Commands use it too.")
+        st.caption(f"Saved in {SETTINGS_FILE} in the folder. Commands use it too.")
         if not st.form_submit_button("Keep and read again", icon=":material/save:"):
             return
         renamed = {label: name for label, name in names.items() if name and name != label}

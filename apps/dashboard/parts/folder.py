@@ -15,13 +15,14 @@ from typing import Any
 import streamlit as st
 
 from deepphase.apps.dashboard.parts.messages import ResultCache
-from deepphase.corpus.folder_settings import FolderSettings, read_settings
 from deepphase.corpus.motion_files import (
     MAX_LISTED_FILES,
     RECORDINGS_FOLDER,
     SONG_SUFFIXES,
+    FolderSettings,
     files_under,
     is_motion_file,
+    read_settings,
 )
 from deepphase.corpus.prepare import prepare
 from deepphase.corpus.store import store_header

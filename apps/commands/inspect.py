@@ -24,6 +24,7 @@ from deepphase.corpus.group_passes import other_axes
 from deepphase.corpus.inspection import FileFacts, inspect_files, inspected_floors
 from deepphase.corpus.motion_files import find_motion_files
 from deepphase.corpus.name_labels import named_labels
+from deepphase.corpus.rest_frames import rest_difference, same_rest_frames
 from deepphase.corpus.store import is_store, open_store, store_groups
 from deepphase.errors import DeepPhaseError, FormatError
 from deepphase.features.moment_kinds import KINDS, clip_kinds
@@ -176,6 +177,7 @@ def _show_group(members: list[FileFacts], *, detailed: bool) -> dict[str, Any]:
         others = other_axes(ups, notes, levels, body_length(first.skeleton))
         for index, (_, sentence) in others.items():
             warn(f"{members[index].title}: will be prepared with {sentence}")
+    _warn_of_other_rest_frames(members)
     for each in differing:
         warn(
             f"{each.title}: its floor is at {each.floor:.2f} m, that of its skeleton at "
@@ -191,6 +193,24 @@ def _show_group(members: list[FileFacts], *, detailed: bool) -> dict[str, Any]:
         "seconds": seconds,
         "kinds": kinds,
     }
+
+
+def _warn_of_other_rest_frames(members: list[FileFacts]) -> None:
+    """Say which files have bodies whose rotations do not fit the body of the others."""
+    known = [(each, each.skeleton) for each in members if each.joints == members[0].joints]
+    skeletons = [skeleton for _, skeleton in known if skeleton is not None]
+    translated = np.unique(np.concatenate([each.translated for each, _ in known])).astype(int)
+    bodies = same_rest_frames(skeletons, translated)
+    largest = max(bodies, key=len)
+    for body in bodies:
+        if body is not largest:
+            difference = rest_difference(skeletons[largest[0]], skeletons[body[0]], translated)
+            files = dict.fromkeys(known[index][0].title for index in (body[0], body[-1]))
+            warn(
+                f"{' to '.join(files)}: {counted(len(body), 'clip')} of other rest frames "
+                f"({difference}): `prepare` makes a skeleton of their own of them, and `prepare "
+                "--retarget` puts all on one body"
+            )
 
 
 def _show_files(files: list[FileFacts]) -> None:

@@ -68,6 +68,7 @@ class FileFacts:
     song: str = ""
     animation: str = ""
     levels: Array | None = None
+    translated: tuple[int, ...] = ()
     measured: Any = None
 
     @property
@@ -190,6 +191,7 @@ def _clip_facts(
         has_rotations=clip.has_rotations,
         song=song_beside(each.path),
         animation=animation,
+        translated=tuple(clip.translated_joints.tolist()),
         levels=axis_levels(transforms[1], clip.source.up),
         measured=None if measure is None else measure(clip),
     )

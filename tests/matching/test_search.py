@@ -6,8 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from deepphase.errors import ParameterError
-from deepphase.matching.search.block_tree import BlockTree
-from deepphase.matching.search.exact import ExactSearcher
+from deepphase.matching.search.exact import BlockTree, ExactSearcher
 from deepphase.matching.search.faiss_search import FaissSearcher, unusual_queries
 from deepphase.matching.search.searcher import open_searcher
 from tests.matching.made_databases import rows_database, smooth_rows

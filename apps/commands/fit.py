@@ -99,8 +99,8 @@ def ground_command(
     from deepphase.motion.roles import find_roles
     from deepphase.terrain.fitting import PatchLibrary, grounds_of_clip
     from deepphase.terrain.foot_track import FootTrack
-    from deepphase.terrain.ground_shapes import MADE_GROUNDS, made_ground
     from deepphase.terrain.grounded_clip import ClipGround, GroundedClip
+    from deepphase.terrain.heightmap import MADE_GROUNDS, made_ground
     from deepphase.terrain.placing import best_place
     from deepphase.viewer.actor import Actor
     from deepphase.viewer.take import Take

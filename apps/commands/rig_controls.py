@@ -61,7 +61,7 @@ def command(
     from deepphase.rigs.inverse import RigInverse, inverse_of_effectors, named_effectors
     from deepphase.rigs.keying import clip_of_controls, motion_on_rig
     from deepphase.rigs.keys import RigKeys, thinned_keys
-    from deepphase.terrain.ground_shapes import INCH_M
+    from deepphase.terrain.heightmap import INCH_M
 
     suffix = output.suffix.lower()
     check_output(clip, output, player, also=(_KEYS,))

@@ -10,8 +10,7 @@ from deepphase.errors import ParameterError
 from deepphase.steering.gamepad import Gamepad, read_gamepad
 from deepphase.steering.path import MADE_PATHS, GroundPath, made_path, read_path
 from deepphase.terrain.ground_file import read_ground
-from deepphase.terrain.ground_shapes import MADE_GROUNDS, made_ground
-from deepphase.terrain.heightmap import Heightmap
+from deepphase.terrain.heightmap import MADE_GROUNDS, Heightmap, made_ground
 
 Goal = GroundPath | Gamepad
 

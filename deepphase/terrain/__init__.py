@@ -8,8 +8,8 @@ from deepphase.lazy_names import lazy_names
 
 if TYPE_CHECKING:
     from deepphase.terrain.ground_file import read_ground as read_ground
-    from deepphase.terrain.ground_shapes import made_ground as made_ground
     from deepphase.terrain.heightmap import Heightmap as Heightmap
+    from deepphase.terrain.heightmap import made_ground as made_ground
     from deepphase.terrain.laying import lay_on_ground as lay_on_ground
 
 __getattr__, __dir__, __all__ = lazy_names(__name__)

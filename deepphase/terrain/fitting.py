@@ -21,8 +21,7 @@ from deepphase.compiled import compiled
 from deepphase.errors import ParameterError
 from deepphase.progress import Progress
 from deepphase.terrain.foot_track import FootTrack
-from deepphase.terrain.ground_shapes import MADE_GROUNDS, made_ground
-from deepphase.terrain.heightmap import Heightmap
+from deepphase.terrain.heightmap import MADE_GROUNDS, Heightmap, made_ground
 
 # Patches that are compared, and that are kept for each cycle.
 _PATCHES, _BEST = 20_000, 10

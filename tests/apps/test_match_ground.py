@@ -10,8 +10,8 @@ from deepphase.corpus.clip_store import ClipStore
 from deepphase.matching.database.database import MotionDatabase
 from deepphase.matching.search.moments import clip_queries
 from deepphase.synthetic.gait_motion import locomotion
-from deepphase.terrain.ground_shapes import made_ground
 from deepphase.terrain.grounded_clip import ClipGround
+from deepphase.terrain.heightmap import made_ground
 
 pytestmark = pytest.mark.slow
 _LAYOUT = """

@@ -18,9 +18,8 @@ from deepphase.motion.root_trajectory import root_trajectory
 from deepphase.steering.laid_run import feet_on_ground
 from deepphase.steering.run import rollout
 from deepphase.synthetic.gait_motion import locomotion
-from deepphase.terrain.ground_shapes import made_ground
 from deepphase.terrain.grounded_clip import ClipGround, ClipGrounds, GroundedClip
-from deepphase.terrain.heightmap import Heightmap
+from deepphase.terrain.heightmap import Heightmap, made_ground
 from deepphase.terrain.laying import median_soles
 from tests.controllers.replaying import Replay, as_controller
 

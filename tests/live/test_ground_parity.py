@@ -22,9 +22,8 @@ from deepphase.steering.goal_sources import GamepadSettings
 from deepphase.steering.root_states import RootStates
 from deepphase.steering.velocity_goals import GamepadGoals
 from deepphase.synthetic.gait_motion import locomotion
-from deepphase.terrain.ground_shapes import made_ground
 from deepphase.terrain.grounded_clip import GroundedClip
-from deepphase.terrain.heightmap import ground_level
+from deepphase.terrain.heightmap import ground_level, made_ground
 from tests.controllers.replaying import unchanged
 from tests.controllers.test_heights import FIRST, replayed
 from tests.live.node import TOP_SPEED, ask_node, needs_node, stick_goal

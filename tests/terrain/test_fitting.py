@@ -14,7 +14,7 @@ from deepphase.terrain.fitting import (
 )
 from deepphase.terrain.foot_track import FootTrack
 from deepphase.terrain.ground_file import read_ground
-from deepphase.terrain.ground_shapes import made_ground
+from deepphase.terrain.heightmap import made_ground
 from deepphase.terrain.laying import lay_on_ground
 
 

@@ -8,9 +8,8 @@ from deepphase.motion.mirror import mirror_map, mirrored
 from deepphase.motion.roles import find_roles
 from deepphase.synthetic.gait_motion import locomotion
 from deepphase.terrain.foot_track import FootTrack
-from deepphase.terrain.ground_shapes import made_ground
 from deepphase.terrain.grounded_clip import ClipGround, ClipGrounds, GroundedClip
-from deepphase.terrain.heightmap import Heightmap, ground_level, trajectory_heights
+from deepphase.terrain.heightmap import Heightmap, ground_level, made_ground, trajectory_heights
 from deepphase.terrain.placing import best_place
 
 

@@ -4,8 +4,7 @@ import numpy as np
 import pytest
 
 from deepphase.errors import ParameterError
-from deepphase.terrain.ground_shapes import MADE_GROUNDS, made_ground
-from deepphase.terrain.heightmap import Heightmap
+from deepphase.terrain.heightmap import MADE_GROUNDS, Heightmap, made_ground
 
 
 def test_heights_are_bilinear_with_columns_along_x_and_rows_along_z():

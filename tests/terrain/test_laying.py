@@ -7,8 +7,7 @@ from deepphase.motion import quaternions
 from deepphase.motion.kinematics import global_transforms, joint_positions
 from deepphase.motion.roles import find_roles
 from deepphase.synthetic.gait_motion import locomotion
-from deepphase.terrain.ground_shapes import made_ground
-from deepphase.terrain.heightmap import Heightmap
+from deepphase.terrain.heightmap import Heightmap, made_ground
 from deepphase.terrain.laying import ground_measures, lay_on_ground
 
 FLAT = Heightmap(np.zeros((1, 1)), 1.0)

@@ -1,4 +1,4 @@
-/** Generated ground of the kinds of deepphase/terrain/ground_shapes.py; its random shapes are others. */
+/** Generated ground of the kinds of deepphase/terrain/heightmap.py; its random shapes are others. */
 
 import { createRandom } from "./random.js";
 import { Heightmap } from "./heightmap.js";

@@ -11,9 +11,8 @@ import pytorch_lightning as pl
 import torch
 from torch import Tensor
 
-from deepphase.training.captured_step import CapturedStep
 from deepphase.training.metrics_file import STEP
-from deepphase.training.muon import Muon
+from deepphase.training.optimizer import CapturedStep, Muon
 
 # Number of segments of a training; a checkpoint is written after each.
 _SEGMENTS = 100

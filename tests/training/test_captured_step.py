@@ -7,7 +7,7 @@ import pytorch_lightning as pl
 import torch
 from torch import Tensor, nn
 
-from deepphase.training.captured_step import CapturedStep
+from deepphase.training.optimizer import CapturedStep
 from deepphase.training.resumable import ResumableModule, cosine_rate
 
 STEPS = 40

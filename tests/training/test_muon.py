@@ -5,7 +5,7 @@ from __future__ import annotations
 import torch
 
 from deepphase.phase.networks.convolution import Convolution
-from deepphase.training.muon import Muon
+from deepphase.training.optimizer import Muon
 
 
 def network() -> torch.nn.Sequential:

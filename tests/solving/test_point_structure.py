@@ -105,6 +105,16 @@ def test_names_and_edges_of_the_file_are_kept():
     assert any("distinguished by names" in note for note in structure.notes)
 
 
+def test_names_of_joints_are_their_hierarchy_even_where_few_frames_show_no_constant_distances():
+    clip = walker().sliced(0, 3)
+    track = PointTrack(clip.skeleton.names, joint_positions(clip), clip.fps)
+    structure = find_structure(track)
+    assert any("follows the names of the points" in note for note in structure.notes)
+    above = dict(zip(structure.names, structure.parents, strict=True))
+    for upper, lower in (("UpLeg", "Leg"), ("Leg", "Foot"), ("Arm", "ForeArm")):
+        assert structure.names[above[f"Left{lower}"]] == f"Left{upper}"
+
+
 def test_a_description_names_points_and_edges():
     track = points_of(walker()).track
     names = [f"p{point}" for point in range(len(track.names))]

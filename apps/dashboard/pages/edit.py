@@ -221,8 +221,7 @@ def _choices(timeline: DeltaGenerator) -> Edits:
             apply = st.button("Apply", type="primary", disabled=edit is None)
             st.button("Undo", icon=":material/undo:", disabled=not edits.steps, on_click=edits.undo)
         if edit is not None and (apply or (follow and drawn)):
-            with working(edit.words) as progress:
-                progress(edit.words, 0, 1, start.name)
+            with working(edit.words, long=True):
                 edits.add(edit, task, open=not apply)
             st.rerun()
     except DeepPhaseError as error:

@@ -237,7 +237,7 @@ def _trained(store: ClipStore, model: PhaseModel) -> PhaseModel:
     training = replace(model.config.training, **_EMBEDDING)
     config = replace(model.config, network=network, training=training)
     with (
-        working("Training the autoencoder without phases") as progress,
+        working("Training the autoencoder without phases", long=True) as progress,
         temporary_folder(session().folder) as folder,
     ):
         trained: PhaseModel | None = train_phase(

@@ -59,12 +59,15 @@ def plain(text: object) -> str:
 
 
 @contextmanager
-def working(what: str) -> Iterator[Progress]:
+def working(what: str, *, long: bool = False) -> Iterator[Progress]:
     """Context with a progress callback for long work: a bar with a text and the time left.
 
-    The bar is removed at the end. Another page or a changed setting interrupts the work.
+    It is drawn at once for work that is known to be `long`, which may not report for seconds, and
+    is removed at the end. Another page or a changed setting interrupts the work.
     """
     place = st.empty()
+    if long:
+        place.progress(0.0, text=what)
     began = time.monotonic()
     drawn = 0.0
 
@@ -130,8 +133,7 @@ class ResultCache(Generic[Cached]):
         """The result of a key, computed if it is not there, with progress on the page."""
         result = self.find(key)
         if result is None:
-            with working(what) as progress:
-                progress("starting", 0, 1, "")
+            with working(what, long=True) as progress:
                 result = self.make(key, make, progress)
         return result
 
@@ -183,7 +185,7 @@ def cancellable_result(
                 "Cancel", icon=":material/stop:", key=f"cancel {hash(key)}",
                 on_click=lambda: state.update({_CANCELLED: key}),
             )  # fmt: skip
-            with working(what) as progress:
+            with working(what, long=True) as progress:
                 return cache.make(key, make, progress)
     except DeepPhaseError as error:
         show_error(error)

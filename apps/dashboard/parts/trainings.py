@@ -235,8 +235,7 @@ def offer_editor_training() -> None:
         # A click ends the run of a page, and its training with it.
         st.button("Cancel", icon=":material/stop:", key="cancel it")
         st.caption("Any click ends the training, and nothing of it is kept.")
-        with working("Training the editor") as progress:
-            progress("reading clips", 0, 1, "")
+        with working("Training the editor", long=True) as progress:
             config = EditorConfig.load("masked", **{"training.windows": windows})
             editor = train_editor(
                 clips.store, config, folder=folder, progress=progress, accelerator="cpu"

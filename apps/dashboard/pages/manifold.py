@@ -252,7 +252,8 @@ def _clip_take(read: Encodings) -> tuple[Take, _Played]:
     words = "Both play from the same second; their paths are drawn in the same space."
     other = choosers.other_clip_chooser(store.names, index, columns[1], words)
     span = choosers.choose_span(store, index, read.clips.id)
-    take = replace(read.take(index, span), manifold=None, curves=())
+    with st.spinner("Reading the phases of the clip"):
+        take = replace(read.take(index, span), manifold=None, curves=())
     if other is not None:
         beside = replace(read.take(other, span).actors[0], ghost=True)
         take = replace(take, actors=(*take.actors, beside))

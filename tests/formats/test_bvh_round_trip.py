@@ -208,6 +208,11 @@ def test_positions_are_the_same_where_offsets_are_added(tmp_path, translated):
     np.testing.assert_allclose(places, joint_positions(clip), atol=1e-5)
     again = load_bvh(path, unit="m", up="y")
     np.testing.assert_allclose(joint_positions(again), joint_positions(clip), atol=1e-5)
+    if translated == (0,):
+        # It takes no positions of other joints.
+        pybvh = pytest.importorskip("pybvh").read_bvh_file(path, world_up="+y")
+        order = [list(pybvh.joint_names).index(name) for name in names]
+        np.testing.assert_allclose(pybvh.joint_positions()[:, order], places, atol=1e-5)
     bvhio = pytest.importorskip("bvhio")
     hierarchy = bvhio.readAsHierarchy(str(path))
     for frame in (0, 30):

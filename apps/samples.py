@@ -4,17 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from pathlib import Path
 
 import numpy as np
 
 from deepphase.arrays import Array
 from deepphase.controllers.runtime.controller import Controller
 from deepphase.controllers.runtime.start import CharacterSource
-from deepphase.formats.bvh.writer import save_bvh
 from deepphase.matching.learned.matcher import Matcher
 from deepphase.motion.clip import Clip
-from deepphase.progress import Progress
 from deepphase.shipped import SHIPPED
 from deepphase.steering.root_states import RootStates, side_by_side
 from deepphase.steering.run import Frame, RunnerSource, rollout
@@ -60,34 +57,25 @@ PERSON = {
         Sample("stop_01", (1.2, 0.0), 90.0),
         Sample("idle_01", (0.0,)),
     ),
-    "angry": (Sample("angry_walk_01", (1.2,)),),
-    "elated": (Sample("elated_walk_01", (1.2,)),),
-    "rushed": (Sample("rushed_walk_01", (1.5,)),),
+    "angry": (Sample("angry_01", (1.2,)),),
+    "elated": (Sample("elated_01", (1.2,)),),
+    "rushed": (Sample("rushed_01", (1.5,)),),
 }
-DOG = (Sample("dog_walk_01", (0.8, 0.7)), Sample("dog_trot_01", (2.0,)))
+DOG = (Sample("walk_01", (0.8, 0.7)), Sample("trot_01", (2.0,), 30.0))
 
 
-def sample_clips(seconds: float, seed: int, progress: Progress) -> Iterator[Clip]:
-    """Clips of the shipped person in all its styles, and of the shipped dog."""
+def person_clips(seconds: float, seed: int) -> Iterator[Clip]:
+    """Clips of the shipped person in all its styles."""
     person = Matcher.load(SHIPPED["person"].path)
-    jobs: list[tuple[RunnerSource, tuple[Sample, ...]]] = [
-        (person.source(labels={"style": style}, seed=seed), samples)
-        for style, samples in PERSON.items()
-    ]
-    jobs.append((CharacterSource(Controller.load(SHIPPED["dog"].path), seed=seed), DOG))
-    for number, (source, samples) in enumerate(jobs):
-        progress("performing", number, len(jobs), samples[0].name)
+    for style, samples in PERSON.items():
+        source = person.source(labels={"style": style}, seed=seed)
         yield from _performed(source, samples, seconds, seed)
-    progress("performing", len(jobs), len(jobs), "")
 
 
-def write_samples(folder: Path, seconds: float, seed: int, progress: Progress) -> list[Path]:
-    """Write `sample_clips` as BVH files; returns them."""
-    paths = []
-    for clip in sample_clips(seconds, seed, progress):
-        paths.append(folder / f"{clip.name}.bvh")
-        save_bvh(clip, paths[-1])
-    return paths
+def dog_clips(seconds: float, seed: int) -> Iterator[Clip]:
+    """Clips of the shipped dog."""
+    source = CharacterSource(Controller.load(SHIPPED["dog"].path), seed=seed)
+    yield from _performed(source, DOG, seconds, seed)
 
 
 def _performed(

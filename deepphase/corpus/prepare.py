@@ -50,33 +50,16 @@ class LeftOut:
 
 @dataclass(frozen=True)
 class Preparation:
-    """Result of a preparation.
+    """Result of a preparation."""
 
-    Parameters
-    ----------
-    path
-        The store.
-    files
-        Number of files.
-    groups
-        The skeleton groups of the store.
-    left_out
-        Files that could not be used.
-    notes
-        (file or group, sentence) for unusual steps.
-    glitches
-        (file, glitch) for frames of the captures that look wrong; they are kept unchanged.
-    name_labels
-        Labels that were found in the names of the files; None where they were not looked for.
-    """
-
-    path: Path
+    path: Path  # The store
     files: int
     groups: tuple[StoreGroup, ...]
-    left_out: tuple[LeftOut, ...]
-    notes: tuple[tuple[str, str], ...]
+    left_out: tuple[LeftOut, ...]  # Files that could not be used
+    notes: tuple[tuple[str, str], ...]  # File or group, and a sentence on an unusual step
+    # File, and frames of its capture that look wrong; they are kept unchanged.
     glitches: tuple[tuple[str, Glitch], ...]
-    name_labels: NameLabels | None = None
+    name_labels: NameLabels | None = None  # None where names were not searched for labels
 
     def __repr__(self) -> str:
         return short_repr(
@@ -339,9 +322,8 @@ class _Run:
                 task = replace(task, reader={**task.reader, option: value})
                 again = prepare_file(task)
                 if again.error is not None:
-                    self._notes.append(
-                        (file, f"{sentence}, but not read again: {again.error.fact}")
-                    )
+                    refused = f"{sentence}, but not read again: {again.error.fact}"
+                    self._notes.append((file, refused))
                     continue
                 self._stored[file] = task, numbers
                 self.glitches[file] = again.glitches

@@ -1,12 +1,13 @@
 // A cloud of points in the plane or in space, under the time cursor of the page's player.
 
 import { axesOf, CloudFrames, decoded, FramePhases, PLANE, SPACE, STRONGEST, TWO } from "./clouds/cloud_frames.js";
+import { listenTo } from "./clouds/cloud_pointer.js";
 import { ColouredPoints } from "./clouds/coloured_points.js";
 import { keptFrames } from "./clouds/kept_frames.js";
 import { Plot } from "./clouds/plot.js";
 import { componentOf } from "./input/component.js";
 import { created, download, pressed } from "./scene/elements.js";
-import { faded, fillDisc, LayeredSurface, strokeLine } from "./scene/surface2d.js";
+import { faded, LayeredSurface, strokeLine } from "./scene/surface2d.js";
 import { between, clamp, point } from "./vectors.js";
 
 // Pixels around the mouse in which a point is hit, and seconds of the trail behind the moment.
@@ -54,7 +55,7 @@ class Cloud {
     for (const name of ["colour", "axes"]) {
       this.of(`[name=${name}]`).addEventListener("change", (event) => this.choose({ [name]: event.target.value }));
     }
-    this.listen();
+    listenTo(this);
     // For a surrounding page and for tests.
     root.deepphaseCloud = this;
   }
@@ -316,105 +317,6 @@ class Cloud {
     return [this.screen[2 * i], this.screen[2 * i + 1]];
   }
 
-  pointer(event) {
-    const box = this.front.getBoundingClientRect();
-    return [event.clientX - box.left, event.clientY - box.top];
-  }
-
-  listen() {
-    const { front } = this;
-    let [from, last, moved] = [null, null, false];
-    const react = (name, act, options) => front.addEventListener(name, act, options);
-    react("pointerdown", (event) => {
-      if (event.button !== 0) return;
-      from = last = this.pointer(event);
-      moved = false;
-      front.setPointerCapture(event.pointerId);
-      this.outline = null;
-    });
-    react("pointermove", (event) => {
-      const [x, y] = this.pointer(event);
-      if (!from) return this.hover(x, y);
-      if (!moved && Math.hypot(x - from[0], y - from[1]) < 4) return;
-      moved = true;
-      this.hover(-99, -99);
-      if (this.plot.space && !event.shiftKey) {
-        this.plot.camera.turn(x - last[0], y - last[1]);
-        this.surface.stale = true;
-      } else if (this.plot.space || this.tool === "move" || this.data.small) {
-        this.plot.view.x += x - last[0];
-        this.plot.view.y += y - last[1];
-        this.surface.stale = true;
-      } else {
-        this.outline = [...(this.outline || [from]), [x, y]];
-        this.fresh = true;
-      }
-      last = [x, y];
-    });
-    react("pointerup", (event) => {
-      if (!from) return;
-      from = null;
-      if (!moved) this.go(this.nearest(...this.pointer(event)));
-      else if (this.outline) this.select(this.inside(this.outline));
-      this.outline = null;
-      this.fresh = true;
-    });
-    react("pointercancel", () => { from = this.outline = null; });
-    react("pointerleave", () => { if (!from) this.hover(-99, -99); });
-    react("dblclick", () => { if (this.selected) this.select([]); else this.fitView(); });
-    react("wheel", (event) => {
-      if (!event.ctrlKey && !event.metaKey && !this.plot.space) return;
-      event.preventDefault();
-      this.zoom(Math.exp(-clamp(event.deltaY, -100, 100) * 0.003), ...this.pointer(event));
-    }, { passive: false });
-    react("keydown", (event) => this.key(event));
-    react("blur", () => this.hover(-99, -99));
-  }
-
-  key(event) {
-    if (event.ctrlKey || event.metaKey || event.altKey) return;
-    const step = { ArrowRight: 1, ArrowLeft: -1, ArrowDown: 10, ArrowUp: -10 }[event.key];
-    const acts = {
-      "+": () => this.zoom(1.4), "=": () => this.zoom(1.4), "-": () => this.zoom(1 / 1.4), 0: () => this.fitView(),
-      Enter: () => this.go(this.hovered >= 0 ? this.hovered : this.at),
-      " ": () => { const player = this.player(); player?.state().playing ? player.pause() : player?.play(); },
-      Escape: () => { this.corner = this.outline = null; this.fresh = true; if (this.selected) this.select([]); },
-      b: () => this.setCorner(),
-    };
-    if (step && event.shiftKey && this.plot.space) {
-      if (Math.abs(step) === 1) this.plot.camera.turn(-19 * step, 0);
-      else this.plot.camera.turn(0, 2 * step);
-      this.surface.stale = true;
-    } else if (step) {
-      const here = this.hovered >= 0 ? this.hovered : Math.max(this.at, 0);
-      this.mark((here + step + this.count) % this.count);
-      this.of(".said").textContent = this.sentence(this.hovered);
-      if (this.corner) this.outline = this.boxTo(this.hovered);
-    } else if (acts[event.key]) acts[event.key]();
-    else return;
-    event.preventDefault();
-  }
-
-  // The marked point becomes a corner of a box; with the second one, the points within are selected.
-  setCorner() {
-    if (this.hovered < 0 || this.data.small) return;
-    if (this.corner) {
-      this.select(this.inside(this.boxTo(this.hovered)));
-      this.corner = this.outline = null;
-    } else {
-      this.corner = this.placeOf(this.hovered);
-      this.of(".said").textContent = "First corner of the box";
-    }
-    this.fresh = true;
-  }
-
-  // The box from the first corner to a point, with both within.
-  boxTo(i) {
-    const [[ax, ay], [bx, by]] = [this.corner, this.placeOf(i)];
-    const [l, r, t, b] = [Math.min(ax, bx) - 1, Math.max(ax, bx) + 1, Math.min(ay, by) - 1, Math.max(ay, by) + 1];
-    return [[l, t], [r, t], [r, b], [l, b]];
-  }
-
   sentence(i) {
     const { frames } = this;
     const clip = frames.names[frames.clip[i]];
@@ -441,22 +343,7 @@ class Cloud {
     const [clip, ...words] = this.sentence(i).split(", ");
     this.of("figcaption b").textContent = clip;
     this.of("figcaption span").textContent = words.join(", ");
-    this.drawPose(i);
-  }
-
-  drawPose(i) {
-    const { values, joints, step, links, head } = this.frames.poses;
-    const { ink } = this.data.look;
-    const from = 2 * joints * Math.min(Math.round(i / step), values.length / (2 * joints) - 1);
-    const context = this.of(".pose canvas").getContext("2d");
-    context.clearRect(0, 0, 200, 200);
-    const [xs, ys] = [0, 1].map((axis) => Array.from({ length: joints }, (_, j) => values[from + 2 * j + axis]));
-    const [l, r, b, t] = [Math.min(...xs), Math.max(...xs), Math.min(...ys), Math.max(...ys)];
-    const s = 176 / Math.max(r - l, t - b, 1);
-    const place = (j) => [100 + (xs[j] - (l + r) / 2) * s, 188 - (ys[j] - b) * s];
-    context.lineCap = "round";
-    for (let link = 0; link < links.length; link += 2) strokeLine(context, [place(links[link]), place(links[link + 1])], ink, 5);
-    if (head >= 0) fillDisc(context, ...place(head), Math.min(11, 0.06 * (t - b) * s), ink);
+    this.frames.drawPose(this.of(".pose canvas").getContext("2d"), i, this.data.look.ink);
   }
 
   // Play on from a point: in the player where it has that frame, else the page opens its clip.
@@ -479,15 +366,6 @@ class Cloud {
     }
   }
 
-  inside(outline) {
-    // A line to the right of a point within crosses the outline an odd number of times.
-    const crosses = (x, y, [ax, ay], [bx, by]) => ay > y !== by > y && x < ((bx - ax) * (y - ay)) / (by - ay) + ax;
-    return Array.from({ length: this.count }, (_, i) => i).filter((i) => {
-      const [x, y] = this.placeOf(i);
-      return outline.filter((corner, at) => crosses(x, y, corner, outline.at(at - 1))).length % 2;
-    });
-  }
-
   select(found) {
     this.selected = found.length ? new Set(found) : null;
     this.surface.stale = true;
@@ -499,7 +377,7 @@ class Cloud {
   save(kind) {
     const name = `${this.title.toLowerCase().replace(/[^a-z0-9]+/g, "_")}.${kind}`;
     if (kind === "png") this.picture().toBlob((blob) => download(blob, name), "image/png");
-    else download(new Blob([this.table()], { type: "text/csv" }), name);
+    else download(new Blob([this.frames.table(this.seen.colour, this.coordinates, this.titles)], { type: "text/csv" }), name);
   }
 
   picture() {
@@ -513,17 +391,6 @@ class Cloud {
     this.drawCloud(context, ratio);
     this.drawNow(context);
     return whole;
-  }
-
-  table() {
-    const { frames, coordinates, titles } = this;
-    const { title, values, which, entries } = frames.colours(this.seen.colour);
-    const quoted = (text) => `"${String(text).replaceAll('"', '""')}"`;
-    const rows = Array.from({ length: this.count }, (_, i) => [
-      quoted(frames.names[frames.clip[i]]), frames.frame[i], frames.times[i].toFixed(4), ...point(coordinates, i),
-      values ? values[i] : quoted(entries[which[i]].name),
-    ]);
-    return [["clip", "frame", "time_s", ...[...titles, title].map(quoted)], ...rows].map((row) => `${row.join(",")}\n`).join("");
   }
 }
 

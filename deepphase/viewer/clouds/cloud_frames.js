@@ -1,8 +1,8 @@
 // The frames of a cloud: their clips, times and phases, places along chosen axes, and colours.
 
 import { bytesOf } from "../scene/elements.js";
-import { hexOf, mixed, shortNumber } from "../scene/surface2d.js";
-import { clamp } from "../vectors.js";
+import { fillDisc, hexOf, mixed, shortNumber, strokeLine } from "../scene/surface2d.js";
+import { clamp, point } from "../vectors.js";
 
 const KINDS = { f4: Float32Array, u1: Uint8Array, u2: Uint16Array, u4: Uint32Array, i1: Int8Array, i2: Int16Array };
 // Numbers of a cycle and of the largest amplitude in 16 bits.
@@ -107,6 +107,31 @@ export class CloudFrames {
     }
     const which = Uint16Array.from(values, (value) => Math.round(clamp((value - low) / (high - low || 1), 0, 1) * (SHADES - 1)));
     return { title: stated.title, scale, low, high, values, which, shades: shadesOf(scale) };
+  }
+
+  // The pose of a point, drawn on a canvas of 200 x 200.
+  drawPose(context, i, ink) {
+    const { values, joints, step, links, head } = this.poses;
+    const from = 2 * joints * Math.min(Math.round(i / step), values.length / (2 * joints) - 1);
+    context.clearRect(0, 0, 200, 200);
+    const [xs, ys] = [0, 1].map((axis) => Array.from({ length: joints }, (_, j) => values[from + 2 * j + axis]));
+    const [l, r, b, t] = [Math.min(...xs), Math.max(...xs), Math.min(...ys), Math.max(...ys)];
+    const s = 176 / Math.max(r - l, t - b, 1);
+    const place = (j) => [100 + (xs[j] - (l + r) / 2) * s, 188 - (ys[j] - b) * s];
+    context.lineCap = "round";
+    for (let link = 0; link < links.length; link += 2) strokeLine(context, [place(links[link]), place(links[link + 1])], ink, 5);
+    if (head >= 0) fillDisc(context, ...place(head), Math.min(11, 0.06 * (t - b) * s), ink);
+  }
+
+  // The text of a table of all points, with their places along axes, and a colouring.
+  table(colouring, coordinates, titles) {
+    const { title, values, which, entries } = this.colours(colouring);
+    const quoted = (text) => `"${String(text).replaceAll('"', '""')}"`;
+    const rows = Array.from({ length: this.count }, (_, i) => [
+      quoted(this.names[this.clip[i]]), this.frame[i], this.times[i].toFixed(4), ...point(coordinates, i),
+      values ? values[i] : quoted(entries[which[i]].name),
+    ]);
+    return [["clip", "frame", "time_s", ...[...titles, title].map(quoted)], ...rows].map((row) => `${row.join(",")}\n`).join("");
   }
 }
 

@@ -68,6 +68,11 @@ export class LitBodies {
     renderer?.release();
   }
 
+  // Whether there are fewer pixels or vertices than in full.
+  get isReduced() {
+    return this.step > 0;
+  }
+
   // Coarse meshes, which finer ones replace.
   load() {
     const { renderer, shapes } = this;

@@ -2,13 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 
 import numpy as np
+import torch
+from torch import Tensor
 
 from deepphase.arrays import Array
-from deepphase.edit.editor import EditedMotion, MotionEditor
+from deepphase.edit.editor import (
+    EditedMotion,
+    MotionEditor,
+    carrier_distances,
+    standing_points,
+    with_change,
+)
 from deepphase.edit.grounding import (
     faded_to,
     grounded,
@@ -16,8 +24,7 @@ from deepphase.edit.grounding import (
     standing_limbs,
     with_limbs_at,
 )
-from deepphase.edit.hidden_search import search, standing_points, with_change
-from deepphase.edit.motion_rows import MotionSpace, SampledMotion
+from deepphase.edit.motion_rows import MotionRows, MotionSpace, SampledMotion
 from deepphase.edit.targets import JointTarget
 from deepphase.errors import ParameterError, SkeletonError
 from deepphase.motion import quaternions
@@ -40,7 +47,18 @@ from deepphase.steering.path import GroundPath
 _TARGET_FADE_S = 0.3
 # Shares of the search's change of the hips' place that are tried, and how near in metres feet in
 # contact then have to be.
-_HIPS_SHARES, _NEAR_M = (1.0, 0.6, 0.3, 0.0), 0.002
+_HIPS_SHARES, _STANDS_M = (1.0, 0.6, 0.3, 0.0), 0.002
+# The search in the space of hidden units.
+ITERATIONS = 250
+# Adam's rate, and distances in metres at which the search ends.
+_RATE, _NEAR_M = 0.1, 0.005
+# Slopes far below this one are rounding errors and move nothing.
+_LEAST_SLOPE = 1e-4
+# Seconds around goals in which the motion is searched, where the root stays.
+_AROUND_S = 1.5
+# Weights of squared metres, summed over frames and points: of targets, feet in contact, changes of
+# bones, distance from the given motion, and its change from frame to frame.
+_TARGET, _FEET, _BONES, _CLOSE, _SMOOTH = 2000.0, 2000.0, 3.0, 0.002, 2.0
 
 
 def constrained(
@@ -134,7 +152,7 @@ def constrained(
         wanted = faded_to(wanted, places, targeted, _TARGET_FADE_S, clip.fps)
         made = with_limbs_at(moved, roles, limbs, wanted)
         apart = np.linalg.norm(joint_positions(made)[:, limbs.tips] - wanted, axis=-1)[:, :legs]
-        if apart[standing].max(initial=0.0) < _NEAR_M:
+        if apart[standing].max(initial=0.0) < _STANDS_M:
             break
     return EditedMotion(made, _distances(made, targets))
 
@@ -232,6 +250,85 @@ def _searched(
     path = RootTrajectory.from_ground(root.positions[:, ::2] / size, root.angles)
     found = search(rows, editor, where, which, in_root, standing, path if on_path else None)
     return motion.clip_of(rows), motion.clip_of(found)
+
+
+def search(
+    rows: MotionRows,
+    editor: MotionEditor,
+    frames: Array,
+    points: Array,
+    places: Array,
+    standing: Array,
+    root: RootTrajectory | None,
+) -> MotionRows:
+    """Rows near the given ones whose points are at places, by Adam on the hidden units.
+
+    Goals are (goals,) frames and points and their places (goals, 3) in root space, in metres of the
+    editor's body. Points of feet in contact, `standing` (frames, points), stay where they are in
+    the rows; or do not move in the world, with the root on a trajectory of the editor's body.
+
+    What the hidden units change is added to the rows, so that details which the autoencoder does
+    not have stay, and frames beyond its reach stay as they are.
+
+    Holden 2017 (thesis), equations 5.10 to 5.12, has constraints of positions and bones in hidden
+    space. That the motion stays near the given one is ours.
+    """
+    hidden = editor.encode(rows).clone().requires_grad_()
+    given = torch.from_numpy(np.ascontiguousarray(rows.points, np.float32))
+    start = editor.network.decode(hidden).detach()
+    optimizer = torch.optim.Adam([hidden], lr=_RATE, eps=_LEAST_SLOPE)
+    scale = torch.from_numpy(editor.normalisation.scale[: given[0].numel()])
+    # Where the root stays, the motion is searched around goals: (hidden frames,) 1, else 0.
+    middles = (np.arange(hidden.shape[-1]) + 0.5) * editor.network.stride
+    apart_from = np.abs(middles[:, None] - frames).min(axis=1, initial=np.inf)
+    around = (apart_from < _AROUND_S * editor.fps) | (root is not None)
+    near = torch.from_numpy(around.astype(np.float32))
+    bones, slides = carrier_distances(editor), _slides(given, standing, root)
+    lengths = bones(given)
+    at = torch.from_numpy(frames), torch.from_numpy(points)
+    goals = torch.from_numpy(places.astype(np.float32))
+    steps = 0
+    while True:
+        change = (editor.network.decode(hidden) - start)[0, : len(scale), : len(rows)]
+        apart = (change.T * scale).reshape(given.shape)
+        moved = given + apart
+        miss, slid = moved[at] - goals, slides(moved)
+        errors = torch.cat([miss, slid]).detach().norm(dim=-1)
+        if steps == ITERATIONS or not errors.numel() or errors.max() < _NEAR_M:
+            return replace(rows, points=moved.detach().numpy())
+        loss = (
+            _TARGET * miss.square().sum()
+            + _FEET * slid.square().sum()
+            + _BONES * (bones(moved) - lengths).square().sum()
+            + _CLOSE * apart.square().sum()
+            + _SMOOTH * apart.diff(dim=0).square().sum()
+        )
+        steps += 1
+        optimizer.zero_grad()
+        loss.backward(inputs=[hidden])
+        assert hidden.grad is not None
+        hidden.grad *= near
+        optimizer.step()
+
+
+def _slides(
+    given: Tensor, standing_points: Array, root: RootTrajectory | None
+) -> Callable[[Tensor], Tensor]:
+    """A function of points (frames, points, 3): how far those that stand move (standing, 3)."""
+    standing = torch.from_numpy(standing_points)
+    if root is None:
+        return lambda moved: (moved - given)[standing]
+    both = standing[1:] & standing[:-1]
+    angles = torch.from_numpy(root.angles.astype(np.float32))
+    cosine, sine = angles.cos()[:, None], angles.sin()[:, None]
+    origin = torch.from_numpy(root.positions.astype(np.float32))[:, None]
+
+    def steps(moved: Tensor) -> Tensor:
+        x, y, z = moved.unbind(-1)
+        world = torch.stack([cosine * x + sine * z, y, cosine * z - sine * x], -1) + origin
+        return world.diff(dim=0)[both]
+
+    return steps
 
 
 def _on_path(clip: Clip, roles: Roles, path: GroundPath, editor: MotionEditor) -> Clip:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any, ClassVar
@@ -21,6 +21,7 @@ from deepphase.errors import CheckpointError, DeepPhaseError
 from deepphase.formats.array_file import array_part, joined_parts, read_arrays, write_arrays
 from deepphase.formats.header_values import checked_mapping, checked_rate
 from deepphase.formats.reading import checked_skeleton
+from deepphase.motion import quaternions
 from deepphase.motion.clip import Clip
 from deepphase.motion.skeleton import Skeleton
 from deepphase.phase.model import load_weights
@@ -259,3 +260,41 @@ def completed(rows: Tensor, known: Tensor, layout: RowLayout) -> Tensor:
 
 def _weights(network: nn.Module) -> dict[str, Array]:
     return {name: values.cpu().numpy() for name, values in network.state_dict().items()}
+
+
+def carrier_distances(editor: MotionEditor) -> Callable[[Tensor], Tensor]:
+    """A function of points (frames, points, 3): their distances from the joints that carry them."""
+    carried, above = editor.space.points.arms()
+    return lambda points: (points[:, carried] - points[:, above]).norm(dim=-1)
+
+
+def standing_points(editor: MotionEditor, contacts: Array) -> Array:
+    """(frames, points) bool: points of feet that are in contact (frames, feet)."""
+    points = editor.space.points
+    standing = np.zeros((len(contacts), len(points)), bool)
+    for column, foot in enumerate(editor.feet):
+        standing[:, points.of_joint(editor.space.skeleton, foot)] |= contacts[:, column, None]
+    return standing
+
+
+def with_change(
+    clip: Clip,
+    before: Clip,
+    after: Clip,
+    editor: MotionEditor,
+    *,
+    on_path: bool = False,
+    hips_share: float = 1.0,
+) -> Clip:
+    """The clip with what changed between two others, and a share of the change of the hips' place.
+
+    On a path, the hips do not change over the ground.
+    """
+    space = editor.space
+    own, old, new = (space.pose(version) for version in (clip, before, after))
+    turns = quaternions.multiply(new[0], quaternions.conjugate(old[0]))
+    moved = hips_share * (new[1] - old[1])
+    if on_path:
+        moved[:, ::2] = 0.0
+    rotations = quaternions.sign_continuous(quaternions.multiply(turns, own[0]))
+    return space.with_pose(clip, rotations, own[1] + moved)

@@ -10,9 +10,13 @@ import torch
 from torch import Tensor
 
 from deepphase.arrays import Array
-from deepphase.edit.editor import MotionEditor
+from deepphase.edit.editor import (
+    MotionEditor,
+    carrier_distances,
+    standing_points,
+    with_change,
+)
 from deepphase.edit.grounding import with_held_feet
-from deepphase.edit.hidden_search import carrier_distances, standing_points, with_change
 from deepphase.edit.motion_rows import MotionRows, SampledMotion
 from deepphase.errors import ParameterError
 from deepphase.motion.clip import Clip

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from deepphase.edit import hidden_search
+from deepphase.edit import constrain
 from deepphase.edit.constrain import constrained
 from deepphase.edit.targets import JointTarget, read_targets
 from deepphase.errors import FormatError, ParameterError
@@ -19,7 +19,7 @@ from deepphase.synthetic.gait_motion import locomotion
 @pytest.fixture(autouse=True)
 def few_steps(monkeypatch):
     """Searches of a network that knows little: inverse kinematics has to do the rest."""
-    monkeypatch.setattr(hidden_search, "ITERATIONS", 60)
+    monkeypatch.setattr(constrain, "ITERATIONS", 60)
 
 
 @pytest.fixture(scope="module")

@@ -15,7 +15,7 @@ from deepphase.corpus.clips import clips_in
 from deepphase.corpus.inspection import inspect_files
 from deepphase.corpus.prepare import prepare
 from deepphase.errors import DeepPhaseError, OutOfMemoryError, ParameterError
-from deepphase.motion.resample import ResampleLimit, resample
+from deepphase.motion.resample import ResampleLimit, at_frames, resample
 from tests.corpus.made_clips import made_clip, write_bvh
 from tests.formats.bvh_text import two_joints
 
@@ -48,6 +48,17 @@ def test_resampling_has_a_limit_that_is_checked_first(monkeypatch):
         assert "--file-fps" in caught.value.hint
     with pytest.raises(ParameterError, match="would be"):
         resample(made_clip(frames=200_000, fps=1.0), 60.0)
+
+
+def test_blocks_of_a_spline_give_the_values_of_one(monkeypatch):
+    clip = made_clip(frames=50, fps=30.0)
+    whole = resample(clip, 100.0)
+    monkeypatch.setattr("deepphase.motion.resample._VALUES_AT_ONCE", 70)
+    assert np.array_equal(resample(clip, 100.0).rotations, whole.rotations)
+    assert np.array_equal(resample(clip, 100.0).translations, whole.translations)
+    assert np.array_equal(
+        at_frames(clip, np.arange(0, 49, 0.3)).rotations.shape, (164, *clip.rotations.shape[1:])
+    )
 
 
 @pytest.mark.parametrize(

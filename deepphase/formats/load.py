@@ -227,6 +227,13 @@ def save(clip: Clip, path: str | Path, **options: Any) -> None:
 def _format_of(path: str | Path) -> MotionFormat:
     suffix = Path(path).suffix
     known = MOTION_FORMATS.get(suffix.lower())
+    if suffix.lower() in (".pkl", ".pickle"):
+        raise FormatError(
+            "pickles are not read: opening one may run any program in it",
+            hint="where you trust it, save its arrays with numpy.savez under their names: "
+            "smpl_poses, smpl_trans and smpl_scaling of AIST++, poses and trans of SMPL",
+            path=path,
+        )
     if known is None:
         formats = ", ".join(f"{suffix} ({kind.name})" for suffix, kind in MOTION_FORMATS.items())
         raise FormatError(

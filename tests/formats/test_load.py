@@ -121,3 +121,10 @@ def test_points_keep_their_places_in_every_format(tmp_path, suffix):
     order = [again.skeleton.names.index(name) for name in clip.skeleton.names]
     np.testing.assert_allclose(joint_positions(again)[:, order], joint_positions(clip), atol=1e-5)
     assert not again.has_rotations
+
+
+def test_pickles_are_refused_with_the_arrays_to_save(tmp_path):
+    (tmp_path / "dance.pkl").write_bytes(b"\x80\x04.")
+    with pytest.raises(FormatError, match="pickles are not read") as caught:
+        load(tmp_path / "dance.pkl")
+    assert "smpl_poses" in caught.value.hint

@@ -237,8 +237,8 @@ def test_a_refused_upload_is_said_on_the_page(monkeypatch):
 
 
 def test_too_large_is_refused():
-    with pytest.raises(FormatError, match="more than 64"):
-        suffix_of(b"HIERARCHY" + bytes(64_000_001))
+    with pytest.raises(FormatError, match="more than 256"):
+        suffix_of(b"HIERARCHY" + bytes(256_000_001))
 
 
 def test_names_are_no_paths():

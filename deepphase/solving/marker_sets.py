@@ -1,4 +1,4 @@
-"""Joints of standard sets of optical markers, found by the labels of the markers.
+"""Joints of standard sets of optical markers by their labels; edges of points named as joints.
 
 Known are Vicon's Plug-in Gait with its 39 markers, CMU's 41, and the Baseline and Conventional
 sets of OptiTrack. Joints are means of markers; where a mean needs weights, points are repeated.
@@ -15,10 +15,12 @@ import math
 import re
 from collections import defaultdict
 from collections.abc import Sequence
+from itertools import pairwise
 
 import numpy as np
 
 from deepphase.arrays import Array
+from deepphase.motion.joint_names import JointName
 from deepphase.motion.orientation import ASSUMED_UP, AXES
 
 # Part of the body -> labels without side, in small letters without signs.
@@ -51,6 +53,11 @@ _HIP, _SHOULDER = (10, 5, 3), (6, 1)
 # Share of the way from the ankles to the waist that is along the up axis of a standing body.
 _CLEAR = 0.8
 _SIDES = (("l", "Left"), ("r", "Right"))
+
+# Parts of legs and arms by the names of points, from the trunk outwards.
+_LEG_PARTS = (("upper leg", "hip"), ("knee", "leg"), ("ankle", "foot"), ("toe", "foot"))
+_ARM_PARTS = (("upper arm", "arm", "shoulder"), ("elbow",), ("wrist", "hand"))
+_SPINE = ("spine", "chest")
 
 # Name, parent, points whose mean is the joint, and points that move with it.
 JointRow = tuple[str, str, tuple[int, ...], list[int]]
@@ -152,3 +159,32 @@ def up_of_markers(names: Sequence[str], positions: Array) -> tuple[str, str] | N
         return None
     up = AXES[axis if rise[axis] > 0 else axis + 3]
     return up, f"{ASSUMED_UP}{up}: from the ankles to the waist"
+
+
+def named_edges(names: Sequence[JointName]) -> list[tuple[int, int]]:
+    """Edges along hips, legs, trunk and arms where names say these; none unless both legs do."""
+    found: dict[tuple[str, str], int] = {}
+    for point, name in enumerate(names):
+        found.setdefault((name.part, name.side), point)
+
+    def chain(steps: Sequence[Sequence[str]], side: str) -> list[int]:
+        """The first point of each step that has one, without those of steps before."""
+        line: list[int] = []
+        for parts in steps:
+            own = (found[part, side] for part in parts if (part, side) in found)
+            line += [point for point in own if point not in line][:1]
+        return line
+
+    legs, arms = (
+        [chain(steps, side) for side in ("left", "right")] for steps in (_LEG_PARTS, _ARM_PARTS)
+    )
+    if min(map(len, legs)) < 3 or ("hips", "") not in found:
+        return []
+    hips = found["hips", ""]
+    spine = [point for point, name in enumerate(names) if name.part in _SPINE and not name.side]
+    trunk = [hips, *spine]
+    lines = [trunk, *([hips, *leg] for leg in legs)]
+    lines.append([trunk[-1], *chain((("neck",), ("head",)), "")])
+    if min(map(len, arms)) >= 3:
+        lines += [[trunk[-1], *arm] for arm in arms]
+    return [pair for line in lines for pair in pairwise(line)]

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -19,7 +18,7 @@ from deepphase.motion.kinematics import velocities
 from deepphase.motion.point_track import PointTrack
 from deepphase.motion.roles import PAIRED_PARTS
 from deepphase.motion.skeleton import Skeleton
-from deepphase.solving.marker_sets import JointRow, marker_joints
+from deepphase.solving.marker_sets import JointRow, marker_joints, named_edges
 from deepphase.solving.point_limbs import (
     PointBody,
     PointDistances,
@@ -31,10 +30,6 @@ from deepphase.solving.point_limbs import (
     tree_parents,
 )
 
-# Parts of legs and arms by the names of points, from the trunk outwards.
-_LEG_PARTS = (("upper leg", "hip"), ("knee", "leg"), ("ankle", "foot"), ("toe", "foot"))
-_ARM_PARTS = (("upper arm", "arm", "shoulder"), ("elbow",), ("wrist", "hand"))
-_SPINE = ("spine", "chest")
 _UP = np.array([0.0, 1.0, 0.0])
 _GROUND = np.array([1.0, 0.0, 1.0])
 # Words for the joints of a leg and of an arm: upper, middle and last joint, what lies beyond, tip.
@@ -100,7 +95,7 @@ def find_structure(
     named = track.names != plain_names(points)
     names = parse_names(track.names) if named else [JointName("", "", "")] * points
     how = "follows the edges given" if len(track.edges) else "was found from constant distances"
-    if not len(track.edges) and (edges := _named_edges(names)):
+    if not len(track.edges) and (edges := named_edges(names)):
         track, how = replace(track, edges=np.array(edges)), "follows the names of the points"
     ordered, notes = len(track.edges) > 0, [f"the hierarchy {how}"]
     neighbours = spanning_tree(distances, track.edges)
@@ -140,35 +135,6 @@ def find_structure(
     joints = {points[0]: joint for joint, points in enumerate(structure.points) if len(points) == 1}
     across = tuple((joints[left.points[0]], joints[right.points[0]]) for left, right in body.pairs)
     return replace(structure, across=across, confidence=abs(confidence))
-
-
-def _named_edges(names: Sequence[JointName]) -> list[tuple[int, int]]:
-    """Edges along hips, legs, trunk and arms where names say these; none unless both legs do."""
-    found: dict[tuple[str, str], int] = {}
-    for point, name in enumerate(names):
-        found.setdefault((name.part, name.side), point)
-
-    def chain(steps: Sequence[Sequence[str]], side: str) -> list[int]:
-        """The first point of each step that has one, without those of steps before."""
-        line: list[int] = []
-        for parts in steps:
-            own = (found[part, side] for part in parts if (part, side) in found)
-            line += [point for point in own if point not in line][:1]
-        return line
-
-    legs, arms = (
-        [chain(steps, side) for side in ("left", "right")] for steps in (_LEG_PARTS, _ARM_PARTS)
-    )
-    if min(map(len, legs)) < 3 or ("hips", "") not in found:
-        return []
-    hips = found["hips", ""]
-    spine = [point for point, name in enumerate(names) if name.part in _SPINE and not name.side]
-    trunk = [hips, *spine]
-    lines = [trunk, *([hips, *leg] for leg in legs)]
-    lines.append([trunk[-1], *chain((("neck",), ("head",)), "")])
-    if min(map(len, arms)) >= 3:
-        lines += [[trunk[-1], *arm] for arm in arms]
-    return [pair for line in lines for pair in pairwise(line)]
 
 
 def _of_marker_set(track: PointTrack, rows: Sequence[JointRow]) -> PointStructure:

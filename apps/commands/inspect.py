@@ -147,7 +147,12 @@ def _show_group(members: list[FileFacts], *, detailed: bool) -> dict[str, Any]:
         "up": [each.up for each in members],
     }.items():
         note(f"  {what}: {listed_counts(Counter(values), 'files')}")
-    floor, differing = inspected_floors(members)
+    others = _other_axes(members)
+    # The floor of those that will be read with another axis was measured along the wrong one.
+    turned = {index for index, (axis, _) in others.items() if axis is not None}
+    floor, differing = inspected_floors(
+        [each for index, each in enumerate(members) if index not in turned]
+    )
     if floor is not None:
         # Not "-0.00".
         note(f"  floor: at {round(floor, 2) + 0.0:.2f} m")
@@ -170,13 +175,8 @@ def _show_group(members: list[FileFacts], *, detailed: bool) -> dict[str, Any]:
     if detailed:
         note(f"  joints: {', '.join(first.joints)}")
     note("")
-    ups = [each.up for each in members]
-    if len(set(ups)) > 1 and first.skeleton is not None:
-        levels = [each.levels for each in members if each.levels is not None]
-        notes = [each.notes for each in members]
-        others = other_axes(ups, notes, levels, body_length(first.skeleton))
-        for index, (_, sentence) in others.items():
-            warn(f"{members[index].title}: will be prepared with {sentence}")
+    for index, (_, sentence) in others.items():
+        warn(f"{members[index].title}: will be prepared with {sentence}")
     _warn_of_other_rest_frames(members)
     for each in differing:
         warn(
@@ -193,6 +193,15 @@ def _show_group(members: list[FileFacts], *, detailed: bool) -> dict[str, Any]:
         "seconds": seconds,
         "kinds": kinds,
     }
+
+
+def _other_axes(members: list[FileFacts]) -> dict[int, tuple[str | None, str]]:
+    """The files whose up axis differs from that of most, as of `other_axes`."""
+    skeleton, ups = members[0].skeleton, [each.up for each in members]
+    if len(set(ups)) < 2 or skeleton is None:
+        return {}
+    levels = [each.levels for each in members if each.levels is not None]
+    return other_axes(ups, [each.notes for each in members], levels, body_length(skeleton))
 
 
 def _warn_of_other_rest_frames(members: list[FileFacts]) -> None:

@@ -147,6 +147,7 @@ def _start(
 
     from deepphase.controllers.data.initial_states import InitialStates
     from deepphase.corpus.clips import clips_in
+    from deepphase.corpus.rest_frames import check_fits_body
     from deepphase.motion.resample import resample
     from deepphase.phase.extractor import load_model
 
@@ -158,6 +159,7 @@ def _start(
             path=file,
         )
     clip = entries[0].load()
+    check_fits_body(clip, controller.skeleton, "the controller's body")
     phases = None if model is None else load_model(model).bound(clip)
     controller.check_phases(phases)
     if clip.fps != controller.fps:

@@ -105,11 +105,24 @@ def check_one_body(clips: Sequence[Clip]) -> None:
         first, second = (clips[body[0]] for body in bodies[:2])
         translated = np.union1d(first.translated_joints, second.translated_joints)
         difference = rest_difference(first.skeleton, second.skeleton, translated)
-        raise SkeletonError(
-            f"{first.name!r} and {second.name!r} have the same joints, but other rest frames "
-            f"({difference}): the rotations of one would fold the other",
-            hint="put all on one body: prepare --retarget NAME, or convert --to CLIP",
-        )
+        raise _misfit(f"{first.name!r} and {second.name!r}", difference)
+
+
+def check_fits_body(clip: Clip, body: Skeleton, whose: str) -> None:
+    """Raise SkeletonError where a body has the joints of a clip and its rotations do not fit it."""
+    if body.same_hierarchy(clip.skeleton):
+        clip = clip.in_order_of(body)
+        difference = rest_difference(body, clip.skeleton, clip.translated_joints)
+        if not difference.fits:
+            raise _misfit(f"{clip.name!r} and {whose}", difference)
+
+
+def _misfit(both: str, difference: RestDifference) -> SkeletonError:
+    return SkeletonError(
+        f"{both} have the same joints, but other rest frames ({difference}): the rotations of one "
+        "would fold the other",
+        hint="put all on one body: prepare --retarget NAME, or convert --to CLIP",
+    )
 
 
 def _bodies(clips: Sequence[Clip]) -> list[list[int]]:

@@ -11,6 +11,7 @@ import numpy as np
 from scipy.ndimage import gaussian_filter1d, uniform_filter1d
 
 from deepphase.arrays import Array
+from deepphase.corpus.rest_frames import check_fits_body
 from deepphase.edit.body_points import BodyPoints
 from deepphase.errors import SkeletonError
 from deepphase.motion import quaternions
@@ -101,7 +102,11 @@ class MotionSpace:
         return find_roles(clip.skeleton, self.description, clip=clip)
 
     def on_hips(self, clip: Clip) -> Clip:
-        """The clip in the joint order of the space, its travel on the hips."""
+        """The clip in the joint order of the space, its travel on the hips.
+
+        Raises SkeletonError where its joints or rest frames are not those of the space's body.
+        """
+        check_fits_body(clip, self.skeleton, "the editor's body")
         clip = clip.in_order_of(self.skeleton)
         above = ancestors(self.skeleton, self.hips)[1:]
         local = clip.local_positions()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, fields, replace
 from functools import cached_property
 from pathlib import Path
@@ -13,6 +14,7 @@ import numpy as np
 
 from deepphase.arrays import Array, ComputedRows
 from deepphase.corpus.clip_store import ClipStore
+from deepphase.corpus.rest_frames import check_fits_body
 from deepphase.errors import CheckpointError, DeepPhaseError, ParameterError
 from deepphase.features.layout import FeatureLayout, Normalisation, checked_block
 from deepphase.features.moment_kinds import IDLE, KINDS, clip_kinds, kind_numbers
@@ -352,6 +354,11 @@ class MotionDatabase(ClipRows):
             )
         reader = self.reader(model, tracks)
         check_rate(clips.stores[0], self.fps, "the database")
+        # Without the store of its clips a database grows, but does not play.
+        with suppress(CheckpointError):
+            body = self.clip(0).skeleton
+            for each in clips.stores:
+                check_fits_body(each.clip(0), body, "the database's clips")
         old = {name: getattr(self, name) for name in ROW_ARRAYS}
         if self.kinds is not None:
             old[KINDS_COLUMN] = self.kinds

@@ -14,6 +14,7 @@ from deepphase.corpus import clip_store, store_writer
 from deepphase.corpus.clip_store import ClipStore
 from deepphase.corpus.prepare import prepare
 from deepphase.corpus.store import open_store, store_groups
+from deepphase.edit.motion_rows import MotionSpace
 from deepphase.errors import ParameterError, SkeletonError
 from deepphase.formats.load import load, save
 from deepphase.matching.database.database import MotionDatabase
@@ -23,6 +24,7 @@ from deepphase.motion.kinematics import joint_positions
 from deepphase.motion.roles import find_roles
 from deepphase.motion.skeleton import Skeleton
 from deepphase.synthetic.gait_motion import locomotion
+from tests.apps.test_control import small
 from tests.real_data import real_clips
 
 
@@ -169,6 +171,29 @@ def test_older_stores_and_databases_keep_bodies_apart(tmp_path, monkeypatch):
         MotionDatabase.build(
             [store, open_store(tmp_path / "older.store", second.name)], "pose_trajectory"
         )
+
+
+def test_files_of_one_body_refuse_clips_of_the_other(people, tmp_path, capsys):
+    own, other = walk(0), in_other_frames(walk(0))
+    space = MotionSpace.from_clip(own, own.fps)
+    assert len(space.on_hips(walk(1))) == len(own)
+    with pytest.raises(SkeletonError, match="the editor's body have the same joints, but other"):
+        space.on_hips(other)
+    database = MotionDatabase.build(ClipStore.from_clips([own]), "pose_trajectory")
+    assert len(database.extended(ClipStore.from_clips([walk(1)]))) > len(database)
+    with pytest.raises(SkeletonError, match="LeftForeArm by 180 degrees") as caught:
+        database.extended(ClipStore.from_clips([other]))
+    assert "prepare --retarget" in caught.value.hint
+    controller = small("mann")[0]
+    controller.save(tmp_path / "some.controller")
+    words = ["control", str(tmp_path / "some.controller"), "--path", "circle", "--seconds", "0.2"]
+    words += ["-o", str(tmp_path / "run"), "--start"]
+    assert main([*words, str(people / "a_0.bvh")]) == 0
+    capsys.readouterr()
+    assert main([*words, str(people / "b_0.bvh")]) == 2
+    said = " ".join(capsys.readouterr().err.split())
+    assert "'b_0' and the controller's body have the same joints, but other rest frames" in said
+    assert "convert --to" in said
 
 
 def matched(store, folder):

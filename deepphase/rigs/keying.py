@@ -31,7 +31,7 @@ _LOW, _HIGH = 0.15, 0.4
 # Share of the limb's length with which the way of bending at rest counts: it decides where the
 # limb is straight.
 _REST_BEND = 0.02
-# Lengths of joints that differ by more than this share are those of another body.
+# Joints that lie elsewhere at rest by more than this share of their lengths are of another body.
 _OTHER_BODY = 0.02
 
 
@@ -99,14 +99,13 @@ def _rig_of_clip(clip: Clip, rig: BodyRig) -> BodyRig | None:
         return None
     rows = [clip.skeleton.index(name) for name in rig.skeleton.names[1:]]
     offsets, own = clip.skeleton.offsets[rows], rig.skeleton.offsets[1:]
-    lengths, own_lengths = (np.linalg.norm(part, axis=1) for part in (offsets, own))
-    if np.abs(lengths - own_lengths).sum() > _OTHER_BODY * own_lengths.sum():
-        return None
     # Clips that controls gave are at rest as the rig is, and not as the clip that the rig was made
     # of.
     turned = quaternions.rotate(rig.rest_turns[rig.skeleton.parents[1:]], offsets)
-    rested = np.abs(offsets - own).sum() < np.abs(turned - own).sum()
-    return rig.for_own_rest() if rested else rig
+    rested, made = (np.linalg.norm(each - own, axis=1).sum() for each in (offsets, turned))
+    if min(rested, made) > _OTHER_BODY * np.linalg.norm(own, axis=1).sum():
+        return None
+    return rig.for_own_rest() if rested < made else rig
 
 
 def _ends(clip: Clip, rig: BodyRig) -> Array:

@@ -23,6 +23,8 @@ from deepphase.motion import quaternions
 from deepphase.motion.kinematics import joint_positions
 from deepphase.motion.roles import find_roles
 from deepphase.motion.skeleton import Skeleton
+from deepphase.rigs.body_rig import BodyRig
+from deepphase.rigs.keying import motion_on_rig
 from deepphase.synthetic.gait_motion import locomotion
 from tests.apps.test_control import small
 from tests.real_data import real_clips
@@ -179,6 +181,8 @@ def test_files_of_one_body_refuse_clips_of_the_other(people, tmp_path, capsys):
     assert len(space.on_hips(walk(1))) == len(own)
     with pytest.raises(SkeletonError, match="the editor's body have the same joints, but other"):
         space.on_hips(other)
+    on_rig = [motion_on_rig(clip, BodyRig.from_clip(own)).positions for clip in (own, other)]
+    assert np.linalg.norm(on_rig[1] - on_rig[0], axis=-1).mean() < 0.05
     database = MotionDatabase.build(ClipStore.from_clips([own]), "pose_trajectory")
     assert len(database.extended(ClipStore.from_clips([walk(1)]))) > len(database)
     with pytest.raises(SkeletonError, match="LeftForeArm by 180 degrees") as caught:

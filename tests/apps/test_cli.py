@@ -17,13 +17,10 @@ import pytest
 
 from deepphase.apps import cli
 from deepphase.apps import training as train_command
-from deepphase.corpus.store import open_store
-from deepphase.formats.bvh.writer import save_bvh
 from deepphase.formats.load import save
 from deepphase.motion.clip import Clip
 from deepphase.phase.clip_phases import load_phases
 from deepphase.phase.model import PhaseModel
-from deepphase.synthetic.gait_motion import locomotion
 from deepphase.training.metrics_file import read_metrics
 from tests.corpus.made_clips import made_clip, write_bvh
 from tests.formula_motion import swinging
@@ -146,18 +143,6 @@ def test_inspect_prepare_and_wrong_files_need_no_torch(swings, model, tmp_path):
     assert done.returncode == 0, done.stderr
 
 
-@pytest.mark.parametrize("name", COMMANDS)
-def test_help_of_a_command(name):
-    ran = run(*name.split(), "--help")
-    assert ran.status == 0
-    assert ran.out.startswith(f"usage: deepphase {name}")
-    assert "class '" not in ran.out
-
-
-def test_version():
-    assert run("--version").out.startswith("deepphase 0.")
-
-
 def test_an_unknown_command():
     run("inspekt", "x").refused("'inspekt'", "did you mean 'inspect'")
     run("frobnicate").refused("'frobnicate'", "deepphase --help")
@@ -186,29 +171,12 @@ def test_unknown_options_are_refused(words, said):
     run(*words).refused(said, "--print-config lists" if "--set" in words else "--help lists")
 
 
-def test_quiet_leaves_warnings_and_errors(swings, broken, tmp_path):
-    ran = run("prepare", swings, broken, "-o", tmp_path / "s.store", "--quiet")
-    assert (ran.status, ran.out) == (0, "")
-    assert "left out: " in ran.err
-    assert (tmp_path / "s.store" / "store.json").is_file()
-    # The next run of the program prints again.
-    assert "next: deepphase prepare" in run("inspect", swings).out
-
-
 def test_completion_is_printed():
     ran = run("--print-completion", "bash")
     assert (ran.status, ran.err) == (0, "")
     assert "-F _shtab_deepphase deepphase" in ran.out
     assert run("--print-completion=zsh").out.startswith("#compdef deepphase")
     run("--print-completion", "fish").refused("'fish'", "bash, zsh")
-
-
-def test_a_config_is_printed_without_a_store():
-    ran = run("train", "phase", "--set", "training.windows=1000", "--print-config")
-    assert (ran.status, ran.err) == (0, "")
-    assert "  windows: 1000\n" in ran.out
-    layout = run("match", "build", "--config", "dance", "--print-config").out
-    assert layout.startswith("features:\n- name: phase_manifold")
 
 
 def test_a_bug_leaves_its_traceback(monkeypatch, swings):
@@ -258,24 +226,6 @@ sys.exit(cli.main())
 # inspect
 
 
-def test_inspect_says_what_it_reads_and_infers(swings):
-    ran = run("inspect", swings)
-    assert (ran.status, ran.err) == (0, "")
-    assert "skeleton Hips-13: 13 joints, biped; 6 files, 0.4 minutes" in ran.out
-    assert "left_foot LeftFoot" in ran.out
-    assert "fps: 60" in ran.out
-    assert "unit assumed to be metres" in ran.out
-    assert "a_swing_wild_0.bvh" in ran.out
-
-
-def test_inspect_says_which_file_has_another_up_axis(tmp_path):
-    for seed in range(2):
-        save_bvh(locomotion(seed, 1.0).clip, tmp_path / f"walk_{seed}.bvh")
-    save_bvh(locomotion(3, 1.0).clip, tmp_path / "other.bvh", up="z")
-    ran = run("inspect", tmp_path)
-    assert "other.bvh: will be prepared with the up axis z, unlike y in 2 of 3 clips" in ran.err
-
-
 def test_inspect_as_json(swings, broken, tmp_path):
     store = tmp_path / "s.store"
     assert run("prepare", swings, "-o", store).status == 0
@@ -296,37 +246,6 @@ def test_inspect_as_json(swings, broken, tmp_path):
 
 
 # prepare
-
-
-def test_labels_are_found_in_file_names(swings, tmp_path):
-    store = tmp_path / "s.store"
-    found = ("--labels '{_}_{_}_{style}_{_}'", "  style: calm (3 files), wild (3 files)")
-    ran = run("prepare", swings, "-o", store)
-    assert all(text in ran.out for text in (*found, "--labels none leaves them out"))
-    assert "moments: idle 0%, locomotion" in ran.out
-    ran = run("inspect", swings)
-    assert all(text in ran.out for text in (*found, "moments: idle 0%, locomotion"))
-    ran = run("inspect", store)
-    assert "  style: calm (3 clips), wild (3 clips)" in ran.out
-    assert "moments: idle 0%, locomotion" in ran.out
-    assert "a label 'kind' of a clip overrules its kind" in ran.out
-    ran = run("prepare", swings, "-o", store, "--labels", "none")
-    assert "style" not in ran.out
-    assert open_store(store).label_names == ()
-    # One file has no fields that vary.
-    assert "\nlabels" not in run("prepare", swings / "a_swing_wild_0.bvh", "-o", store).out
-
-
-def test_labels_come_from_a_table(swings, tmp_path):
-    table = tmp_path / "labels.csv"
-    table.write_text("file,mood,stop_s\na_swing_calm_1,good,2\n")
-    assert run("prepare", swings, "-o", tmp_path / "s", "--labels-csv", table).status == 0
-    labels = open_store(tmp_path / "s").labels
-    assert sum(each.get("mood") == "good" for each in labels) == 1
-    table.write_text("file,mood\nnobody,good\n")
-    run("prepare", swings, "-o", tmp_path / "s", "--labels-csv", table).refused(
-        "labels.csv:2:", "nobody"
-    )
 
 
 # train phase

@@ -80,32 +80,6 @@ def test_places_of_joints_as_a_table(folder, tmp_path):
     )
 
 
-def test_names_of_bvh_are_those_that_programs_read(tmp_path, capsys):
-    walk, source = locomotion(0, 0.6).clip, tmp_path / "walk.npz"
-    names = tuple(f"Bip01 {name}" for name in walk.skeleton.names)
-    save(replace(walk, skeleton=replace(walk.skeleton, names=names)), source)
-    for words, found in (([], "Bip01_Hips"), (["--keep-names"], "Bip01 Hips")):
-        assert main(["convert", str(source), "-o", str(tmp_path / "walk.bvh"), *words]) == 0
-        assert load(tmp_path / "walk.bvh").skeleton.names[0] == found
-        assert ("'Bip01_Hips'" in capsys.readouterr().out) == (not words)
-
-
-def test_doubts_are_printed_by_every_command(tmp_path, capsys):
-    folder = tmp_path / "clips"
-    folder.mkdir()
-    for seed in range(2):
-        walk = scaled(locomotion(seed, 2.0).clip, 100.0)
-        save(walk, folder / f"walk_{seed}.glb")
-    for words in (
-        ["inspect", str(folder)],
-        ["prepare", str(folder), "-o", str(tmp_path / "walks.store")],
-        ["encode", str(folder), "-o", str(tmp_path / "encoded")],
-    ):
-        assert main(words) == 0
-        shown = capsys.readouterr()
-        assert (shown.out + shown.err).count("check: the body is 1") == 2, words[0]
-
-
 def test_retarget(folder, tmp_path, capsys):
     target = tmp_path / "tall.bvh"
     tall = scaled(locomotion(7, 1.0, gait="run").clip, 1.25)

@@ -35,28 +35,14 @@ def run(*words):
     return main([str(word) for word in words])
 
 
-def test_build_says_what_it_made(database, folder, capsys):
-    assert (
-        run(
-            "match",
-            "build",
-            folder / "swings.store",
-            "-o",
-            folder / "pose.database",
-            "--config",
-            "reduced_pose",
-            "--index",
-            "IVF4,Flat",
-            "--labels",
-            "pace=slow",
-        )
-        == 0
-    )
+def test_queries_use_the_index_that_was_built(database, folder, capsys):
+    words = ["match", "build", folder / "swings.store", "-o", folder / "pose.database"]
+    words += ["--config", "reduced_pose", "--index", "IVF4,Flat", "--labels", "pace=slow"]
+    assert run(*words) == 0
     said = capsys.readouterr().out
     assert "2 clips, 480 frames of 18 values" in said
     assert "index: IVF4,Flat, approximate" in said
     assert (folder / "pose.database.IVF4_Flat.index").is_file()
-    # Queries use the index that was built.
     name = MotionDatabase.load(folder / "pose.database").clip_names[0]
     assert run("match", "query", folder / "pose.database", name, "-o", folder / "by_ivf") == 0
     said = capsys.readouterr()
@@ -66,20 +52,8 @@ def test_build_says_what_it_made(database, folder, capsys):
 
 def test_extend(database, folder):
     bigger = folder / "bigger.database"
-    assert (
-        run(
-            "match",
-            "build",
-            folder / "more.store",
-            "--model",
-            folder / "phases.model",
-            "--extend",
-            database,
-            "-o",
-            bigger,
-        )
-        == 0
-    )
+    words = ["match", "build", folder / "more.store", "--model", folder / "phases.model"]
+    assert run(*words, "--extend", database, "-o", bigger) == 0
     assert len(MotionDatabase.load(bigger).clip_names) == 6
 
 
@@ -103,23 +77,8 @@ def test_query_of_a_clip_and_of_a_file(database, folder, capsys):
     assert "Moments like" in (out / "index.html").read_text()
 
     again = folder / "found_by_file"
-    assert (
-        run(
-            "match",
-            "query",
-            database,
-            out / "query.bvh",
-            "--frame",
-            40,
-            "-o",
-            again,
-            "--model",
-            folder / "phases.model",
-            "-k",
-            2,
-        )
-        == 0
-    )
+    words = ["match", "query", database, out / "query.bvh", "--frame", 40, "-o", again]
+    assert run(*words, "--model", folder / "phases.model", "-k", 2) == 0
     assert (again / "match_02.bvh").is_file()
 
 

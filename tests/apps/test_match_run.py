@@ -106,18 +106,6 @@ def test_mistakes_are_named(database, tmp_path, capsys, words, fact):
     assert fact in capsys.readouterr().err
 
 
-def test_tables_have_costs_by_feature(database, tmp_path):
-    words = ["match", "run", str(database), "-o", str(tmp_path), "--seconds", "2"]
-    assert main([*words, "--path", "wave"]) == 0
-    with (tmp_path / "wave.frames.csv").open() as file:
-        rows = list(csv.DictReader(file))
-    squared = [name for name in rows[0] if name.startswith("squared_")]
-    assert len(squared) == len(MotionDatabase.load(database).layout.features)
-    for row in rows:
-        total = sum(float(row[name]) for name in squared)
-        assert float(row["cost"]) ** 2 == pytest.approx(total, rel=1e-3, abs=1e-3)
-
-
 def test_a_run_on_terrain_stands_on_it(database, tmp_path, capsys):
     words = ["match", "run", str(database), "-o", str(tmp_path / "flat"), "--seconds", "4"]
     assert main([*words, "--path", "circle"]) == 0

@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-import re
 import subprocess
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Literal, get_args, get_type_hints
+from typing import Literal
 
 import pytest
 import yaml
 
-from deepphase.apps.cli import COMMANDS, JOBS, command_named, main
+from deepphase.apps.cli import COMMANDS, command_named
 from deepphase.apps.command_line import (
-    command_parser,
     completion_script,
     read_command_line,
 )
@@ -22,37 +20,6 @@ from deepphase.apps.terminal import Outcome
 from deepphase.controllers.config import ControllerConfig
 from deepphase.errors import ParameterError
 from deepphase.phase.config import PhaseConfig
-from deepphase.phase.extractor import BASELINES
-
-BANNED = re.compile(
-    r"\b(told|wish\w*|anew|heard|nobody|whoever|haste|sureness|nearness|of late)\b", re.IGNORECASE
-)
-
-
-@pytest.mark.parametrize("name", COMMANDS)
-def test_every_option_has_a_help_text_of_its_own_and_a_hyphenated_name(name):
-    actions = [
-        action
-        for action in command_parser(
-            f"deepphase {name}", command_named(name), required=True
-        )._actions
-        if action.dest != "help"
-    ]
-    texts = [action.help for action in actions]
-    assert len(set(texts)) == len(texts)
-    for action in actions:
-        assert re.match(r"[A-Z0-9].*[.]$", action.help), action
-        assert not BANNED.search(action.help), action
-        assert not any("_" in flag for flag in action.option_strings)
-    assert not BANNED.search(COMMANDS[name])
-
-
-def test_every_command_is_of_one_job(capsys):
-    assert main(["--help"]) == 0
-    shown = capsys.readouterr().out
-    for name in COMMANDS:
-        assert len(re.findall(rf"^  {name}  ", shown, re.MULTILINE)) == 1, name
-    assert sum(map(len, JOBS.values())) == len(COMMANDS)
 
 
 def _train_phase(*words: str):
@@ -79,11 +46,6 @@ def test_wrong_changes_of_the_config_are_named(words, fact):
     with pytest.raises(ParameterError, match=fact) as caught:
         _train_phase(*words)
     assert caught.value.path is None
-
-
-def test_choices_of_options_are_those_of_the_library():
-    method = get_type_hints(command_named("fit phases"))["method"]
-    assert set(get_args(method)) == set(BASELINES)
 
 
 @dataclass(frozen=True)
@@ -225,11 +187,3 @@ def test_bash_completes(tmp_path, words, expected):
     )
     done = subprocess.run(["bash", "-c", script], capture_output=True, text=True, timeout=60)
     assert set(done.stdout.split()) == expected, done.stderr
-
-
-def test_zsh_has_every_command_and_other_shells_none():
-    script = completion_script("zsh", _FUNCTIONS)
-    assert script.startswith("#compdef deepphase")
-    assert all(name.split()[-1] in script for name in COMMANDS)
-    with pytest.raises(ParameterError, match="'fish'"):
-        completion_script("fish", _FUNCTIONS)

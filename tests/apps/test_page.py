@@ -59,18 +59,6 @@ def test_nothing_is_fetched():
     assert "default-src 'none'" in own
 
 
-def test_numbers_and_colours_of_a_table():
-    table = Page("t").add_table(
-        ["a", "b"], [[1234567, 0.5], ["x", True]], colours=["#111111", "#222222"]
-    )
-    content = table.html()
-    assert '<td class="number"><span class="dot" style="background:#111111"></span>1,234,567' in (
-        content
-    )
-    assert '<td class="number">0.500</td>' in content
-    assert "<td>yes</td>" in content
-
-
 def test_it_is_written_whole_or_not_at_all(tmp_path):
     path = Page("undecodable \udcff").write(tmp_path / "new" / "page.html")
     assert path.read_text(encoding="utf-8").startswith("<!DOCTYPE html>")

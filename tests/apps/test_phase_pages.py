@@ -17,8 +17,6 @@ from deepphase.apps.commands import figures as figures_command
 from deepphase.apps.reports import phase_pages
 from deepphase.apps.reports.phase_pages import FigureData, example_window, training_page
 from deepphase.corpus.clip_store import ClipStore
-from deepphase.figures.image import Images
-from deepphase.figures.theme import LIGHT
 from deepphase.formats.load import save
 from deepphase.phase.config import NetworkConfig, PhaseConfig
 from deepphase.phase.health import ChannelHealth, Health
@@ -106,13 +104,6 @@ def test_the_page_has_every_figure_once_and_fetches_nothing(model, clips, tmp_pa
             assert not {"template", "title"} & set(each["layout"])
 
 
-def test_colours_are_those_of_labels_and_numbers(model, clips, tmp_path):
-    colours = _read(model, clips, tmp_path).colourings()
-    assert set(colours["style"].values) == {"calm", "<b>wild"}
-    assert colours["speed"].unit == "m/s"
-    assert (colours["speed"].values >= 0).all()
-
-
 def test_clips_that_come_later_land_in_the_same_picture(model, clips, tmp_path):
     """A model without a projection of its own gets one beside it, and keeps it."""
     first = _read(model, clips[:4], tmp_path)
@@ -130,22 +121,6 @@ def test_clips_that_come_later_land_in_the_same_picture(model, clips, tmp_path):
 
 def replace_projection(model: PhaseModel, projection: ManifoldProjection) -> PhaseModel:
     return PhaseModel(model.network, model.config, model.signals, projection)
-
-
-def test_pictures_are_light_and_named_after_their_figures(model, clips, tmp_path, monkeypatch):
-    drawn: dict[Path, object] = {}
-
-    def keep(files, **stated):
-        assert stated["height"] is None
-        drawn.update(files)
-        return Images(list(files))
-
-    monkeypatch.setattr(phase_pages, "write_images", keep)
-    _, images = phase_pages.figures_page(_read(model, clips, tmp_path), tmp_path, pictures=True)
-    assert all(chart.layout.template == LIGHT for chart in drawn.values())
-    names = [path.name for path in images.paths]
-    assert names[:2] == ["manifold_2d_by_clip.png", "manifold_2d_by_style.png"]
-    assert len(set(names)) == len(names) >= 8
 
 
 def test_the_command_writes_the_page(model, clips, tmp_path, capsys):

@@ -56,18 +56,6 @@ def model(folder):
     return folder / "songs.model"
 
 
-def test_training_says_what_it_learns_from(folder, capsys):
-    words = ["train", "phase", folder / "songs", "-o", folder / "told.model"]
-    assert run(*words, *_TINY) == 0
-    out, err = capsys.readouterr()
-    assert "songs: 4 with 0.7 minutes in all" in out
-    assert "training on mel, chroma, spectral_flux, onset_strength, beat" in out
-    assert "torn.wav" in err
-    assert "explained variance" in out
-    page = (folder / "told.model.report" / "index.html").read_text()
-    assert "onset_strength" in page
-
-
 def test_phases_of_a_new_song_follow_its_tempo(folder, model):
     """Of two new songs some channel has the beat's frequency, or twice or half of it."""
     for bpm in (104.0, 130.0):

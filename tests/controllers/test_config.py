@@ -7,7 +7,6 @@ from deepphase.config import config_names
 from deepphase.controllers.config import ControllerConfig
 from deepphase.controllers.networks.network import NetworkDims
 from deepphase.controllers.networks.registry import NETWORKS, make_network, network_kind
-from deepphase.controllers.networks.variational import VariationalConfig
 from deepphase.errors import ParameterError
 
 NAMES = ["pfnn", "experts", "mann", "lmp", "no_phase", "vinn"]
@@ -43,18 +42,6 @@ def test_every_network_maps_frames_to_frames(name):
     assert outputs.shape == (3, 5)
     assert torch.isfinite(outputs).all()
     assert [each.shape for each in after] == [each.shape for each in state]
-
-
-def test_changes_are_dotted_and_typed():
-    recipe = ControllerConfig.load(
-        "vinn",
-        **{"network.variational": [1, 3], "network.dropout": "1e-1", "schema.label": "style"},
-    )
-    expected = VariationalConfig(variational=(1, 3), dropout=0.1, spline="natural")
-    assert recipe.network == expected
-    assert recipe.schema.label == "style"
-    assert ControllerConfig.load("nn", **{"network.hidden": 64}).network.hidden == 64
-    assert ControllerConfig.load("nn", **{"network.hidden": None}).network.hidden is None
 
 
 @pytest.mark.parametrize(

@@ -3,14 +3,12 @@
 from dataclasses import replace
 
 import numpy as np
-import pytest
 
 from deepphase.controllers.data.label_choice import LabelChoice, chosen_label
 from deepphase.controllers.schema.config import SchemaConfig
 from deepphase.corpus.clip_store import ClipStore
 from deepphase.motion.clip import Source
 from deepphase.synthetic.gait_motion import locomotion
-from tests.real_data import real_clips
 
 WALK = locomotion(1, 4.0).clip
 
@@ -44,19 +42,3 @@ def test_styles_of_enough_clips_are_taken():
     assert chosen_label(store(*STYLES), SchemaConfig(label="action")) == LabelChoice("action")
     assert chosen_label(store(*STYLES), SchemaConfig(ball=True)) == LabelChoice("")
     assert chosen_label(store(*STYLES), SchemaConfig(tracks=("beat",))) == LabelChoice("")
-
-
-@pytest.mark.real_data
-def test_styles_of_real_file_names(tmp_path):
-    from deepphase.corpus.prepare import prepare
-    from deepphase.corpus.store import open_store
-
-    found = []
-    for name in ("bandai2_locomotion", "bandai1"):
-        prepare(real_clips(name), tmp_path / name)
-        found.append(chosen_label(open_store(tmp_path / name), SchemaConfig()))
-    assert found[0].name == "style"
-    assert "active, exhausted, feminine" in found[0].sentence
-    # Eleven clips of each style, most of them less than a minute in all.
-    assert found[1].name == "style"
-    assert "angry, childish" in found[1].sentence

@@ -134,12 +134,6 @@ def test_retargeting_puts_all_on_one_body(people, tmp_path):
     assert f"{name}-2" in caught.value.hint
 
 
-def test_inspect_says_which_files_differ(people, capsys):
-    assert main(["inspect", str(people)]) == 0
-    said = " ".join(capsys.readouterr().err.split())
-    assert "b_0.bvh to b_1.bvh: 2 clips of other rest frames (LeftForeArm by 180 degrees" in said
-
-
 def test_size_and_noise_make_no_group(tmp_path):
     child = walk(1)
     rng = np.random.default_rng(0)

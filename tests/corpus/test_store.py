@@ -318,9 +318,3 @@ def test_stores_that_another_program_got_wrong_are_refused(tmp_path, spoil):
     with pytest.raises(DeepPhaseError) as caught:
         open_store(path)
     assert isinstance(caught.value, CheckpointError)
-
-
-def test_a_store_is_the_same_bytes_each_time(tmp_path):
-    for name in ("a", "b"):
-        write_store(tmp_path / name, varied_clips())
-    assert contents(tmp_path / "a") == contents(tmp_path / "b")

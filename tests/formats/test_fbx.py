@@ -2,7 +2,6 @@
 
 import shutil
 import subprocess
-import sys
 from dataclasses import replace
 from pathlib import Path
 
@@ -50,14 +49,6 @@ def test_without_blender_one_sentence_says_what_to_install(damaged, monkeypatch)
     assert not damaged.with_name("new.fbx").exists()
 
 
-def test_a_python_without_bpy_is_said(damaged, monkeypatch):
-    program = shutil.which("python3") or sys.executable
-    monkeypatch.setenv(VARIABLE, program)
-    with pytest.raises(FormatError, match="No module named") as caught:
-        load(damaged)
-    assert "pip install 'bpy" in caught.value.hint
-
-
 def test_a_crash_of_blender_ends_that_process_alone(damaged, tmp_path, monkeypatch):
     fake(tmp_path, monkeypatch, "kill -SEGV $$")
     with pytest.raises(FormatError, match="without an answer"):
@@ -68,12 +59,6 @@ def test_a_time_limit_ends_it(damaged, tmp_path, monkeypatch):
     fake(tmp_path, monkeypatch, "sleep 60")
     with pytest.raises(FormatError, match=r"within 0\.2 s"):
         call_blender({"task": "read"}, tmp_path, damaged, seconds=0.2)
-
-
-def test_a_program_that_does_not_exist_is_said(damaged, monkeypatch):
-    monkeypatch.setenv(VARIABLE, "/nowhere/python")
-    with pytest.raises(ParameterError, match="cannot be started"):
-        load(damaged)
 
 
 def test_what_is_no_fbx_is_refused_before_blender_starts(tmp_path, monkeypatch):

@@ -21,7 +21,6 @@ from deepphase.formats.load import save
 from deepphase.motion.clip import Clip
 from deepphase.phase.clip_phases import load_phases
 from deepphase.phase.model import PhaseModel
-from deepphase.training.metrics_file import read_metrics
 from tests.corpus.made_clips import made_clip, write_bvh
 from tests.formula_motion import swinging
 
@@ -80,8 +79,7 @@ def swings(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def trained(swings: Path, tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Ran]:
     """A model that was trained by the program, in a folder that did not exist, and what it said."""
     output = tmp_path_factory.mktemp("trained") / "new folder" / "swing.model"
-    with contextlib.nullcontext():
-        ran = run("train", "phase", swings, "-o", output, *TINY)
+    ran = run("train", "phase", swings, "-o", output, *TINY)
     assert ran.status == 0, ran.err
     return output, ran
 
@@ -249,27 +247,6 @@ def test_inspect_as_json(swings, broken, tmp_path):
 
 
 # train phase
-
-
-@pytest.mark.slow
-def test_a_training_says_how_it_went(trained, swings):
-    output, ran = trained
-    assert ran.err == ""
-    assert "training: 640 of 640" in ran.out
-    assert "explained variance" in ran.out
-    assert "channels in use" in ran.out
-    assert f"model: {output}" in ran.out
-    page = output.with_name("swing.model.report") / "index.html"
-    assert page.is_file()
-    assert str(page) in ran.out
-    assert not output.with_name("swing.model.unfinished").exists()
-    metrics = read_metrics(output.with_name("swing.model.metrics.csv"))
-    assert np.isfinite(metrics["explained_variance"]).any()
-    assert "<h2>Training curves</h2>" in page.read_text()
-    made = PhaseModel.load(output)
-    assert made.config.network.channels == 2
-    assert made.config.training.windows == 640
-    assert made.window == 61
 
 
 @pytest.mark.slow

@@ -44,13 +44,6 @@ def database(folder):
     return folder / "dances.database"
 
 
-@pytest.fixture(scope="module")
-def deaf(folder):
-    words = ["match", "build", folder / "dances.store", "--config", "reduced_pose"]
-    assert run(*words, "-o", folder / "deaf.database") == 0
-    return folder / "deaf.database"
-
-
 def test_a_build_reads_the_songs_and_stores_the_reference(folder, capsys):
     words = ["match", "build", folder / "dances.store", "--model", folder / "p", "-o"]
     words += [folder / "told.database", "--config", "dance_music", "--songs", folder / "danced"]
@@ -106,17 +99,6 @@ def test_silence_of_any_rate(folder, database, tmp_path, capsys, rate, channels,
     assert "no reliable beat in this song: playback does not follow the beat" in err
     assert "by motion" not in out
     assert len(load(tmp_path / "o" / "still.bvh")) == round(60 * seconds)
-
-
-def test_a_database_without_music_features_says_so(folder, deaf, tmp_path, capsys):
-    song = folder / "danced" / "dance_0.ogg"
-    assert run("dance", song, "--database", deaf, "-o", tmp_path / "o", "--seconds", 2) == 0
-    out, err = capsys.readouterr()
-    assert "no music features: the dance does not depend on the song" in err
-    # There is no scale: it was built of no songs.
-    assert "recorded dances" not in out
-    assert "sliding" in out
-    assert (tmp_path / "o" / "index.html").is_file()
 
 
 def test_a_database_whose_store_is_gone_says_so(folder, database, tmp_path, capsys):

@@ -61,13 +61,6 @@ def test_encode_and_evaluate_take_it(files, clips, store, method, tmp_path):
     assert "none" in (tmp_path / "r" / "index.html").read_text()
 
 
-def test_unknown_methods_and_foreign_files(store, clips, tmp_path, capsys):
-    assert run("fit", "phases", store, "--method", "magic", "-o", tmp_path / "m") == cli.MISTAKE
-    assert "expected one of 'contact', 'pca', 'pfnn'" in capsys.readouterr().err
-    assert run("evaluate", store, clips, "-o", tmp_path / "o") == cli.MISTAKE
-    assert "this is a folder" in capsys.readouterr().err
-
-
 def test_an_embedding_is_trained_encoded_and_evaluated(store, clips, tmp_path, monkeypatch):
     """The convolutional embedding goes the way of every network, and tells no frequency."""
     given = (

@@ -124,19 +124,6 @@ def test_parameters_are_options_and_switches_keep_their_default():
 
 
 @pytest.mark.parametrize(
-    ("words", "fact"),
-    [
-        (["--blend", "x"], "--blend: expected one of 'soft', 'hard', not 'x'"),
-        (["--hands", "x"], "--hands: expected a whole number, not 'x'"),
-        (["--onnx"], "unrecognized arguments: --onnx"),
-    ],
-)
-def test_wrong_values_are_named(words, fact):
-    with pytest.raises(ParameterError, match=fact):
-        _read(*words)
-
-
-@pytest.mark.parametrize(
     ("name", "configs", "option"),
     [
         ("train phase", PhaseConfig, ["--set=training.windows=1000"]),

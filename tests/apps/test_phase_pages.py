@@ -13,11 +13,9 @@ import pytest
 import torch
 from plotly.offline import get_plotlyjs
 
-from deepphase.apps.commands import figures as figures_command
 from deepphase.apps.reports import phase_pages
 from deepphase.apps.reports.phase_pages import FigureData, example_window, training_page
 from deepphase.corpus.clip_store import ClipStore
-from deepphase.formats.load import save
 from deepphase.phase.config import NetworkConfig, PhaseConfig
 from deepphase.phase.health import ChannelHealth, Health
 from deepphase.phase.manifold import ManifoldProjection
@@ -121,18 +119,6 @@ def test_clips_that_come_later_land_in_the_same_picture(model, clips, tmp_path):
 
 def replace_projection(model: PhaseModel, projection: ManifoldProjection) -> PhaseModel:
     return PhaseModel(model.network, model.config, model.signals, projection)
-
-
-def test_the_command_writes_the_page(model, clips, tmp_path, capsys):
-    folder = tmp_path / "clips"
-    folder.mkdir()
-    for clip in clips[:2]:
-        save(clip, folder / f"{clip.name}.bvh")
-    model.save(tmp_path / "swing.model")
-    figures_command.command(tmp_path / "swing.model", folder, tmp_path / "out")
-    assert (tmp_path / "out" / "index.html").exists()
-    assert (tmp_path / "swing.model.projection").exists()
-    assert "figures: " in capsys.readouterr().out
 
 
 def _health(model: PhaseModel, findings: tuple = ()) -> Health:

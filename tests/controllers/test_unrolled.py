@@ -5,31 +5,17 @@ import pytest
 import torch
 
 from deepphase.controllers.config import ControllerConfig
-from deepphase.controllers.data.controller_batches import ControllerBatches
-from deepphase.controllers.data.controller_data import ControllerData
 from deepphase.controllers.data.initial_states import InitialStates
 from deepphase.controllers.runtime.characters import Characters
 from deepphase.controllers.runtime.controller import Controller
 from deepphase.controllers.runtime.frame import CharacterSettings
-from deepphase.controllers.training.module import ClosedLoop, ControllerModule
-from deepphase.controllers.training.train import train_controller
+from deepphase.controllers.training.module import ClosedLoop
 from tests.controllers.made_controllers import (
-    FormulaPhases,
     samples_for,
     small_controller,
     walking_store,
 )
 
-_SMALL = {
-    "network.hidden": 32,
-    "network.experts": 2,
-    "network.gating_hidden": 8,
-    "network.dropout": 0.0,
-    "training.samples": 12_000,
-    "training.unroll_frames": 4,
-    "training.unroll_goals": False,
-    "training.batch_size": 64,
-}
 _SEES = CharacterSettings(feedback="prediction", foot_ik=False)
 
 
@@ -96,20 +82,3 @@ def test_what_a_frame_costs_is_known_to_the_frames_before(store):
         assert found[:, slices[block]].abs().max() > 0
     # The step of the root is not seen again.
     assert not found[:, slices["root_velocity"]].any()
-
-
-@pytest.mark.slow
-def test_frames_of_its_own_are_learnt(store, tmp_path):
-    config = ControllerConfig.load("experts", **_SMALL)
-    data = ControllerData.read(store, config, FormulaPhases())
-    batches = ControllerBatches(data, config)
-
-    def error(network):
-        module = ControllerModule(batches, network)
-        module.eval()
-        batch = batches.on_after_batch_transfer(batches.batch(0, 256), 0)
-        return float(module.training_step(batch).detach())
-
-    made = train_controller(data, config, folder=tmp_path)
-    untrained = small_controller("experts", data.samples, hidden=32, dropout=0.0)
-    assert error(made.network) < 0.5 * error(untrained)

@@ -6,7 +6,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from deepphase.errors import FormatError, ParameterError
+from deepphase.errors import FormatError
 from deepphase.formats.frame_rates import CHECK
 from deepphase.formats.load import MOTION_FORMATS, WRITTEN_SUFFIXES, load, save
 from deepphase.motion.kinematics import joint_positions
@@ -31,12 +31,6 @@ def test_unknown_suffix_lists_the_known_ones(tmp_path, name):
     path = written(tmp_path, two_joints(), name)
     with pytest.raises(FormatError, match=r"\.bvh"):
         load(path)
-
-
-def test_unknown_option_lists_the_known_ones(tmp_path):
-    path = written(tmp_path, two_joints())
-    with pytest.raises(ParameterError, match="allow_truncated"):
-        load(path, scale=2.0)
 
 
 @pytest.mark.parametrize("suffix", MOTION_FORMATS)

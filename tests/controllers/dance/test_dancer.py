@@ -5,7 +5,6 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from deepphase.config import config_names
 from deepphase.controllers.dance.config import MUSIC, DanceConfig
 from deepphase.controllers.dance.dance_set import with_skeleton
 from deepphase.controllers.dance.dancer import Dancer, MusicInput
@@ -60,22 +59,6 @@ def data(corpus):
 def dancer(data, tmp_path_factory):
     folder = tmp_path_factory.mktemp("work")
     return train_dance(data, DanceConfig.load("experts", **_TINY), folder=folder)
-
-
-def test_every_config_loads_and_names_its_audio_features():
-    assert config_names("dance") == ["experts", "no_phase", "paper"]
-    for name in config_names("dance"):
-        recipe = DanceConfig.load(name)
-        assert MUSIC in recipe.controller.schema.tracks
-        assert recipe.music.features
-    assert (
-        len(
-            MusicInput.from_songs(
-                [made_song_features()], DanceConfig.load("paper").music.features, _STEP_S
-            ).mean
-        )
-        == 62
-    )
 
 
 def test_audio_features_are_normalised():

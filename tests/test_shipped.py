@@ -51,3 +51,15 @@ def test_characters_travel_as_they_are_steered(name):
     moved = (run.positions[:, -1] - run.positions[:, 0]) / 4.0
     assert np.linalg.norm(moved, axis=1) == pytest.approx(speeds, rel=0.4)
     assert ((moved * ways).sum(axis=1) > 0.9 * np.linalg.norm(moved, axis=1)).all()
+
+
+def test_arms_of_the_person_hang():
+    """Captures of 100STYLE have T-poses amid them, which are left out."""
+    matcher = Matcher.load(SHIPPED["person"].path)
+    motion, rows = matcher.motion, np.arange(0, len(matcher.kept), 11)
+    places = motion.positions(motion.rotations[rows], motion.translations[rows])
+    joint = matcher.body.skeleton.names.index
+    hands = places[:, [joint("LeftHand"), joint("RightHand")]]
+    arms = places[:, [joint("LeftArm"), joint("RightArm")]]
+    raised = (hands - arms)[..., 1].min(axis=1) > -0.25
+    assert np.linalg.norm(hands[raised, 0] - hands[raised, 1], axis=1).max(initial=0.0) < 0.9

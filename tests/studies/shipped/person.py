@@ -11,6 +11,10 @@ from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 
+import numpy as np
+from scipy.ndimage import maximum_filter1d
+
+from deepphase.arrays import true_runs
 from deepphase.corpus.clip_store import ClipStore
 from deepphase.corpus.prepare import corpus_of
 from deepphase.formats.load import load, save
@@ -19,8 +23,10 @@ from deepphase.matching.learned.config import LearnedConfig
 from deepphase.matching.learned.matcher import Matcher
 from deepphase.matching.learned.training import train_matcher
 from deepphase.motion.clip import Clip
+from deepphase.motion.kinematics import joint_positions
 from deepphase.motion.resample import resample
-from deepphase.motion.retargeting.retarget import retarget
+from deepphase.motion.retarget import retarget
+from deepphase.motion.roles import find_roles
 from deepphase.phase.config import PhaseConfig
 from deepphase.phase.training.train import train_phase
 from deepphase.progress import Progress
@@ -35,6 +41,9 @@ _LEFT_OUT = re.compile(r"box|crouch|ready|bow|crawl|hop|leap|jump|skip|_e\d|taun
 # Clips that are also slowed, and the factors: the people step aside at 1.4 m/s alone, and go
 # backward at 1 m/s.
 _SLOWED = {"sidestep": (1.2, 1.6, 2.2), "walkback": (1.5,)}
+# A T-pose: hands at most so far below the shoulders, and at least so far from each other; seconds
+# around it until the arms hang, and seconds of a piece that is kept.
+_T_POSE_BELOW_M, _T_POSE_APART_M, _T_POSE_AROUND_S, _SHORTEST_S = 0.25, 0.9, 0.8, 2.0
 _CHANGES = {"training.windows": 1_200_000, "training.spacing_s": 0.05, "network.width": 384}
 
 
@@ -72,8 +81,25 @@ def _clips(folder: Path) -> Iterator[Clip]:
                 clip = retarget(clip, body).clip
             style = path.stem.removesuffix("_reference") if "_reference" in path.stem else "neutral"
             clip = replace(clip, name=path.stem, labels={"style": style})
-            yield clip
-            kinds = [kind for kind in _SLOWED if kind in path.stem.lower()]
-            for factor in (factor for kind in kinds for factor in _SLOWED[kind]):
-                slow = replace(clip, fps=clip.fps / factor, name=f"{clip.name}_slow_{factor:g}")
-                yield resample(slow, clip.fps)
+            for piece in _without_t_poses(clip):
+                yield piece
+                kinds = [kind for kind in _SLOWED if kind in path.stem.lower()]
+                for factor in (factor for kind in kinds for factor in _SLOWED[kind]):
+                    name = f"{piece.name}_slow_{factor:g}"
+                    yield resample(replace(piece, fps=piece.fps / factor, name=name), piece.fps)
+
+
+def _without_t_poses(clip: Clip) -> Iterator[Clip]:
+    """The pieces of a clip between the T-poses that 100STYLE's captures have in them."""
+    roles = find_roles(clip.skeleton, clip=clip)
+    positions = joint_positions(clip)
+    hands = positions[:, [roles.left_hand, roles.right_hand]]
+    shoulders = positions[:, [roles.left_shoulder, roles.right_shoulder]]
+    raised = (hands - shoulders)[..., 1].min(axis=1) > -_T_POSE_BELOW_M
+    apart = np.linalg.norm(np.diff(hands[..., ::2], axis=1)[:, 0], axis=-1) > _T_POSE_APART_M
+    around = 2 * round(_T_POSE_AROUND_S * clip.fps) + 1
+    kept = ~maximum_filter1d(raised & apart, around)
+    pieces = [run for run in true_runs(kept) if run[1] - run[0] > _SHORTEST_S * clip.fps]
+    for number, (start, stop) in enumerate(pieces):
+        name = f"{clip.name}_{number + 1}" if len(pieces) > 1 else clip.name
+        yield replace(clip.sliced(start, stop), name=name)

@@ -42,6 +42,8 @@ _REACHES = 6
 _NEAR, _FAR, _HOLD_S = 0.25, 0.5, 0.08
 # A limb is stretched up to this share of its length.
 _REACHABLE = 0.998
+# Metres of a lift of the hips that is left out.
+_LIFT_M = 1e-3
 
 
 @dataclass(frozen=True, eq=False)
@@ -134,8 +136,13 @@ def retarget(clip: Clip, to: Clip | Skeleton, *, like: Clip | None = None) -> Re
     scale = min(target.limb_length(limb) / source.limb_length(limb) for limb in limbs)
     contacts = foot_contacts(clip, roles)
     goals = _Goals(clip, source, target, scale, contacts.floor)
-    result = _placed(_turned(clip, source, target, matches), target, goals, clip)
-    result, foot_errors, hand_errors = _held(result, goals)
+    turned = _turned(clip, source, target, matches)
+    result, foot_errors, hand_errors = _held(_placed(turned, target, goals, clip), goals)
+    # The hips are as far above the ankles as the original's, so that legs bend as much.
+    lift = goals.lift(result)
+    if abs(lift) > _LIFT_M:
+        goals.hips += lift * _UP
+        result, foot_errors, hand_errors = _held(_placed(turned, target, goals, clip), goals)
     tips, tip_goals = goals.tips(result)
     found = {match.joint for match in matches}
     conventions = Source() if sample is None else sample.source.conventions
@@ -316,6 +323,14 @@ class _Goals:
         weight = smoothstep(np.clip((_FAR - nearest) / (_FAR - _NEAR), 0.0, 1.0))
         weight = gaussian_filter1d(weight, _HOLD_S * self.fps, mode="nearest")
         return now + weight[:, None] * (goal - now), weight
+
+    def lift(self, result: Clip) -> float:
+        """Metres by which the ankles, whose toes are held, are above their scaled places."""
+        own, other = (body.roles.both("foot") for body in (self.target, self.source))
+        if own is None or other is None:
+            return 0.0
+        goals = self.scaled(self.positions[:, list(other)]) + self.rises["foot"]
+        return float(np.median((joint_positions(result)[:, list(own)] - goals)[..., 1]))
 
     def tips(self, result: Clip) -> tuple[Array, Array]:
         """(frames, feet, 3) of a clip and of the scaled original: toes if both have them, paws."""

@@ -23,6 +23,7 @@ from deepphase.matching.learned.config import LearnedConfig
 from deepphase.matching.learned.matcher import Matcher
 from deepphase.matching.learned.training import train_matcher
 from deepphase.motion.clip import Clip
+from deepphase.motion.contacts import foot_contacts
 from deepphase.motion.kinematics import joint_positions
 from deepphase.motion.resample import resample
 from deepphase.motion.retarget import retarget
@@ -80,13 +81,20 @@ def _clips(folder: Path) -> Iterator[Clip]:
             if name != _FOLDERS[0]:
                 clip = retarget(clip, body).clip
             style = path.stem.removesuffix("_reference") if "_reference" in path.stem else "neutral"
-            clip = replace(clip, name=path.stem, labels={"style": style})
+            clip = replace(_levelled(clip), name=path.stem, labels={"style": style})
             for piece in _without_t_poses(clip):
                 yield piece
                 kinds = [kind for kind in _SLOWED if kind in path.stem.lower()]
                 for factor in (factor for kind in kinds for factor in _SLOWED[kind]):
                     name = f"{piece.name}_slow_{factor:g}"
                     yield resample(replace(piece, fps=piece.fps / factor, name=name), piece.fps)
+
+
+def _levelled(clip: Clip) -> Clip:
+    """The clip with its floor at height 0: that of one person lies at 5 cm."""
+    translations = clip.translations.copy()
+    translations[:, 0, 1] -= foot_contacts(clip, find_roles(clip.skeleton, clip=clip)).floor
+    return replace(clip, translations=translations)
 
 
 def _without_t_poses(clip: Clip) -> Iterator[Clip]:

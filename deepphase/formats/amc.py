@@ -171,9 +171,10 @@ def _numbers(words: Sequence[str], limit: float, path: Path, line: int) -> list[
     except ValueError:
         values = [math.nan]
     if not all(abs(value) <= limit for value in values):
+        commas = any("," in word for word in words)
         raise FormatError(
             f"{' '.join(words)[:40]!r}: numbers are expected that a body can have",
-            hint=_MAKE_AGAIN,
+            hint="write decimal points in place of the commas" if commas else _MAKE_AGAIN,
             path=path,
             line=line,
         )

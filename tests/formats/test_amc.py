@@ -118,6 +118,7 @@ def test_the_skeleton_of_the_clip_the_subject_or_the_folder_is_read(tmp_path):
         (lambda asf, amc: (asf, amc.replace("shin 40 5", "toe 40 5")), "'toe' is not a bone"),
         (lambda asf, amc: (asf, amc.replace("shin 40 5", "thigh 1 2 3")), "a second line"),
         (lambda asf, amc: (asf, amc.replace("root 1 20", "root 1e300 20")), "numbers are expected"),
+        (lambda asf, amc: (asf, amc.replace("shin 40 5", "shin 40,5 5")), "in place of the commas"),
         (lambda asf, amc: (asf, amc.partition("7")[0]), "no frames"),
         (lambda asf, amc: (asf, amc.replace("7\n", "")), "no number of a frame"),
         (lambda asf, amc: (asf, "\0" + amc), "not an AMC file"),
@@ -133,8 +134,9 @@ def test_the_skeleton_of_the_clip_the_subject_or_the_folder_is_read(tmp_path):
     ],
 )
 def test_damaged_files_are_one_error(tmp_path, change, fact):
-    with pytest.raises(FormatError, match=fact) as caught:
+    with pytest.raises(FormatError) as caught:
         load(written(tmp_path, *change(ASF, AMC)))
+    assert fact in f"{caught.value.fact} {caught.value.hint}"
     assert caught.value.path.suffix in (".asf", ".amc")
 
 

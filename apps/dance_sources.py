@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -22,13 +22,14 @@ from deepphase.matching.music.dancing import dance_with_database
 from deepphase.matching.music.song_tracks import ClipSongTracks, track_features
 from deepphase.matching.player.playback import Playback
 from deepphase.matching.search.searcher import open_searcher
+from deepphase.motion.clip import Clip
 from deepphase.motion.resample import low_passed_clip
 from deepphase.music.features import SongFeatures, features_of
 from deepphase.phase.extractor import PhaseExtractor
 from deepphase.progress import Progress
 from deepphase.steering.dance import DanceRequest, DanceResult
 from deepphase.synthetic.dance_motion import dance
-from deepphase.synthetic.song import make_song
+from deepphase.synthetic.song import Song, make_song
 
 # Keys of a database's header.
 _SONGS, _REFERENCE = "songs", "dances"
@@ -149,6 +150,15 @@ SONGS = ((88, 4), (97, 4), (106, 4), (115, 4), (126, 4), (94, 3), (108, 3), (122
 _SONG_S = 20.0
 
 
+def synthetic_dances(
+    songs: Sequence[tuple[int, int]], seconds: float
+) -> Iterator[tuple[Song, Clip]]:
+    """A song of each tempo and metre, as in `SONGS`, and a dance to it."""
+    for seed, (bpm, beats_per_bar) in enumerate(songs):
+        song = make_song(seed, seconds, tempo_bpm=float(bpm), beats_per_bar=beats_per_bar)
+        yield song, dance(song, seed).clip
+
+
 def made_dances(
     model: PhaseExtractor,
     progress: Progress,
@@ -158,9 +168,9 @@ def made_dances(
 ) -> MotionDatabase:
     """A motion database of synthetic dances, each to a song of another tempo."""
     clips, features = [], {}
-    for number, (bpm, beats_per_bar) in enumerate(songs):
-        song = make_song(number, _SONG_S, tempo_bpm=float(bpm), beats_per_bar=beats_per_bar)
-        clip, name = dance(song, number).clip, f"{bpm} beats a minute, {beats_per_bar} a bar"
+    for number, (song, clip) in enumerate(synthetic_dances(songs, _SONG_S)):
+        bpm, beats_per_bar = songs[number]
+        name = f"{bpm} beats a minute, {beats_per_bar} a bar"
         clips.append(replace(clip, name=name, source=replace(clip.source, song=name)))
         features[name] = features_of(song.samples, name=name)
         progress("making dances, analysing songs", number + 1, len(songs), name)

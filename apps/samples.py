@@ -12,6 +12,7 @@ from deepphase.controllers.runtime.controller import Controller
 from deepphase.controllers.runtime.start import CharacterSource
 from deepphase.matching.learned.matcher import Matcher
 from deepphase.motion.clip import Clip
+from deepphase.progress import Progress
 from deepphase.shipped import SHIPPED
 from deepphase.steering.root_states import RootStates, side_by_side
 from deepphase.steering.run import Frame, RunnerSource, rollout
@@ -64,22 +65,26 @@ PERSON = {
 DOG = (Sample("walk_01", (0.8, 0.7)), Sample("trot_01", (2.0,), 30.0))
 
 
-def person_clips(seconds: float, seed: int) -> Iterator[Clip]:
+def person_clips(seconds: float, seed: int, progress: Progress) -> Iterator[Clip]:
     """Clips of the shipped person in all its styles."""
     person = Matcher.load(SHIPPED["person"].path)
     for style, samples in PERSON.items():
         source = person.source(labels={"style": style}, seed=seed)
-        yield from _performed(source, samples, seconds, seed)
+        yield from _performed(source, samples, seconds, seed, progress)
 
 
-def dog_clips(seconds: float, seed: int) -> Iterator[Clip]:
+def dog_clips(seconds: float, seed: int, progress: Progress) -> Iterator[Clip]:
     """Clips of the shipped dog."""
     source = CharacterSource(Controller.load(SHIPPED["dog"].path), seed=seed)
-    yield from _performed(source, DOG, seconds, seed)
+    yield from _performed(source, DOG, seconds, seed, progress)
 
 
 def _performed(
-    source: RunnerSource, samples: tuple[Sample, ...], seconds: float, seed: int
+    source: RunnerSource,
+    samples: tuple[Sample, ...],
+    seconds: float,
+    seed: int,
+    progress: Progress,
 ) -> Iterator[Clip]:
     """The clip of each sample, all of which are performed at once."""
     start = RootStates.at_rest(side_by_side(len(samples), source.spacing_m))
@@ -92,7 +97,7 @@ def _performed(
         goals.set(velocities[frame // frames], facings[frame // frames])
         return runner.step(goals)
 
-    run = rollout(runner, goals, _SETTLED_S + seconds, step=step)
+    run = rollout(runner, goals, _SETTLED_S + seconds, progress, step=step)
     run = run.part(round(_SETTLED_S * run.fps), len(run))
     for number, sample in enumerate(samples):
         yield run.clip(number, sample.name)

@@ -42,17 +42,20 @@ def command(
         raise ParameterError(
             f"clips of {seconds:g} s are not made", hint="give --seconds of 2 to 600"
         )
-    into, number = Path(folder), 0
+    into = Path(folder)
     if into.exists() and (not into.is_dir() or any(into.iterdir())):
         raise ParameterError("this is not an empty folder", hint="name a new one", path=into)
     check_writable(into / "clip.bvh")
-    performers = {"person": person_clips, "dog": dog_clips}
-    clips = performers[of](seconds, _SEED) if of in performers else _dances(into, seconds)
+    names = []
     with progress() as report:
-        for number, clip in enumerate(clips, start=1):
+        if of == "dances":
+            clips = _dances(into, seconds)
+        else:
+            clips = (person_clips if of == "person" else dog_clips)(seconds, _SEED, report)
+        for clip in clips:
             save_bvh(clip, into / f"{clip.name}.bvh")
-            report("performing", number, number, clip.name)
-    note(f"{number} clips -> {into}")
+            names.append(clip.name)
+    note(f"{len(names)} clips -> {into}")
     next_step("inspect", into)
 
 
@@ -62,10 +65,9 @@ def _dances(folder: Path, seconds: float) -> Iterator[Clip]:
 
     import soundfile
 
-    from deepphase.synthetic import dance, make_song
+    from deepphase.apps.dance_sources import synthetic_dances
 
-    for number, (tempo, beats) in enumerate(_SONGS):
-        song = make_song(number, seconds, tempo_bpm=float(tempo), beats_per_bar=beats)
-        name = f"dance_{number + 1:02d}"
+    for number, (song, clip) in enumerate(synthetic_dances(_SONGS, seconds), start=1):
+        name = f"dance_{number:02d}"
         soundfile.write(folder / f"{name}.flac", song.samples, song.sample_rate)
-        yield replace(dance(song, number).clip, name=name)
+        yield replace(clip, name=name)

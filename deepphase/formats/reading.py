@@ -55,6 +55,7 @@ _LEAST_TRAVEL_M = 0.5
 # Frames in which the place of a body and its limbs are looked at.
 _FRAMES_DOUBTED = 100
 EXPORT_AGAIN = "copy or export the file again"
+COMMAS = "decimal commas were read as points"
 
 # First bytes -> foreign content that users give as a motion file.
 _FOREIGN = {

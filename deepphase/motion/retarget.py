@@ -136,13 +136,15 @@ def retarget(clip: Clip, to: Clip | Skeleton, *, like: Clip | None = None) -> Re
     scale = min(target.limb_length(limb) / source.limb_length(limb) for limb in limbs)
     contacts = foot_contacts(clip, roles)
     goals = _Goals(clip, source, target, scale, contacts.floor)
-    turned = _turned(clip, source, target, matches)
-    result, foot_errors, hand_errors = _held(_placed(turned, target, goals, clip), goals)
+    placed = _placed(_turned(clip, source, target, matches), target, goals, clip)
+    result, foot_errors, hand_errors = _held(placed, goals)
     # The hips are as far above the ankles as the original's, so that legs bend as much.
     lift = goals.lift(result)
     if abs(lift) > _LIFT_M:
-        goals.hips += lift * _UP
-        result, foot_errors, hand_errors = _held(_placed(turned, target, goals, clip), goals)
+        translations = placed.translations.copy()
+        translations[:, -1] += lift * _UP
+        placed = replace(placed, translations=translations)
+        result, foot_errors, hand_errors = _held(placed, goals)
     tips, tip_goals = goals.tips(result)
     found = {match.joint for match in matches}
     conventions = Source() if sample is None else sample.source.conventions
@@ -326,11 +328,9 @@ class _Goals:
 
     def lift(self, result: Clip) -> float:
         """Metres by which the ankles, whose toes are held, are above their scaled places."""
-        own, other = (body.roles.both("foot") for body in (self.target, self.source))
-        if own is None or other is None:
-            return 0.0
-        goals = self.scaled(self.positions[:, list(other)]) + self.rises["foot"]
-        return float(np.median((joint_positions(result)[:, list(own)] - goals)[..., 1]))
+        own, other = (list(body.pair("foot")) for body in (self.target, self.source))
+        goals = self.scaled(self.positions[:, other]) + self.rises["foot"]
+        return float(np.median((joint_positions(result)[:, own] - goals)[..., 1]))
 
     def tips(self, result: Clip) -> tuple[Array, Array]:
         """(frames, feet, 3) of a clip and of the scaled original: toes if both have them, paws."""

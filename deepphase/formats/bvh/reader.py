@@ -19,6 +19,7 @@ from deepphase.errors import FormatError
 from deepphase.formats.bvh.hierarchy import Hierarchy, parse_hierarchy
 from deepphase.formats.bvh.motion import load_scan, parse_motion
 from deepphase.formats.reading import (
+    COMMAS,
     EXPORT_AGAIN,
     RawMotion,
     checked_options,
@@ -94,7 +95,7 @@ def load_bvh(
     notes: list[str] = []
     if b"," in content and _DECIMAL_COMMA.search(content) and not _DECIMAL_POINT.search(content):
         content = _DECIMAL_COMMA.sub(rb".", content)
-        notes.append("decimal commas were read as points")
+        notes.append(COMMAS)
     begin = _MOTION.search(content)
     front = content[: begin.start(1)] if begin else content
     try:

@@ -19,6 +19,7 @@ from deepphase.errors import FormatError
 from deepphase.formats.frame_rates import CORRECTED, resolve_rate
 from deepphase.formats.npz.joint_arrays import fitted_clip, unit_quaternions
 from deepphase.formats.reading import (
+    COMMAS,
     EXPORT_AGAIN,
     check_joint_count,
     checked_options,
@@ -78,7 +79,7 @@ def load_mvnx(
     if clip is None:
         raise fault("orientations contradict the positions of the segments")
     if content.has_commas:
-        notes = (*notes, "decimal commas were read as points")
+        notes = (*notes, COMMAS)
     notes = (*notes, *fit_notes, *_missing_frames(content.indices), f"a unit of {unit_m:g} m")
     return in_metres_y_up(clip, unit_m, up, Source(str(path), fps=rate, notes=notes))
 

@@ -14,6 +14,7 @@ from deepphase.arrays import Array
 from deepphase.errors import FormatError
 from deepphase.formats.markers.marker_data import MAX_POINTS, MarkerData
 from deepphase.formats.reading import (
+    COMMAS,
     EXPORT_AGAIN,
     FRONT_BYTES,
     METRES_PER_UNIT,
@@ -92,7 +93,7 @@ def _number_rows(rows: Rows, width: int, path: Path) -> tuple[Array, tuple[str, 
                     line=line,
                 )
             values[row, column] = value
-    return values, ("decimal commas were read as points",) if commas else ()
+    return values, (COMMAS,) if commas else ()
 
 
 def read_trc(path: Path) -> MarkerData:

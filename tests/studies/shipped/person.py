@@ -82,10 +82,11 @@ def _clips(folder: Path) -> Iterator[Clip]:
                 clip = retarget(clip, body).clip
             style = path.stem.removesuffix("_reference") if "_reference" in path.stem else "neutral"
             clip = replace(_levelled(clip), name=path.stem, labels={"style": style})
+            kinds = [kind for kind in _SLOWED if kind in path.stem.lower()]
+            factors = [factor for kind in kinds for factor in _SLOWED[kind]]
             for piece in _without_t_poses(clip):
                 yield piece
-                kinds = [kind for kind in _SLOWED if kind in path.stem.lower()]
-                for factor in (factor for kind in kinds for factor in _SLOWED[kind]):
+                for factor in factors:
                     name = f"{piece.name}_slow_{factor:g}"
                     yield resample(replace(piece, fps=piece.fps / factor, name=name), piece.fps)
 

@@ -70,7 +70,7 @@ def command(
     )
     from deepphase.apps.demo import PHASES
     from deepphase.apps.reports.dance_report import dance_report
-    from deepphase.apps.reports.page import measure_table
+    from deepphase.apps.reports.page import headline_table
     from deepphase.atomic_write import check_writable
     from deepphase.controllers.dance.dancer import Dancer
     from deepphase.matching.database.database import MotionDatabase
@@ -104,7 +104,7 @@ def command(
         page, measures, findings = dance_report(result, source, request, song, output, root_motion)
     for text in result.notes:
         warn(text)
-    table(*measure_table({"this dance": measures}, "recorded dances"))
+    table(*headline_table({"this dance": measures}, "recorded dances"))
     for finding in findings:
         note(finding.text)
     note(f"report: {page}")

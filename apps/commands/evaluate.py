@@ -34,7 +34,7 @@ def command(
     """
     from deepphase.apps.corpus_notes import clips_of_model
     from deepphase.apps.reports.evaluation_report import evaluation_report
-    from deepphase.apps.reports.page import measure_table
+    from deepphase.apps.reports.page import headline_table
     from deepphase.atomic_write import check_writable
     from deepphase.corpus.store import is_store
 
@@ -47,7 +47,7 @@ def command(
         )
     for line in health.words():
         note(line)
-    table(*measure_table(measures))
+    table(*headline_table(measures, "good"))
     note(f"report: {page}")
     if is_store(store):
         next_step("match", "build", store, "--model", model, "-o", "mocap.db")

@@ -73,14 +73,10 @@ def dance_report(
         measure_entries(measures, len(dance.clip), {"song": dance.song.name}, key="recorded"),
         notes=list(dance.notes),
     )
-    page = Page(f"A dance to {dance.song.name}", f"{dance.song.name}: {dance.song.rhythm}.")
-    if dance.notes:
-        page.add_list(list(dance.notes), heading="Notes")
-    if findings:
-        page.add_list([finding.text for finding in findings], heading="Beats and bars")
-    if measures:
-        page.add_measures({"this dance": measures}, reference="recorded dances")
+    page = Page(f"A dance to {dance.song.name}", f"{dance.song.rhythm}.")
     page.add_takes([dance_take(dance, song)])
+    page.add_list([finding.text for finding in findings] + list(dance.notes))
+    page.add_measures({"this dance": measures}, reference="recorded dances")
     page.add_files(files)
     return page.write(folder / "index.html"), measures, findings
 

@@ -80,7 +80,7 @@ def evaluation_report(
         "second. The measures are valid only for clips that the model was not trained on.",
     )
     page.add_takes(takes_of_store(model, store))
-    page.add_measures(measures)
+    page.add_measures(measures, reference="good")
     add_health(page, health)
     entries = {name: measure_entries(found, len(poses), {}) for name, found in measures.items()}
     clips, minutes = len(store), store.minutes

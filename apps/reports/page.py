@@ -19,7 +19,7 @@ from plotly.offline import get_plotlyjs
 from deepphase.arrays import Array
 from deepphase.atomic_write import atomic_write
 from deepphase.checkout import version
-from deepphase.evaluation.measurement import Measure
+from deepphase.evaluation.measurement import Measure, headlines
 from deepphase.figures.theme import DARK, LIGHT
 from deepphase.formats.load import save
 from deepphase.motion.clip import Clip
@@ -39,6 +39,9 @@ _POLICY = (
     "default-src 'none'; script-src 'unsafe-inline' 'unsafe-eval'; style-src 'unsafe-inline'; "
     "img-src data: blob:; media-src blob:; worker-src blob:"
 )
+# Length in metres below which quantities are in centimetres.
+_CENTIMETRES_BELOW = 0.1
+_UNITS = {"m/s2": "m/s²", "m/s3": "m/s³", "deg/s": "°/s", "degrees/s": "°/s"}
 # Label of a motion -> its measures.
 Columns = Mapping[str, Sequence[Measure]]
 
@@ -55,14 +58,35 @@ def measures_by_name(columns: Columns) -> dict[str, dict[str, Measure]]:
 def measure_table(
     columns: Columns, reference: str = "the data"
 ) -> tuple[list[str], list[list[str]]]:
-    """Headings and rows of texts: name, unit, the value of each motion, and that of the data."""
+    """Headings and rows of texts: title, unit, value of each motion, that of the data, sentence."""
     rows, has_data = [], any(m.data is not None for own in columns.values() for m in own)
-    for name, own in measures_by_name(columns).items():
+    for own in measures_by_name(columns).values():
         first = next(iter(own.values()))
         values = [number_text(own[label].value) if label in own else "" for label in columns]
         data = [number_text(first.data)] if has_data else []
-        rows.append([name.replace("_", " "), first.unit, *values, *data])
-    return ["measure", "unit", *columns, *([reference] if has_data else [])], rows
+        words = "" if first.sentence == first.title else first.sentence
+        rows.append([first.title, first.unit, *values, *data, words])
+    data = [reference] if has_data else []
+    return ["measure", "unit", *columns, *data, "definition"], rows
+
+
+def headline_table(
+    columns: Columns, reference: str = "the data"
+) -> tuple[list[str], list[list[str]]]:
+    """The three measures that matter most: each value with its verdict, and what is good."""
+    known, rows = measures_by_name(columns), []
+    for name in headlines(columns):
+        own, cells = known[name], []
+        for label in columns:
+            each = own.get(label)
+            words = [] if each is None else [quantity(each.value, each.unit), each.verdict]
+            cells.append(", ".join(filter(None, words)))
+        first = next(iter(own.values()))
+        sign = {"less": "up to ", "more": "from "}[first.better] if first.data is None else ""
+        rows.append(
+            [first.title, *cells, f"{sign}{quantity(first.limit, first.unit, first.value)}"]
+        )
+    return ["measure", *columns, reference], rows
 
 
 def measure_entries(
@@ -97,6 +121,16 @@ def number_text(value: float | None) -> str:
     if math.isinf(value):
         return "never"
     return f"{value:,.0f}" if abs(value) >= 100 else f"{value:.3g}"
+
+
+def quantity(value: float | None, unit: str, beside: float | None = None) -> str:
+    """A value with its unit, in centimetres where it, or what it is `beside`, is small."""
+    if value is None:
+        return ""
+    size = abs(value if beside is None else beside)
+    if unit in ("m", "m/s") and size < _CENTIMETRES_BELOW:
+        value, unit = 100 * value, f"c{unit}"
+    return f"{number_text(value)} {_UNITS.get(unit, unit)}".strip()
 
 
 def save_report(
@@ -203,8 +237,9 @@ class Page:
         *,
         heading: str = "",
         colours: Sequence[str] = (),
+        folded: bool = False,
     ) -> Page:
-        """Add a table; numbers are aligned to the right."""
+        """Add a table; numbers are aligned to the right. A `folded` one is behind its heading."""
         head = "".join(f"<th>{_escaped(column)}</th>" for column in columns)
         lines = []
         for index, row in enumerate(rows):
@@ -213,26 +248,25 @@ class Page:
                 dot = f'<span class="dot" style="background:{_escaped(colours[index])}"></span>'
                 cells[0] = cells[0].replace(">", f">{dot}", 1)
             lines.append(f"<tr>{''.join(cells)}</tr>")
-        return self._add(
-            heading,
+        table = (
             f'<div class="wide"><table><thead><tr>{head}</tr></thead>'
-            f"<tbody>{''.join(lines)}</tbody></table></div>",
+            f"<tbody>{''.join(lines)}</tbody></table></div>"
         )
+        if folded:
+            summary = f"<summary>{_escaped(heading)}</summary>"
+            return self._add("", f"<details>{summary}{table}</details>")
+        return self._add(heading, table)
 
     def add_measures(self, columns: Columns, *, reference: str = "the data") -> Page:
-        """Add the table of the measures of one or several motions, and what each is."""
-        self.add_table(*measure_table(columns, reference), heading="Measures")
-        texts = []
-        for name, own in measures_by_name(columns).items():
-            measure = next(iter(own.values()))
-            better = f" (better: {measure.better})" if measure.better else ""
-            texts.append(f"{name.replace('_', ' ')}: {measure.sentence}{better}")
-        return self.add_list(texts)
+        """Add the three measures that matter most, and a table of all of them to unfold."""
+        self.add_table(*headline_table(columns, reference))
+        headings, rows = measure_table(columns, reference)
+        return self.add_table(headings, rows, heading=f"All {len(rows)} measures", folded=True)
 
     def add_files(self, files: Sequence[tuple[str, str]]) -> Page:
         """Add the table of files beside the page: name and content."""
         rows = [(Link(name), words) for name, words in files]
-        return self.add_table(("File", "Content"), rows, heading="Files")
+        return self.add_table(("File", "Content"), rows, heading="Files", folded=len(rows) > 4)
 
     def add_takes(self, takes: Sequence[Take]) -> Page:
         """Add the player of takes above the title of the page.

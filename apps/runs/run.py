@@ -13,8 +13,8 @@ from deepphase.apps.options import SteeringOptions
 from deepphase.apps.reports.page import (
     Page,
     frame_table,
+    headline_table,
     measure_entries,
-    measure_table,
     phase_columns,
     save_report,
     write_motion,
@@ -267,11 +267,10 @@ def report_runs(
     ]
     page.add_takes([*beside, *takes.values()])
     if findings:
-        page.add_list(findings, heading="Findings")
+        page.add_text("It did not go as desired:").add_list(findings)
     else:
         page.add_text("No character ran away, stood like a statue or was lost.")
     page.add_measures(measures)
-    page.add_text(*notes)
     page.add_table(
         ("Joint", *rotations, "The data"),
         [
@@ -283,13 +282,15 @@ def report_runs(
             for joint, value in data_rotations.items()
         ],
         heading="Rotation of each joint (deg/s)",
+        folded=True,
     )
     page.add_files(files)
     page.add_text(
+        *notes,
         f"In the motion files {_CARRIERS[steering.root_motion]} (--root-motion). One unit of the "
-        f"BVH files is {run.spec.conventions.unit_m:g} m, as in the source clips; glb is in metres."
+        f"BVH files is {run.spec.conventions.unit_m:g} m, as in the source; glb is in metres.",
     )
-    table(*measure_table(measures))
+    table(*headline_table(measures))
     for text in findings:
         warn(text)
     note(f"report: {page.write(output / 'index.html')}")

@@ -63,7 +63,7 @@ def run_findings(run: Run, data: Mapping[str, Any]) -> list[str]:
         was = "was" if lost.sum() == 1 else "were"
         findings.append(
             f"{_some(int(lost.sum()), count)} {was} lost, first after {first:.1f} s: the values "
-            "were not those of a body any more"
+            "were not those of a body any more; try a slower or smoother path, or train longer"
         )
     if len(run) < round(run.fps) or run.commanded_velocities is None:
         return findings
@@ -71,12 +71,15 @@ def run_findings(run: Run, data: Mapping[str, Any]) -> list[str]:
     living = np.flatnonzero(~lost)
     away = _runaways(run, living, desired)
     if away:
-        findings.append(f"{_some(len(away), count)} ran away: the worst {away[0]}")
+        findings.append(
+            f"{_some(len(away), count)} ran away: the worst {away[0]}; try a lower --speed, "
+            "or of a controller --blend responsive, or more clips of that speed"
+        )
     statues = [i for i in living.tolist() if _is_statue(run, i, data, desired[i])]
     if statues:
         findings.append(
             f"{_some(len(statues), count)} stood like a statue in more than {_STATUE_SHARE:.0%} "
-            "of the seconds in which movement was desired"
+            "of the seconds in which movement was desired; try another start pose, or train longer"
         )
     standing = float(data.get("standing_speed", np.inf))
     at_rest = [_speed_at_rest(run, i, standing, desired[i]) for i in living.tolist()]
@@ -84,13 +87,15 @@ def run_findings(run: Run, data: Mapping[str, Any]) -> list[str]:
     if fast:
         findings.append(
             f"{_some(len(fast), count)} walked on where standing was desired: at up to "
-            f"{max(fast):.2f} m/s in the slowest half second, or after they stood"
+            f"{max(fast):.2f} m/s in the slowest half second, or after they stood; try more clips "
+            "that stop, or of a controller training.made_stops=0.3"
         )
     lifeless = [i for i in living.tolist() if _is_lifeless(run, i, data, desired[i])]
     if lifeless:
         findings.append(
             f"{_some(len(lifeless), count)} stood without life: the joints moved less than half as "
-            f"fast as in the data's idle frames ({100.0 * data['idle_speed']:.1f} cm/s)"
+            f"fast as in the data's idle frames ({100.0 * data['idle_speed']:.1f} cm/s); try more "
+            "clips of bodies that stand"
         )
     replaced = run.tracks.get("facing_replaced")
     if replaced is not None and replaced.mean() > _REPLACED_SHARE:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -13,14 +13,76 @@ from deepphase.arrays import Array
 from deepphase.errors import ParameterError
 from deepphase.evaluation.motion_measures import MIN_FRAMES, MeasuredMotion
 from deepphase.evaluation.response import Responses, goal_changes
-from deepphase.evaluation.runs import (
-    BLEND_S,
-    near_marked,
-)
+from deepphase.evaluation.runs import BLEND_S, near_marked
 from deepphase.short_repr import brief_repr
 from deepphase.steering.run import Run
 
 _IN_CONTACT = 0.5
+# Measures whose names are not words -> words.
+_TITLES = {
+    "survived": "frames before the values diverged",
+    "joint_rotation": "joints turn",
+    "rotation_ratio": "joints turn, of the data at this speed",
+    "jerk_ratio": "jerk, of the data at this speed",
+    "skating": "feet slide, of the fastest contact",
+    "contact_speed": "feet slide",
+    "unlocked_skating": "feet slide without foot locking, of the fastest contact",
+    "unlocked_contact_speed": "feet slide without foot locking",
+    "found_skating": "feet slide at detected contacts, of the fastest",
+    "found_contact_speed": "feet slide at detected contacts",
+    "weaker": "frames weaker than the data",
+    "stronger": "frames stronger than the data",
+    "limb_change": "limbs change their length",
+    "limb_error": "predicted joints off their limbs",
+    "frozen": "frozen while it should move",
+    "desired_speed": "speed of the goal",
+    "turning_rate": "turns of the root",
+    "path_error": "distance from the path",
+    "clock_error": "distance from its place on the path",
+    "worst_clock_error": "the same, worst character",
+    "runaways": "characters that ran away",
+    "start_s": "time to start",
+    "stop_s": "time to stop",
+    "turn_90_s": "time to turn by 90 degrees",
+    "turn_180_s": "time to turn round",
+    "heading_90_s": "time to face by 90 degrees",
+    "heading_180_s": "time to face round",
+    "unanswered": "changes of the goal without an answer",
+    "idle_ratio": "movement at rest, of the data",
+    "limited_goals": "goals too fast for the data",
+    "jump_jerk": "jerk at jumps",
+    "jump_acceleration": "largest acceleration at jumps",
+    "alignment": "poses differ at jumps",
+    "jumps_per_s": "jumps",
+    "by_motion": "moves on the beat",
+    "by_motion_chance": "on the beat by chance",
+    "bar_height": "hips follow the bar",
+    "bar_height_shifted": "hips follow bars of another tempo",
+    "sliding": "feet slide",
+    "repeat": "distance of repeated passages",
+}
+# Measures of which the data have no value -> the limit of good values.
+_LIMITS = {
+    "path_error": 0.15,
+    "unanswered": 0.1,
+    "explained variance": 0.4,
+    "phase goes forward": 0.9,
+    "phase-speed error": 0.15,
+}
+# The questions that matter most; each is answered by the first of its measures that is known.
+_QUESTIONS = (
+    ("path_error", "unanswered", "by_motion", "explained variance"),
+    ("contact_speed", "found_contact_speed", "sliding", "phase goes forward"),
+    (
+        "rotation_ratio_below_12_hz",
+        "rotation_ratio",
+        "joint_rotation",
+        "speed",
+        "phase-speed error",
+    ),
+)
+# Factors of the data's value up to which a value is good, and is like the data's.
+_GOOD, _LIKE = 1.25, 1.5
 
 
 @brief_repr
@@ -56,6 +118,39 @@ class Measure:
     sentence: str = ""
     n: int = 0
     interval_95: tuple[float, float] | None = None
+
+    @property
+    def title(self) -> str:
+        """The name in words: of measures without words of their own, the sentence."""
+        name, below, edge = self.name.partition("_below_")
+        title = _TITLES.get(name) or (self.sentence if "_" in name else name)
+        return f"{title}, below {edge.replace('_hz', ' Hz')}" if below else title
+
+    @property
+    def limit(self) -> float | None:
+        """What the value is judged by: the data's, or a fixed limit; None without one."""
+        fixed = _LIMITS.get(self.name) if self.data is None else self.data
+        return fixed if self.better else None
+
+    @property
+    def verdict(self) -> str:
+        """Good, or what is not; empty where nothing is better or there is nothing to compare."""
+        if self.limit is None:
+            return ""
+        room = 1.0 if self.data is None else _LIKE if self.better.startswith("like") else _GOOD
+        above, below = self.value > room * self.limit, self.value < self.limit / room
+        if self.better.startswith("like"):
+            return "more than the data" if above else "less than the data" if below else "good"
+        if not (above if self.better == "less" else below):
+            return "good"
+        return "not good" if self.data is None else "worse than the data"
+
+
+def headlines(columns: Mapping[str, Sequence[Measure]]) -> list[str]:
+    """Names of the three measures that matter most, of label -> measures of each motion."""
+    known = {each.name for measures in columns.values() for each in measures}
+    found = (next((name for name in names if name in known), "") for names in _QUESTIONS)
+    return [name for name in found if name]
 
 
 def measures_of(

@@ -103,7 +103,7 @@ def test_a_dance_is_files_a_page_and_measures(folder, dancer, capsys):
     write(folder / "new song.wav", song.samples, song.sample_rate)
     assert run("dance", folder / "new song.wav", "--dancer", dancer, "-o", folder / "out") == 0
     out, err = capsys.readouterr()
-    assert "by motion" in out
+    assert "moves on the beat" in out
     assert not err
     names = sorted(path.name for path in (folder / "out").iterdir())
     assert names == [

@@ -57,7 +57,7 @@ def test_bodies_that_walk_where_they_should_stand_are_a_finding(walked):
     stopped = replace(run, positions=positions, desired_positions=None)
     (found,) = walked_on(stopped, data, stops)
     assert found.startswith("1 of 3 characters walked on where standing was desired: at up to 1.29")
-    assert found.endswith("in the slowest half second, or after they stood")
+    assert "in the slowest half second, or after they stood; try" in found
     # The commands of each character count before the desired speeds.
     commands = np.zeros((3, len(run), 2))
     commands[0], commands[:, :60] = [0.0, SPEED], [0.0, SPEED]
@@ -77,7 +77,7 @@ def test_runaways_are_those_off_the_goal_or_faster_than_it(walked):
     lost = np.zeros(run.alive.shape, bool)
     lost[2, 30:90] = True
     fetching = replace(run, desired_positions=desired, tracks={"ball_lost": lost})
-    assert run_findings(fetching, data, speeds) == [f"{found}; its ball was lost for 1.0 s"]
+    assert "; its ball was lost for 1.0 s; try" in run_findings(fetching, data, speeds)[0]
     (found,) = run_findings(replace(run, desired_positions=None), data, speeds / 1.5)
     assert found.startswith("3 of 3 characters ran away")
 
@@ -104,8 +104,8 @@ def test_lost_characters_are_counted_once(walked):
     assert found[0].startswith("1 of 3 characters was lost, first after 0.5 s")
     assert found[1].startswith("2 of 3 characters ran away")
     alone = run_findings(replace(run.part(0, 30), alive=np.zeros((3, 30), bool)), data, speeds[:30])
-    assert alone == ["3 of 3 characters were lost, first after 0.0 s: the values were not those of "
-                     "a body any more"]  # fmt: skip
+    assert len(alone) == 1
+    assert alone[0].startswith("3 of 3 characters were lost, first after 0.0 s")
 
 
 def test_a_body_that_stands_as_it_should_and_does_not_move_is_lifeless(walked):

@@ -30,7 +30,6 @@ from deepphase.apps.runs.run import frame_columns, write_motions
 from deepphase.apps.runs.take import compared_take
 from deepphase.controllers.runtime.frame import BLENDS, CharacterSettings
 from deepphase.errors import DeepPhaseError
-from deepphase.evaluation.measurement import Measure
 from deepphase.matching.player.settings import MomentFilter, PlayerSettings
 from deepphase.motion.root_trajectory import RootMotion
 from deepphase.temporary_files import temporary_folder
@@ -46,19 +45,6 @@ _OWN, _USUAL = "own", "balanced"
 _MAX_BUTTONS = 6
 # Labels of clips that are offered as filters.
 _MAX_LABELS = 2
-# Measure -> its title above the table.
-_HEADLINES = {
-    "path_error": "Off the path",
-    "speed": "Speed",
-    "found_contact_speed": "Feet slide",
-    "contact_speed": "Feet slide",
-    "rotation_ratio": "Joints turn",
-    "jerk_ratio": "Jerk",
-    "jumps_per_s": "Jumps",
-    "frozen": "Frozen",
-}
-# Values of the data at all speeds, which do not compare with a run at one of them.
-_OF_ALL_SPEEDS = ("speed", "found_contact_speed", "contact_speed", "rotation_ratio", "jerk_ratio")
 _ROOT_MOTION: dict[RootMotion, str] = {
     "auto": "on the topmost joint",
     "root": "on a root joint",
@@ -117,7 +103,7 @@ def page() -> None:
             try:
                 kept = steer_by_hand(opened)
                 if kept is not None:
-                    _show_measures({"this run": kept.measures})
+                    widgets.show_measures({"this run": kept.measures})
             except DeepPhaseError as error:
                 show_error(error)
         elif opened is not None and request is not None:
@@ -260,18 +246,14 @@ def _show_runs(opened: dict[str, Steerable], request: RunRequest) -> None:
         take = compared_take({name: run.take for name, run in runs.items()}, request.path.name)
         widgets.show_player(take, height=_PLAYER_HEIGHT, title="Control")
         widgets.offer_player(take, request.path.name)
-        _show_measures({name: run.result.measures for name, run in runs.items()})
+        widgets.show_measures({name: run.result.measures for name, run in runs.items()})
         return
     (run,) = runs.values()
     widgets.show_player(run.take, height=_PLAYER_HEIGHT, title="Control")
     if run.note:
         st.warning(run.note, icon=":material/info:")
     _downloads(run)
-    _show_measures({"this run": run.result.measures})
-
-
-def _show_measures(measures: dict[str, list[Measure]]) -> None:
-    widgets.show_measures(measures, _HEADLINES, _OF_ALL_SPEEDS)
+    widgets.show_measures({"this run": run.result.measures})
 
 
 def _downloads(shown: ShownRun) -> None:

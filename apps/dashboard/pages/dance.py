@@ -41,13 +41,6 @@ from deepphase.viewer.take import Take
 _PLAYER_HEIGHT = 1040
 # Dances, and databases, in the caches that all sessions share.
 _CACHED_DANCES, _CACHED_DATABASES = 16, 3
-# Measures shown above the table -> their titles.
-_HEADLINES = {
-    "by_motion": "Moves on the beat",
-    "by_motion_chance": "On the beat by chance",
-    "speed": "Speed",
-    "sliding": "Feet slide",
-}
 
 
 @dataclass(frozen=True, eq=False)
@@ -203,7 +196,7 @@ def _dances(opened: OpenDancer, song: OpenSong, requests: list[DanceRequest]) ->
         )  # fmt: skip
     dance = dances[shown]
     _show(dance)
-    widgets.show_measures({"this dance": dance.measures}, _HEADLINES, reference="recorded dances")
+    widgets.show_measures({"this dance": dance.measures}, "recorded dances")
 
 
 def _show(dance: OpenDance) -> None:

@@ -17,11 +17,12 @@ from streamlit.delta_generator import DeltaGenerator
 
 from deepphase.apps.reports.page import (
     Columns,
+    headline_table,
     measure_table,
     measures_by_name,
-    number_text,
+    quantity,
 )
-from deepphase.evaluation.measurement import Measure
+from deepphase.evaluation.measurement import headlines
 from deepphase.figures.theme import DARK, FONT, LIGHT, channel_colour, themed
 from deepphase.formats.load import save
 from deepphase.formats.reading import unit_in_words
@@ -36,9 +37,6 @@ _TABLE_KEY = "table of"
 _AT = re.compile(r'"at":[-+.e\d]+,')
 # Largest page of a player that browsers load without a pause.
 _PLAYER_BYTES = 40_000_000
-# Measures above a table, and the length in metres below which they are in centimetres.
-_MAX_HEADLINES, _CENTIMETRES_BELOW = 4, 0.1
-_UNITS = {"m/s2": "m/s²", "m/s3": "m/s³", "deg/s": "°/s", "degrees/s": "°/s"}
 
 
 def browser_component(name: str, script: str, html: str) -> Callable[..., Any]:
@@ -139,57 +137,39 @@ def show_figure(chart: go.Figure, key: str, *, file: str = "", alt: str = "") ->
         offer("Figure (HTML)", content, f"{file}.html")
 
 
-def show_measures(
-    columns: Columns,
-    titles: Mapping[str, str],
-    alone: Sequence[str] = (),
-    reference: str = "the data",
-) -> None:
-    """Display measures: of one motion some as headlines, all in a table that can be downloaded.
-
-    `titles` are those of the headlines by measure; the first four that the motion has are shown,
-    one for each title. Measures of `alone` have no value of the reference beside them.
-    """
+def show_measures(columns: Columns, reference: str = "the data") -> None:
+    """Display the three measures that matter most, and all in a table that can be downloaded."""
     found = measures_by_name(columns)
     if not found:
         return
-    chosen: dict[str, Measure] = {}
-    for name in titles if len(columns) == 1 else ():
-        if name in found:
-            chosen.setdefault(titles[name], next(iter(found[name].values())))
-    headlines = list(chosen.items())[:_MAX_HEADLINES]
-    for column, (title, measure) in zip(st.columns(len(headlines) or 1), headlines, strict=False):
-        words = [f"better: {measure.better}"] if measure.better else []
-        if measure.data is not None and measure.name not in alone:
-            data = _quantity(measure.data, measure.unit, measure.value)
-            words.append(f"{reference.removeprefix('the ')} {data}")
-        column.metric(
-            title, _quantity(measure.value, measure.unit, measure.value), help=measure.sentence
-        )
-        # Below it, as the line of a metric is cut off in narrow columns.
-        column.caption(sentence("; ".join(words)))
+    if len(columns) == 1:
+        names = headlines(columns)
+        for column, name in zip(st.columns(len(names) or 1), names, strict=False):
+            (measure,) = found[name].values()
+            value, unit = measure.value, measure.unit
+            column.metric(sentence(measure.title), quantity(value, unit), help=measure.sentence)
+            words = [measure.verdict]
+            if measure.data is not None:
+                words.append(f"{reference} {quantity(measure.data, unit, value)}")
+            # Below it, as the line of a metric is cut off in narrow columns.
+            column.caption(sentence("; ".join(filter(None, words))))
+    else:
+        headings, rows = headline_table(columns, reference)
+        shown = dict(zip(headings, map(list, zip(*rows, strict=True)), strict=True))
+        show_table("comparison", shown, height=table_height(len(rows)))
     headings, rows = measure_table(columns, reference)
     about = f", with those of {reference}" if reference in headings else ""
-    with st.expander(f"All measures{about}", icon=":material/table_chart:", expanded=not headlines):
+    with st.expander(f"All measures{about}", icon=":material/table_chart:"):
         table = dict(zip(headings, map(list, zip(*rows, strict=True)), strict=True))
-        table["definition"] = [next(iter(own.values())).sentence for own in found.values()]
         shown = {sentence(name): values for name, values in table.items()}
         shown["Measure"] = [sentence(name) for name in shown["Measure"]]
-        shown["Unit"] = [_UNITS.get(unit, unit) for unit in shown["Unit"]]
-        show_table("measures", shown, height=36 * (len(rows) + 1))
+        show_table("measures", shown, height=table_height(len(rows)))
         offer_table(table, "measures")
 
 
 def sentence(words: str) -> str:
     """Words with a capital letter at their begin."""
     return words[:1].upper() + words[1:]
-
-
-def _quantity(value: float, unit: str, beside: float) -> str:
-    """A value with its unit; it is in centimetres where that beside it is small."""
-    if unit in ("m", "m/s") and abs(beside) < _CENTIMETRES_BELOW:
-        value, unit = 100 * value, f"c{unit}"
-    return f"{number_text(value)} {_UNITS.get(unit, unit)}".strip()
 
 
 def offer(

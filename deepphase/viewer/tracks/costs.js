@@ -31,7 +31,7 @@ export class CostTable {
 
   fillLegend() {
     this.legend.replaceChildren(...this.costs.features.map((feature, index) =>
-      created("li", {}, dot(styleOf(index).colour), feature)));
+      created("li", {}, dot(styleOf(index).colour), feature.replaceAll("_", " "))));
   }
 
   // The last search at a time; before the first one, the first.
@@ -62,7 +62,7 @@ export class CostTable {
     const title = created("bdi", {}, name);
     const parts = [...this.termsOf(option)].map((term, index) => {
       const share = Math.round((100 * term) / (total || 1));
-      const part = created("span", { title: `${features[index]}: ${shortNumber(term)}, ${share} % of this row` });
+      const part = created("span", { title: `${features[index].replaceAll("_", " ")}: ${shortNumber(term)}, ${share} % of this row` });
       Object.assign(part.style, { width: `${(100 * term) / longest}%`, background: styleOf(index).colour });
       return part;
     });

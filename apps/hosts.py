@@ -1,4 +1,4 @@
-"""Check of the names under which a browser reaches the dashboard.
+"""Check of the names under which a browser reaches the servers, and headers of their answers.
 
 A page of another site can point its own name at 127.0.0.1 (DNS rebinding). Its requests are then
 of the same origin for the browser; only the Host header differs from that of the user.
@@ -21,6 +21,11 @@ HOST = "127.0.0.1"
 _PORTS_TRIED = 50
 # Environment variable with further names, separated by commas.
 HOST_NAMES_VARIABLE = "DEEPPHASE_APP_HOST_NAMES"
+# Pages of other sites cannot show ours in a frame, above which they catch clicks.
+FRAME_HEADERS = {
+    "X-Frame-Options": "SAMEORIGIN",
+    "Content-Security-Policy": "frame-ancestors 'self'",
+}
 _LOOPBACK = ("127.0.0.1", "localhost", "[::1]")
 _NAME = re.compile(r"(?:[a-z0-9_]([a-z0-9_.-]*[a-z0-9_])?|\[[0-9a-f:.]+\])(?::[0-9]{1,5})?")
 _REFUSED = (
@@ -46,7 +51,8 @@ class HostMiddleware:
 
     A Host header must name 127.0.0.1, localhost or [::1] with the port that the server listens on,
     or one of `names`: with its port if it has one, else with any. An Origin header must name the
-    same host. Other requests are answered with status 403, and websockets are closed.
+    same host. Other requests are answered with status 403, and websockets are closed. All answers
+    have the `FRAME_HEADERS`.
     """
 
     def __init__(self, app: Callable[..., Awaitable[None]], names: Iterable[str] = ()) -> None:
@@ -54,15 +60,21 @@ class HostMiddleware:
         self._names = frozenset(names)
 
     async def __call__(self, scope: Message, receive: Callable, send: Send) -> None:
+        async def send_with_headers(message: Message) -> None:
+            if message["type"] == "http.response.start":
+                own = [(key.lower().encode(), text.encode()) for key, text in FRAME_HEADERS.items()]
+                message = {**message, "headers": [*message.get("headers", ()), *own]}
+            await send(message)
+
         if scope["type"] not in ("http", "websocket") or self._is_own(scope):
-            await self._app(scope, receive, send)
+            await self._app(scope, receive, send_with_headers)
         elif scope["type"] == "websocket":
             await receive()
             await send({"type": "websocket.close", "code": 1008})
         else:
             from starlette.responses import PlainTextResponse
 
-            await PlainTextResponse(_REFUSED, 403)(scope, receive, send)
+            await PlainTextResponse(_REFUSED, 403)(scope, receive, send_with_headers)
 
     def _is_own(self, scope: Message) -> bool:
         hosts, origins = (

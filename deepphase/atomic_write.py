@@ -6,17 +6,17 @@ import os
 import secrets
 import stat
 import tempfile
-import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
+from functools import partial
 from pathlib import Path
 from typing import BinaryIO
 
 from deepphase.errors import CheckpointError
-from deepphase.temporary_files import PREFIX, SUFFIX
+from deepphase.temporary_files import PREFIX, SUFFIX, remove_abandoned, removed_at_exit
 
-# Seconds after which a temporary file of a killed program is removed.
-_ABANDONED_AFTER_S = 86_400.0
+# Bytes that must be free before long work begins.
+_ROOM = 1 << 16
 
 
 @contextmanager
@@ -25,35 +25,43 @@ def atomic_write(path: str | Path) -> Iterator[BinaryIO]:
 
     Whatever ends the block otherwise, an interruption too, leaves `path` as it was and nothing
     beside it. What a killed program left there is removed after a day. Only regular files are
-    replaced. Raises CheckpointError where the path is anything else, and where the disk or the
-    folder refuses.
+    replaced, by one with the same permissions. Raises CheckpointError where the path is anything
+    else, and where the disk or the folder refuses.
     """
     with writing(path):
         target = _replaceable(path)
-        _remove_abandoned(target.parent)
+        remove_abandoned(target.parent)
+        mode = stat.S_IMODE(target.stat().st_mode) if target.exists() else None
         # Its name is not of the file's name, which may be as long as the disk allows.
         beside = target.parent / f"{PREFIX}{secrets.token_hex(8)}{SUFFIX}"
-        try:
-            with beside.open("xb") as file:
-                yield file
-                file.flush()
-                os.fsync(file.fileno())
-            _replaceable(path)
-            os.replace(beside, target)
-        finally:
-            beside.unlink(missing_ok=True)
+        opener = partial(os.open, mode=0o666 if mode is None else mode)
+        with removed_at_exit(beside):
+            try:
+                with open(beside, "xb", opener=opener) as file:
+                    yield file
+                    file.flush()
+                    os.fsync(file.fileno())
+                if mode is not None:
+                    beside.chmod(mode)
+                _replaceable(path)
+                os.replace(beside, target)
+            finally:
+                beside.unlink(missing_ok=True)
 
 
-def check_writable(path: str | Path, example: str = "file") -> None:
+def check_writable(path: str | Path, example: str = "file", *, room: int = _ROOM) -> None:
     """Make a file's folder and try to write there: before long work, not after it.
 
-    Raises CheckpointError where the folder cannot be made or written, the disk refuses the name, or
-    the path is a folder or not a regular file. `example` is a name for the file, for the error
-    where the path is a folder.
+    Raises CheckpointError where the folder cannot be made or written, the disk refuses the name or
+    `room` bytes, or the path is a folder or not a regular file. `example` is a name for the file,
+    for the error where the path is a folder.
     """
     with writing(path):
         target = _replaceable(path, example)
-        with tempfile.TemporaryFile(dir=target.parent), suppress(FileNotFoundError):
+        with tempfile.TemporaryFile(dir=target.parent) as file:
+            file.write(bytes(room))
+            file.flush()
+        with suppress(FileNotFoundError):
             target.lstat()
 
 
@@ -99,12 +107,3 @@ def _replaceable(path: str | Path, example: str = "file") -> Path:
             path=path,
         )
     return target
-
-
-def _remove_abandoned(folder: Path) -> None:
-    """Remove temporary files of programs that were killed a day ago."""
-    for path in folder.glob(f"{PREFIX}*{SUFFIX}"):
-        with suppress(OSError):
-            old = time.time() - path.lstat().st_mtime > _ABANDONED_AFTER_S
-            if old and path.is_file() and not path.is_symlink():
-                path.unlink()

@@ -86,8 +86,9 @@ class Registry(MutableMapping[str, Row]):
             )
         try:
             return self._checked(first.name, first.load())
-        # A plug-in is code of others: whatever it raises, the user needs its name.
-        except Exception as error:
+        # A plug-in is code of others: whatever it raises, and where it ends the program, the user
+        # needs its name.
+        except (Exception, SystemExit) as error:
             fact, hint = repr(error), "update it"
             if isinstance(error, ParameterError):
                 fact, hint = error.fact, error.hint

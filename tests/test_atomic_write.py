@@ -94,6 +94,23 @@ def test_a_full_disk_is_one_error_and_the_earlier_file_is_whole(name, tmp_path, 
     assert not ignored
 
 
+@pytest.mark.parametrize("name", ["array file", "store"])
+def test_what_only_the_user_may_read_stays_so(name, tmp_path):
+    WRITERS[name](tmp_path / "file")
+    everything = [tmp_path / "file", *(tmp_path / "file").rglob("*")]
+    modes = {path: 0o700 if path.is_dir() else 0o600 for path in everything}
+    for path, mode in modes.items():
+        path.chmod(mode)
+    WRITERS[name](tmp_path / "file")
+    assert {path: path.stat().st_mode & 0o777 for path in everything} == modes
+
+
+def test_a_full_disk_is_seen_before_long_work(tmp_path):
+    with full_disk(), pytest.raises(CheckpointError, match="cannot be written: File too large"):
+        check_writable(tmp_path / "file")
+    assert not list(tmp_path.iterdir())
+
+
 def _socket(path: Path) -> None:
     with socket.socket(socket.AF_UNIX) as server:
         here = Path.cwd()

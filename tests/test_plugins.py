@@ -112,16 +112,21 @@ def test_plug_ins_are_used_as_our_own(installed, tmp_path):
     assert load(tmp_path / "again.bvh").skeleton.names == made.skeleton.names
 
 
+QUITS = "import sys\nsys.exit(3)\n"
+
+
 @pytest.mark.parametrize(
     ("value", "reason"),
     [
+        ("quits:FORMAT", "SystemExit(3)"),
         ("plugged:MISSING", "no attribute 'MISSING'"),
         ("not_there:FORMAT", "No module named 'not_there'"),
         ("plugged:PAGE", "it is a PageEntry, not a MotionFormat"),
     ],
 )
-def test_errors_name_the_distribution(installed, value, reason):
+def test_errors_name_the_distribution(installed, value, reason, tmp_path):
     install, run = installed
+    (tmp_path / "quits.py").write_text(QUITS)
     install("motion-extra", f"[deepphase.formats]\n.mine = {value}\n")
     done = run("import deepphase as dp; dp.load('walk.mine')")
     last = done.stderr[done.stderr.index("errors.ParameterError: ") :]

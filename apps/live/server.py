@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+import socket
+import sys
 import threading
+import time
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from http import HTTPStatus
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
+from typing import Any
 from urllib.parse import quote, unquote, urlsplit
 
-from deepphase.apps.hosts import HOST, is_own_request
+from deepphase.apps.hosts import FRAME_HEADERS, HOST, is_own_request
 from deepphase.apps.live.assets import asset_of
 from deepphase.apps.live.page import live_page
 from deepphase.apps.terminal import printable
@@ -25,12 +30,15 @@ _OPEN, _KEEP = "/open/", "/keep/"
 _MAX_PAGES = 4
 # Bytes of a recording: a minute of a large skeleton has some 20 million.
 _MAX_BYTES = 100_000_000
+# Connections at a time, each in a thread, and the seconds that one may last.
+_MAX_CONNECTIONS, _MAX_S = 32, 30.0
 
 
 class LiveServer(ThreadingHTTPServer):
     """Server of the pages of one or several files, each of which leads to the others.
 
-    It listens on 127.0.0.1 and answers requests whose Host header names this machine.
+    It listens on 127.0.0.1 and answers requests whose Host header names this machine. Connections
+    that last too long are closed; of too many, the oldest.
     """
 
     daemon_threads = True
@@ -47,7 +55,35 @@ class LiveServer(ThreadingHTTPServer):
         self._body, self._ground, self._folder = body, ground, folder
         self._pages: dict[tuple[str, int], str] = {}
         self._lock = threading.Lock()
+        # Open connection -> when it began, oldest first.
+        self._connections: dict[socket.socket, float] = {}
         super().__init__((HOST, port), _Handler)
+
+    def process_request(self, request: Any, client_address: Any) -> None:
+        self._close_connections(_MAX_CONNECTIONS - 1, _MAX_S)
+        self._connections[request] = time.monotonic()
+        super().process_request(request, client_address)
+
+    def service_actions(self) -> None:
+        self._close_connections(_MAX_CONNECTIONS, _MAX_S)
+
+    def _close_connections(self, most: int, seconds: float) -> None:
+        """Keep the newest connections, and of these the young; their threads end by themselves."""
+        opened = list(self._connections.items())
+        for number, (connection, began) in enumerate(opened):
+            if number < len(opened) - most or time.monotonic() - began > seconds:
+                self._connections.pop(connection, None)
+                with suppress(OSError):
+                    connection.shutdown(socket.SHUT_RDWR)
+
+    def shutdown_request(self, request: Any) -> None:
+        self._connections.pop(request, None)
+        super().shutdown_request(request)
+
+    def handle_error(self, request: Any, client_address: Any) -> None:
+        # A client that leaves or waits too long is no error.
+        if not isinstance(sys.exception(), OSError):
+            super().handle_error(request, client_address)
 
     def page(self, address: str) -> str | None:
         """The HTML at an address, that of the first file at "/"; None if there is none."""
@@ -107,9 +143,12 @@ class _Handler(BaseHTTPRequestHandler):
         # A page of another site may send forms, but always names itself.
         if not self.headers.get("Origin") or not length.isdecimal():
             raise FormatError("this is not a motion of the live page", hint="save it there")
-        if int(length) > _MAX_BYTES:
+        if len(length) > len(str(_MAX_BYTES)) or int(length) > _MAX_BYTES:
             raise FormatError("the motion is too long", hint="record less than a minute")
-        return self.server.keep(self.path, self.rfile.read(int(length)))
+        content = self.rfile.read(int(length))
+        if len(content) < int(length):
+            raise FormatError("the motion ends too early", hint="save it again")
+        return self.server.keep(self.path, content)
 
     def _respond(
         self, answer: Callable[[], str | None], failed: HTTPStatus, kind: str = "text/plain"
@@ -119,6 +158,8 @@ class _Handler(BaseHTTPRequestHandler):
         status, text = HTTPStatus.OK, None
         if not is_own_request(hosts, origins, self.server.server_address[1]):
             status, text = HTTPStatus.FORBIDDEN, "This address is not that of deepphase live."
+        elif not _is_address(self.path):
+            status, text = HTTPStatus.BAD_REQUEST, "This is not an address."
         else:
             try:
                 text = answer()
@@ -132,13 +173,20 @@ class _Handler(BaseHTTPRequestHandler):
         self.send_header("Content-Type", f"{shown}; charset=utf-8")
         self.send_header("Content-Length", str(len(content)))
         self.send_header("Cache-Control", "no-store")
-        self.send_header("X-Content-Type-Options", "nosniff")
+        for name, value in {"X-Content-Type-Options": "nosniff", **FRAME_HEADERS}.items():
+            self.send_header(name, value)
         self.end_headers()
         if self.command != "HEAD":
             self.wfile.write(content)
 
     def log_message(self, *args: object) -> None:
         """Requests are not printed."""
+
+
+def _is_address(text: str) -> bool:
+    with suppress(ValueError):
+        return bool(urlsplit(text))
+    return False
 
 
 def save_recording(folder: Path, name: str, content: bytes) -> tuple[Path, float]:

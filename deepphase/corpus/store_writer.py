@@ -7,6 +7,7 @@ import importlib.metadata
 import io
 import json
 import os
+import stat
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import asdict, dataclass, replace
@@ -319,6 +320,8 @@ class StoreWriter:
         looks for the store next puts it back.
         """
         aside = _aside(self._target)
+        if self._target.exists():
+            _copy_modes(self._target, new)
         if aside.exists():
             os.replace(aside, self._folder / "abandoned")
         if self._target.exists():
@@ -392,6 +395,19 @@ def _put_back(path: Path) -> None:
     """Put back the older store of a program that was killed while it replaced it."""
     if not os.path.lexists(path) and path.name and _aside(path).exists():
         os.replace(_aside(path), path)
+
+
+def _copy_modes(old: Path, new: Path) -> None:
+    """Give the files and folders of a new store the permissions of an older one."""
+    of_folder = of_file = stat.S_IMODE(old.stat().st_mode)
+    if not old.is_dir():
+        of_folder |= (of_file & 0o444) >> 2
+    elif (old / STORE_JSON).exists():
+        of_file = stat.S_IMODE((old / STORE_JSON).stat().st_mode)
+    else:
+        return
+    for path in (new, *new.rglob("*")):
+        path.chmod(of_folder if path.is_dir() else of_file)
 
 
 def _check_replaceable(path: Path, target: Path) -> None:

@@ -114,7 +114,7 @@ def test_it_opens_on_a_run_with_phases_and_gating(monkeypatch):
     assert shown["gating"]["weights"]["shape"][1] == 4
     assert shown["curves"]
     assert not app.warning
-    assert measures(app)["Frozen"] == 0
+    assert measures(app)["Frozen while it should move"] == 0
     assert {each.label for each in app.get("download_button")} == {
         "BVH", "GLB", "Frames (CSV)", "Player (HTML)", "Table (CSV)",
     }  # fmt: skip
@@ -240,7 +240,7 @@ def test_a_hostile_upload_is_a_sentence(page):
 
 def test_motion_matching_by_made_turns(page):
     chosen(page, "Controller or motion", "made")
-    assert measures(page)["Path error"] < 0.5
+    assert measures(page)["Distance from the path"] < 0.5
     chosen(page, "Only gait", ["run"])
     assert measures(page)["Speed"] > 2.2
     before = measures(page)
@@ -266,7 +266,7 @@ def test_a_folder_offers_its_controllers_databases_and_clips(tmp_path, monkeypat
     database = f"database:{tmp_path / 'walks.database'}"
     app.selectbox(key="steerable").set_value(database).run()
     assert not app.exception
-    assert measures(app)["Path error"] < 1.0
+    assert measures(app)["Distance from the path"] < 1.0
     assert take(app)["costs"]["features"][-2:] == ["trajectory_position", "trajectory_direction"]
 
 
@@ -401,8 +401,8 @@ def test_a_matcher_of_the_folder_is_steered_alone_and_beside_another(tmp_path, m
     names = ["Learned matching: walks.matcher", "Controller: small demo"]
     assert [each["name"] for each in take(app)["actors"]] == ["Learned matching", "Controller"]
     table = app.dataframe[0].value
-    assert "Path error" in table["Measure"].tolist()
-    assert list(table.columns[2:4]) == names
+    assert "Distance from the path" in table["Measure"].tolist()
+    assert list(table.columns[1:3]) == names
     # By hand as well, on both pages that offer it.
     chosen(app, "Steer by hand", True)
     assert [each["title"] for each in live_pages(app)] == ["Steer walks.matcher"]

@@ -116,7 +116,7 @@ def test_it_opens_on_a_dance_with_sound_beats_and_phases(monkeypatch):
     assert shown["channels"]["phase"]["shape"][1] == 5
     assert "104 beats a minute in bars of 4" in words(app)
     found = values(app)
-    assert found["By motion"] > 2 * found["By motion chance"], "it dances to the beat"
+    assert found["Moves on the beat"] > 2 * found["On the beat by chance"], "it dances to the beat"
     # Feet that stand move as those of the recorded dances do.
     assert found["Sliding"] < 0.05
     assert "on the beat more often than by chance" in words(app)

@@ -96,6 +96,7 @@ def test_other_names_and_pages_are_refused(kind, headers):
     else:
         assert sent[0]["status"] == 403
         assert b"DEEPPHASE_APP_HOST_NAMES" in sent[1]["body"]
+        assert (b"x-frame-options", b"SAMEORIGIN") in sent[0]["headers"]
 
 
 def test_the_standard_port_may_be_left_out():

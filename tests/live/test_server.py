@@ -92,6 +92,47 @@ def test_other_names_and_other_pages_are_refused(served):
     assert served.server_address[0] == "127.0.0.1"
 
 
+@pytest.mark.parametrize(
+    ("request_", "status"),
+    [
+        (b"GET http://[ HTTP/1.1\r\nHost: localhost:{port}\r\n\r\n", b"400"),
+        (b"\xff\x00 / x\r\n\r\n", b"400"),
+        (b"PUT / HTTP/1.1\r\nHost: localhost:{port}\r\n\r\n", b"501"),
+        (b"POST /keep/walk.controller HTTP/1.1\r\nHost: localhost:{port}\r\nOrigin: http://"
+        b"localhost:{port}\r\nContent-Length: " + b"9" * 5000 + b"\r\n\r\n", b"400"),
+    ],
+)  # fmt: skip
+def test_what_is_no_request_gets_an_answer_and_no_traceback(served, request_, status, capsys):
+    port = served.server_address[1]
+    with socket.create_connection(("127.0.0.1", port), timeout=30) as client:
+        client.sendall(request_.replace(b"{port}", str(port).encode()))
+        assert status in client.makefile("rb").read()
+    assert capsys.readouterr().err == ""
+
+
+def test_clients_that_wait_or_leave_take_nothing_from_others(served, monkeypatch, capsys):
+    clients = [socket.create_connection(served.server_address) for _ in range(60)]
+    for client in clients:
+        client.sendall(b"GET / HT")
+    assert ask(served, "/")[0] == 200
+    assert threading.active_count() < 45
+    monkeypatch.setattr(live_server, "_MAX_S", 0.0)
+    # The server closes the connections.
+    assert clients[-1].makefile("rb").read() == b""
+    for client in clients:
+        client.close()
+    assert capsys.readouterr().err == ""
+
+
+def test_no_other_site_shows_the_page_in_a_frame(served):
+    port = served.server_address[1]
+    connection = http.client.HTTPConnection("127.0.0.1", port, timeout=30)
+    connection.request("GET", "/", headers={"Host": f"localhost:{port}"})
+    headers = connection.getresponse().headers
+    assert headers["X-Frame-Options"] == "SAMEORIGIN"
+    assert headers["Content-Security-Policy"] == "frame-ancestors 'self'"
+
+
 def test_a_file_that_is_written_again_gets_a_new_page(served, tmp_path, monkeypatch):
     (tmp_path / "walk.controller").write_bytes(b"damaged")
     monkeypatch.undo()

@@ -154,17 +154,20 @@ def show_measures(columns: Columns, reference: str = "the data") -> None:
             # Below it, as the line of a metric is cut off in narrow columns.
             column.caption(sentence("; ".join(filter(None, words))))
     else:
-        headings, rows = headline_table(columns, reference)
-        shown = dict(zip(headings, map(list, zip(*rows, strict=True)), strict=True))
-        show_table("comparison", shown, height=table_height(len(rows)))
+        show_table("comparison", _by_column(*headline_table(columns, reference)))
     headings, rows = measure_table(columns, reference)
     about = f", with those of {reference}" if reference in headings else ""
     with st.expander(f"All measures{about}", icon=":material/table_chart:"):
-        table = dict(zip(headings, map(list, zip(*rows, strict=True)), strict=True))
-        shown = {sentence(name): values for name, values in table.items()}
-        shown["Measure"] = [sentence(name) for name in shown["Measure"]]
-        show_table("measures", shown, height=table_height(len(rows)))
+        table = _by_column(headings, rows)
+        show_table("measures", table, height=table_height(len(rows)))
         offer_table(table, "measures")
+
+
+def _by_column(headings: Sequence[str], rows: Sequence[Sequence[str]]) -> dict[str, list[str]]:
+    """Heading -> its column, of a table whose first column has names."""
+    named = [[sentence(name), *cells] for name, *cells in rows]
+    columns = map(list, zip(*named, strict=True))
+    return dict(zip(map(sentence, headings), columns, strict=True))
 
 
 def sentence(words: str) -> str:

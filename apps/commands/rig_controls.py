@@ -26,7 +26,6 @@ def command(
     rig: Path,
     clip: Path,
     output: Path,
-    keys_error: float | None = None,
     effectors: str | None = None,
     player: Path | None = None,
     terrain: str | None = None,
@@ -44,9 +43,6 @@ def command(
         Motion file, or keys (.json) that this command wrote.
     output
         Keys to write (.json), or the clip that the controls give (.bvh, .glb, .npz, .fbx).
-    keys_error
-        Centimetres by which joints may move where keys are left out, so that curves have few keys
-        to be edited. By default every frame has a key.
     effectors
         Joints of the clip that are followed, separated by commas: seven (hips, head, hands, feet,
         and chest or tail), feet, hands, roles such as left_hand, or names of joints. The others go
@@ -60,13 +56,11 @@ def command(
     from deepphase.formats.load import load, save
     from deepphase.rigs.inverse import RigInverse, inverse_of_effectors, named_effectors
     from deepphase.rigs.keying import clip_of_controls, motion_on_rig
-    from deepphase.rigs.keys import RigKeys, thinned_keys
+    from deepphase.rigs.keys import RigKeys
     from deepphase.terrain.heightmap import INCH_M
 
     suffix = output.suffix.lower()
     check_output(clip, output, player, also=(_KEYS,))
-    if keys_error is not None and not 0 < keys_error <= 100:
-        raise ParameterError(f"--keys-error must lie above 0 and at most at 100 cm: {keys_error}")
     trained = RigInverse.load(rig)
     body = trained.rig
     edited = clip.suffix.lower() == _KEYS
@@ -92,9 +86,6 @@ def command(
         # On ground the clip would lie below it.
         given = read if ground is None else None
         keys = RigKeys.from_rig(body, solved.values, motion.placement, read.fps)
-    if keys_error is not None:
-        with working("leaving out keys", clip.name):
-            keys = thinned_keys(keys, body, keys_error / 100.0)
     made = clip_of_controls(keys.values_of(body), body, keys.placement, keys.fps)
     if suffix == _KEYS:
         keys.save(output)
@@ -102,9 +93,8 @@ def command(
         save(made, output)
     if player is not None:
         _write_player(given, made, player, ground)
-    few = "" if keys.rows is None else f" with {keys.key_count:,} keys"
     moving = int((np.ptp(keys.values, axis=0) > 1e-6).sum())
-    note(f"{len(keys.values)} frames of {moving} moving controls{few}: {output}")
+    note(f"{len(keys.values)} frames of {moving} moving controls: {output}")
 
 
 def _report(trained: RigInverse, solved: RigSolution) -> None:

@@ -17,7 +17,6 @@ if TYPE_CHECKING:
     from deepphase.rigs.keying import clip_of_controls as clip_of_controls
     from deepphase.rigs.keying import motion_on_rig as motion_on_rig
     from deepphase.rigs.keys import RigKeys as RigKeys
-    from deepphase.rigs.keys import thinned_keys as thinned_keys
     from deepphase.rigs.training import train_rig as train_rig
 
 __getattr__, __dir__, __all__ = lazy_names(__name__)

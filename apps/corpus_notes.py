@@ -16,7 +16,6 @@ from deepphase.corpus.clip_store import ClipStore
 from deepphase.corpus.name_labels import NameLabels
 from deepphase.errors import DeepPhaseError
 from deepphase.features.moment_kinds import KIND_LABEL, clip_kinds, kind_shares
-from deepphase.motion.cleaning import Cleaning, Flip, cleaning_sentences
 
 if TYPE_CHECKING:
     from deepphase.corpus.store import StoreGroup
@@ -102,38 +101,6 @@ def note_store_kinds(store: ClipStore, before: str = "") -> dict[str, float] | N
     shares = kind_shares(np.concatenate(found))
     note_kinds(shares, before, f" of one clip in {step}" if step > 1 else "")
     return shares
-
-
-def note_store_cleaning(store: ClipStore, before: str = "", listed: int = 0) -> None:
-    """Print what cleaning changed in the clips of a store; nothing if it was not cleaned.
-
-    The first `listed` flips are listed with their clips.
-    """
-    kept = [
-        (name, each["cleaning"])
-        for name, each in zip(store.names, store.provenance, strict=True)
-        if "cleaning" in each and not each.get("mirrored")
-    ]
-    if not kept:
-        return
-    found = [
-        Cleaning(**{**each, "flips": tuple(Flip(**flip) for flip in each["flips"])})
-        for _, each in kept
-    ]
-    if not any(found):
-        note(f"{before}cleaned: no flips of joints and no noise of markers were found")
-        return
-    for sentence in cleaning_sentences(found):
-        note(f"{before}cleaned: {sentence}")
-    flips = [
-        f"{name}: {flip.sentence}"
-        for (name, _), each in zip(kept, found, strict=True)
-        for flip in each.flips
-    ]
-    for sentence in flips[:listed]:
-        note(f"{before}  {sentence}")
-    if listed and len(flips) > listed:
-        note(f"{before}  ... and {len(flips) - listed} more flips, in the store's header")
 
 
 def listed_counts(values: Counter[str], of: str) -> str:

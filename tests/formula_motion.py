@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import numpy as np
 from scipy.spatial.transform import Rotation
 
-from deepphase.motion import quaternions
 from deepphase.motion.clip import Clip, Source
 from deepphase.motion.skeleton import Skeleton
 
@@ -63,15 +60,3 @@ def swinging(
     travel[:, 0, 2] = 1.2 * times
     name = f"swing-{frequency:g}-{seed}"
     return Clip(body(), rotations, travel, fps, source=Source(path=f"{name}.bvh"), name=name), phase
-
-
-def with_noise(clip: Clip, noise: float, seed: int = 0) -> Clip:
-    """The clip with white noise of so many radians on its joints, a tenth in metres on its root."""
-    generator = np.random.default_rng(seed)
-    turns = noise * generator.standard_normal((*clip.rotations.shape[:2], 3))
-    jitter = np.concatenate([0.5 * turns, np.ones((*turns.shape[:2], 1))], axis=-1)
-    rotations = quaternions.multiply(clip.rotations, quaternions.normalized(jitter))
-    shaken = clip.translations + 0.1 * noise * generator.standard_normal(clip.translations.shape)
-    return replace(
-        clip, rotations=rotations.astype(np.float32), translations=shaken.astype(np.float32)
-    )

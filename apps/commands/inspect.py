@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections import Counter
-from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +13,6 @@ from deepphase.apps.corpus_notes import (
     note_groups,
     note_kinds,
     note_name_labels,
-    note_store_cleaning,
     note_store_kinds,
 )
 from deepphase.apps.options import FileOptions
@@ -29,7 +27,6 @@ from deepphase.corpus.store import is_store, open_store, store_groups
 from deepphase.errors import DeepPhaseError, FormatError
 from deepphase.features.moment_kinds import KINDS, clip_kinds
 from deepphase.formats.frame_rates import is_warning
-from deepphase.motion.cleaning import cleaning_sentences
 from deepphase.motion.clip import Clip
 from deepphase.motion.orientation import body_length
 from deepphase.short_repr import counted
@@ -80,8 +77,6 @@ def command(
     if len(good) > 1:
         _show_files(good)
     _show_problems(found)
-    for sentence in cleaning_sentences([each.cleaning for each in good]):
-        note(f"`prepare --clean`: {sentence}")
     if not good:
         raise FormatError(
             f"none of {len(found)} files can be read",
@@ -124,7 +119,6 @@ def _file_document(facts: FileFacts) -> dict[str, Any]:
         "song": facts.song or None,
         "notes": list(facts.notes),
         "problems": [{"frame": each.first, "problem": each.sentence} for each in facts.glitches],
-        "cleaning": asdict(facts.cleaning) if facts.cleaning else None,
     }
 
 
@@ -260,7 +254,6 @@ def _show_store(path: Path) -> dict[str, Any]:
         for name, values in labels.items():
             note(f"  {name}: {listed_counts(values, 'clips')}")
         shares = note_store_kinds(store, "  ")
-        note_store_cleaning(store, "  ")
         described.append(
             {
                 "name": group.name,

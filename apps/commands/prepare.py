@@ -19,7 +19,6 @@ def command(
     labels: str | None = None,
     labels_csv: Path | None = None,
     allow_truncated: bool = False,
-    clean: bool = False,
     workers: int | None = None,
     reading: FileOptions = FileOptions(),  # noqa: B008 (frozen)
 ) -> None:
@@ -44,14 +43,10 @@ def command(
     labels_csv
         CSV or Parquet table of labels: a column `file`, one column per label and, optionally,
         start_s and stop_s to cut clips out.
-    clean
-        Repair flips of joints, and low-pass the noise of markers at the frequency at which each
-        clip's spectrum becomes flat. What changed is printed and kept in the store.
     """
     from deepphase.apps.corpus_notes import (
         note_groups,
         note_name_labels,
-        note_store_cleaning,
         note_store_kinds,
     )
     from deepphase.corpus.prepare import prepare
@@ -68,7 +63,6 @@ def command(
             labels=labels,
             labels_csv=labels_csv,
             allow_truncated=allow_truncated,
-            clean=clean,
             progress=report,
             workers=workers,
             unit=reading.unit,
@@ -91,8 +85,6 @@ def command(
             note(f"  {file}: {glitch.sentence}")
         if len(done.glitches) > _SHOWN:
             note(f"  ... and {len(done.glitches) - _SHOWN} more: `deepphase inspect` lists them")
-        if not clean:
-            note("  --clean repairs flips of joints, and `deepphase inspect` counts them")
     for left_out in done.left_out:
         warn(f"left out: {left_out}")
     note_groups(done.groups)
@@ -102,7 +94,6 @@ def command(
         about = f"{each.name}: " if len(done.groups) > 1 else ""
         store = open_store(output, each.name, verify=False)
         note_store_kinds(store, about)
-        note_store_cleaning(store, about, listed=_SHOWN)
     if len(done.groups) > 1:
         note("training takes one of these: --skeleton NAME; --retarget NAME puts all on one body")
     note(f"{done.clips} clips of {done.files} files at {fps:g} fps -> {done.path}")

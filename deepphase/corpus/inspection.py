@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +18,6 @@ from deepphase.corpus.motion_files import (
 from deepphase.corpus.parallel import map_in_order
 from deepphase.errors import DeepPhaseError, within_memory
 from deepphase.formats.reading import checked_options
-from deepphase.motion.cleaning import Cleaning, clean
 from deepphase.motion.clip import Clip
 from deepphase.motion.contacts import foot_contacts
 from deepphase.motion.glitches import Glitch, find_glitches
@@ -62,7 +61,6 @@ class FileFacts:
     contact_shares: tuple[tuple[str, float], ...] = ()
     floor: float | None = None
     glitches: tuple[Glitch, ...] = ()
-    cleaning: Cleaning = field(default_factory=Cleaning)
     first_line: int = 0
     has_rotations: bool = True
     song: str = ""
@@ -168,7 +166,6 @@ def _clip_facts(
             of_feet = zip(contacts.joints, contacts.flags.mean(0).tolist(), strict=True)
             shares = {names[joint]: share for joint, share in of_feet}
         glitches = tuple(find_glitches(clip, transforms[1]))
-        cleaning = clean(clip)[1]
     except DeepPhaseError as error:
         return FileFacts(each.file, error=error, animation=animation)
     return FileFacts(
@@ -186,7 +183,6 @@ def _clip_facts(
         contact_shares=tuple(shares.items()),
         floor=floor,
         glitches=glitches,
-        cleaning=cleaning,
         first_line=clip.source.first_line,
         has_rotations=clip.has_rotations,
         song=song_beside(each.path),

@@ -103,7 +103,6 @@ def prepare(
     labels_csv: str | Path | None = None,
     description: Mapping[str, Any] | None = None,
     allow_truncated: bool = False,
-    clean: bool = False,
     workers: int | None = None,
     progress: Progress | None = None,
 ) -> Preparation:
@@ -139,10 +138,6 @@ def prepare(
         found.
     allow_truncated
         Take the readable frames of files that end early.
-    clean
-        Repair flips of joints and low-pass noise of markers, see
-        :func:`deepphase.motion.cleaning.clean`; ``provenance["cleaning"]`` of every clip has what
-        changed.
     workers
         Number of processes; by default chosen by cores and amount of data.
     progress
@@ -183,7 +178,6 @@ def prepare(
         float(fps),
         point_sets=point_sets,
         table=None if labels_csv is None else Path(labels_csv),
-        clean=clean,
     )
     tasks = [
         replace(task, reader=task.file.reader(reader))
@@ -225,7 +219,6 @@ def prepare(
             "label_patterns": [] if name_labels is None else list(name_labels.patterns),
             "labels_csv": None if common.table is None else common.table.name,
             "allow_truncated": allow_truncated,
-            "clean": clean,
             "notes": [list(note) for note in notes],
             **({"description": dict(description)} if description else {}),
         }

@@ -15,7 +15,6 @@ from deepphase.corpus.labels import LabelledPiece
 from deepphase.corpus.motion_files import MotionFile, song_beside
 from deepphase.errors import DeepPhaseError, FormatError, OutOfMemoryError, within_memory
 from deepphase.formats.frame_rates import warnings_of
-from deepphase.motion.cleaning import clean
 from deepphase.motion.clip import Clip, in_float32
 from deepphase.motion.glitches import Glitch, find_glitches
 from deepphase.motion.kinematics import joint_positions
@@ -41,7 +40,6 @@ class FileTask:
     pieces: tuple[LabelledPiece, ...] = ()
     table: Path | None = None
     limit: ResampleLimit = DEFAULT_LIMIT
-    clean: bool = False
 
 
 @dataclass(frozen=True)
@@ -146,20 +144,10 @@ def _prepared_clip(captured: Clip, task: FileTask, limit: ResampleLimit) -> _Pre
     glitches = find_glitches(captured, positions)
     lowest_m = float(np.quantile(positions[..., 1].min(axis=1), _LOWEST))
     clip, first, notes = _without_stray_ends(captured, glitches)
-    cleaning = {}
-    if task.clean:
-        clip, changes = clean(clip)
-        cleaning = {"cleaning": asdict(changes.later(first))}
-        if changes:
-            glitches = find_glitches(_with_part(captured, clip, first))
     source = replace(clip.source, path=task.file.file, notes=(*clip.source.notes, *notes))
     labels = {**task.name_labels, **clip.labels, **task.labels}
     clip = in_float32(resample(replace(clip, labels=labels, source=source), task.fps, limit))
-    provenance = {
-        "glitches": [asdict(glitch) for glitch in glitches],
-        "lowest_m": lowest_m,
-        **cleaning,
-    }
+    provenance = {"glitches": [asdict(glitch) for glitch in glitches], "lowest_m": lowest_m}
     return _PreparedClip(clip, first, provenance, (*warnings_of(captured), *notes), glitches)
 
 
@@ -176,14 +164,6 @@ def _without_stray_ends(clip: Clip, glitches: list[Glitch]) -> tuple[Clip, int, 
             continue
         notes.append(f"left out: {glitch.sentence}")
     return clip.sliced(start, stop), start, notes
-
-
-def _with_part(clip: Clip, part: Clip, first: int) -> Clip:
-    """The clip with its frames from `first` on replaced by those of a part."""
-    rotations, translations = clip.rotations.copy(), clip.translations.copy()
-    rotations[first : first + len(part)] = part.rotations
-    translations[first : first + len(part)] = part.translations
-    return replace(clip, rotations=rotations, translations=translations)
 
 
 def _piece(

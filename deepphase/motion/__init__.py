@@ -7,8 +7,6 @@ from typing import TYPE_CHECKING
 from deepphase.lazy_names import lazy_names
 
 if TYPE_CHECKING:
-    from deepphase.motion.cleaning import Cleaning as Cleaning
-    from deepphase.motion.cleaning import clean as clean
     from deepphase.motion.clip import Source as Source
     from deepphase.motion.contacts import Contacts as Contacts
     from deepphase.motion.roles import Roles as Roles

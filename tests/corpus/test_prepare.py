@@ -10,7 +10,6 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from scipy.spatial.transform import Rotation
 
 from deepphase.corpus import prepare_file
 from deepphase.corpus.prepare import corpus_of, prepare
@@ -30,7 +29,6 @@ from deepphase.motion.kinematics import joint_positions
 from deepphase.motion.skeleton import Skeleton
 from deepphase.synthetic.gait_motion import locomotion
 from tests.corpus.made_clips import PARTNERS, contents, made_clip, made_skeleton, write_bvh
-from tests.formula_motion import with_noise
 from tests.real_data import real_clips
 
 ROOT = Path(__file__).parents[2]
@@ -81,44 +79,6 @@ def test_motion_is_the_captured_one(folder, output):
     np.testing.assert_allclose(
         joint_positions(clip)[::2], joint_positions(captured), rtol=0, atol=1e-4
     )
-
-
-def noisy_walk(folder):
-    """Write a walk with noise, a flip of three frames and a stray first pose, and one without."""
-    truth = locomotion(3, 6.0).clip
-    spoilt = with_noise(truth, 0.003)
-    rotations, translations = spoilt.rotations.copy(), spoilt.translations.copy()
-    arm = list(truth.skeleton.names).index("LeftArm")
-    rotations[90:93, arm] = Rotation.from_rotvec([0.0, 2.8, 0.0]).as_quat()
-    rotations[0], translations[0] = [0, 0, 0, 1], translations[0] + 1.0
-    write_bvh(folder / "noisy.bvh", replace(truth, rotations=rotations, translations=translations))
-    write_bvh(folder / "quiet.bvh", truth)
-
-
-def test_cleaning_is_kept_in_the_store(tmp_path, output):
-    noisy_walk(tmp_path / "captures")
-    plain = prepare(tmp_path / "captures", tmp_path / "plain.store", mirror=True)
-    report = prepare(tmp_path / "captures", output, mirror=True, clean=True)
-    store, raw = open_store(output), open_store(plain.path)
-    noisy, quiet, *mirrored = (each["cleaning"] for each in store.provenance)
-    assert (noisy, quiet) == tuple(mirrored)
-    assert all("cleaning" not in each for each in raw.provenance)
-    # Frames are those of the file, whose first is left out.
-    (flip,) = noisy["flips"]
-    assert (flip["joint"], flip["first"], flip["last"]) == ("LeftArm", 90, 92)
-    assert 8 < noisy["cutoff_hz"] < 20
-    assert (quiet["flips"], quiet["cutoff_hz"]) == ([], 0)
-    assert store.header["options"]["clean"] is True
-    assert raw.header["options"]["clean"] is False
-    np.testing.assert_array_equal(store.clip(1).rotations, raw.clip(1).rotations)
-    errors = [
-        np.abs(joint_positions(each.clip(0)) - joint_positions(raw.clip(1))[1:]).mean()
-        for each in (store, raw)
-    ]
-    assert errors[0] < 0.8 * errors[1]
-    # What was repaired does not look wrong any more; the stray pose was there.
-    assert any("Arm" in each.what for _, each in plain.glitches)
-    assert [each.what for _, each in report.glitches] == ["start of the clip"]
 
 
 @pytest.mark.slow

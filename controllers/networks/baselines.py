@@ -11,6 +11,7 @@ from torch.nn.functional import elu
 from deepphase.controllers.networks.network import (
     ControllerNetwork,
     ControllerNetworkConfig,
+    Dropout,
     NetworkDims,
     State,
     check_dropout,
@@ -52,7 +53,7 @@ class Plain(ControllerNetwork):
         self.layer_in = nn.Linear(ins, hidden)
         self.layer_mid = nn.Linear(hidden, hidden)
         self.layer_out = nn.Linear(hidden, dims.outputs)
-        self.dropout = nn.Dropout(config.dropout)
+        self.dropout = Dropout(config.dropout)
 
     def forward(self, inputs: Tensor, gate: Tensor) -> Tensor:
         """(batch, inputs) and (batch, 0 or 1) cycles -> (batch, outputs)."""
@@ -110,7 +111,7 @@ class Recurrent(ControllerNetwork):
         self.from_input = nn.Linear(self.hidden, 4 * self.hidden)
         self.from_hidden = nn.Linear(self.hidden, 4 * self.hidden, bias=False)
         self.layer_out = nn.Linear(self.hidden, dims.outputs)
-        self.dropout = nn.Dropout(config.dropout)
+        self.dropout = Dropout(config.dropout)
 
     def forward(self, inputs: Tensor, gate: Tensor) -> Tensor:
         """(batch[, frames], inputs) and (batch[, frames], gate) -> (batch[, frames], outputs)."""

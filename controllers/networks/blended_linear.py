@@ -64,7 +64,7 @@ def cyclic_coefficients(phase: Tensor, points: int, kind: SplineKind = "catmull_
     distance = torch.remainder(points * phase - _indices(phase, points) + half, points) - half
     if kind == "catmull_rom":
         return _catmull_rom(distance.abs())
-    return _b_spline(distance.abs()) @ torch.from_numpy(_closed(points)).to(phase)
+    return _b_spline(distance.abs()) @ _constant(_closed(points), phase)
 
 
 def open_coefficients(phase: Tensor, points: int, kind: SplineKind = "catmull_rom") -> Tensor:
@@ -77,7 +77,7 @@ def open_coefficients(phase: Tensor, points: int, kind: SplineKind = "catmull_ro
     if kind == "natural":
         # One more B-spline beyond each end.
         weights = _b_spline((place - _indices(phase, points + 2) + 1.0).abs())
-        return weights @ torch.from_numpy(_open(points)).to(phase)
+        return weights @ _constant(_open(points), phase)
     weights = _catmull_rom((place - _indices(phase, points)).abs())
     before, behind = _catmull_rom((place + 1.0).abs()), _catmull_rom((place - points).abs())
     edges = torch.zeros_like(weights)
@@ -117,6 +117,22 @@ def _b_spline(distance: Tensor) -> Tensor:
     near = (2.0 - distance).clamp(min=0.0)
     inner = (1.0 - distance).clamp(min=0.0)
     return (near * near * near - 4.0 * inner * inner * inner) / 6.0
+
+
+# (address of the numbers, device) -> a copy there. A captured training step may make none.
+_ON_GPU: dict[tuple[int, torch.device], Tensor] = {}
+
+
+@torch.inference_mode(False)
+def _constant(values: np.ndarray, like: Tensor) -> Tensor:
+    """Values that this module keeps, on a tensor's device and of its type."""
+    made = _ON_GPU.get((id(values), like.device))
+    if made is None or made.dtype != like.dtype:
+        made = torch.from_numpy(values).to(like)
+        # Not those of a trace.
+        if like.is_cuda and type(made) is Tensor:
+            _ON_GPU[id(values), like.device] = made
+    return made
 
 
 @cache

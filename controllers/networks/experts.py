@@ -17,6 +17,7 @@ from deepphase.controllers.networks.blended_linear import BlendedLinear
 from deepphase.controllers.networks.network import (
     ControllerNetwork,
     ControllerNetworkConfig,
+    Dropout,
     NetworkDims,
     check_dropout,
     check_positive,
@@ -69,7 +70,7 @@ class Experts(ControllerNetwork):
         self.layer_in = BlendedLinear(experts, dims.inputs, hidden)
         self.layer_mid = BlendedLinear(experts, hidden, hidden)
         self.layer_out = BlendedLinear(experts, hidden, dims.outputs)
-        self.dropout = nn.Dropout(config.dropout)
+        self.dropout = Dropout(config.dropout)
 
     def blend_weights(self, gate: Tensor) -> Tensor:
         """(batch, gate) -> (batch, experts): weights of the experts, which sum to 1."""

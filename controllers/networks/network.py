@@ -132,6 +132,29 @@ class ControllerNetwork(nn.Module):
             )
 
 
+class Dropout(nn.Dropout):
+    """Dropout whose probability may change between the steps of a captured training."""
+
+    share: Tensor
+
+    def __init__(self, share: float) -> None:
+        super().__init__(share)
+        self.register_buffer("share", torch.tensor(float(share)), persistent=False)
+
+    def set_share(self, share: float) -> None:
+        """Set the probability."""
+        self.p = share
+        self.share.fill_(share)
+
+    def forward(self, values: Tensor) -> Tensor:
+        """Values of any shape."""
+        if not self.training or not values.is_cuda:
+            return super().forward(values)
+        # A graph reads the probability on the device, not the one that it was captured with.
+        scale = (torch.rand_like(values) >= self.share) / (1.0 - self.share)
+        return values * scale.to(values.dtype)
+
+
 def phase_circle(phase: Tensor) -> Tensor:
     """(..., 1) cycles -> (..., 2): sine and cosine, continuous from 0.5 to -0.5."""
     angle = 2.0 * math.pi * phase

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from torch import Tensor, nn
+from torch import Tensor
 from torch.nn.functional import elu
 
 from deepphase.controllers.networks.blended_linear import (
@@ -17,6 +17,7 @@ from deepphase.controllers.networks.blended_linear import (
 from deepphase.controllers.networks.network import (
     ControllerNetwork,
     ControllerNetworkConfig,
+    Dropout,
     NetworkDims,
     check_dropout,
     check_positive,
@@ -77,7 +78,7 @@ class Pfnn(ControllerNetwork):
         self.layer_in = BlendedLinear(points, dims.inputs, hidden)
         self.layer_mid = BlendedLinear(points, hidden, hidden)
         self.layer_out = BlendedLinear(points, hidden, dims.outputs)
-        self.dropout = nn.Dropout(config.dropout)
+        self.dropout = Dropout(config.dropout)
 
     def blend_weights(self, gate: Tensor) -> Tensor:
         """(batch, 1) cycles -> (batch, points): share of each control point in the weights."""

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Literal, get_args
 
 import torch
-from torch import Tensor, nn
+from torch import Tensor
 from torch.nn.functional import elu
 
 from deepphase.controllers.networks.blended_linear import (
@@ -19,6 +19,7 @@ from deepphase.controllers.networks.blended_linear import (
 from deepphase.controllers.networks.network import (
     ControllerNetwork,
     ControllerNetworkConfig,
+    Dropout,
     NetworkDims,
     State,
     check_dropout,
@@ -105,7 +106,7 @@ class Variational(ControllerNetwork):
         self.layer_in = BlendedLinear(_POINTS, dims.inputs, sizes[0])
         self.layer_mid = BlendedLinear(_POINTS, config.hidden, sizes[1])
         self.layer_out = BlendedLinear(_POINTS, config.hidden, sizes[2])
-        self.dropout = nn.Dropout(config.dropout)
+        self.dropout = Dropout(config.dropout)
 
     def forward(self, inputs: Tensor, gate: Tensor) -> Tensor:
         """(batch, inputs) and (batch, 1) cycles -> (batch, outputs), with new noise."""
@@ -113,7 +114,7 @@ class Variational(ControllerNetwork):
 
     def initial_state(self, batch: int) -> State:
         """New noise (batch, noise width)."""
-        return (torch.randn(batch, self.noise_width).to(self.layer_in.bias),)
+        return (self.layer_in.bias.new_empty(batch, self.noise_width).normal_(),)
 
     def step(self, inputs: Tensor, gate: Tensor, state: State) -> tuple[Tensor, State]:
         """One frame with the noise of the state, which only `redrawn` changes."""

@@ -13,7 +13,7 @@ from deepphase.arrays import Array
 from deepphase.controllers.config import RECORDED_SHARE, ControllerConfig
 from deepphase.controllers.data.controller_batches import ControllerBatches, FrameBatch
 from deepphase.controllers.data.controller_data import ControllerData
-from deepphase.controllers.networks.network import ControllerNetwork
+from deepphase.controllers.networks.network import ControllerNetwork, Dropout
 from deepphase.controllers.networks.normalised import NormalisedController
 from deepphase.controllers.networks.registry import make_network
 from deepphase.controllers.schema.config import PHASE_BLOCKS, POSE_BLOCKS
@@ -71,6 +71,8 @@ class ControllerModule(ResumableModule):
     """
 
     network: ControllerNetwork
+    _noise: Tensor
+    _weights: Tensor
 
     def __init__(
         self, batches: ControllerBatches, controller: NormalisedController | None = None
@@ -98,10 +100,13 @@ class ControllerModule(ResumableModule):
         self._goals = ClipGoals(data.schema) if unrolled and options.unroll_goals else None
         self._drift = Drift(data.schema, options.drift) if options.drift else None
         self._checks = CourseChecks(config, data, batches.total_samples)
-        layers = [each for each in controller.modules() if isinstance(each, torch.nn.Dropout)]
+        layers = [each for each in controller.modules() if isinstance(each, Dropout)]
         self._dropouts = [(layer, layer.p) for layer in layers]
-        self._noise = torch.from_numpy(_pose_columns(data.schema.inputs)) * options.pose_noise
-        self._weights = torch.from_numpy(_loss_weights(data.schema.outputs, options.phase_weight))
+        # Buffers move to the device with the module.
+        noise = torch.from_numpy(_pose_columns(data.schema.inputs)) * options.pose_noise
+        weights = torch.from_numpy(_loss_weights(data.schema.outputs, options.phase_weight))
+        self.register_buffer("_noise", noise, persistent=False)
+        self.register_buffer("_weights", weights, persistent=False)
 
     def rate(self, step: int, total: float) -> float:
         """Learning rate of the config's schedule, as a share of the highest."""
@@ -112,13 +117,6 @@ class ControllerModule(ResumableModule):
             return cosine_rate(step, total, _WARMUP, _FINAL_RATE)
         pairs = step * self._batch_size * self.trainer.world_size
         return restarted_rate(pairs / self._pairs, _RESTART_EPOCHS, _RESTART_FACTOR)
-
-    def on_fit_start(self) -> None:
-        self.controller.to(self.device)
-        for part in (self._loop, self._goals, self._feet, self._drift):
-            if part is not None:
-                part.to(self.device)
-        self._noise, self._weights = self._noise.to(self.device), self._weights.to(self.device)
 
     def on_train_batch_start(self, *_: object) -> None:
         # Dropout and noise depend on the position alone, so that resumed trainings repeat them.
@@ -131,19 +129,23 @@ class ControllerModule(ResumableModule):
         if self._goals is not None:
             fallen = min(max(share - RECORDED_SHARE, 0.0) / (1.0 - RECORDED_SHARE), 1.0)
             for layer, initial in self._dropouts:
-                layer.p = (1.0 - fallen) * initial
+                layer.set_share((1.0 - fallen) * initial)
 
     def training_step(self, batch: FrameBatch) -> Tensor:
+        return self.stepped(self._losses, batch.inputs, batch.gate, batch.outputs)
+
+    def _losses(self, *tensors: Tensor) -> tuple[Tensor, Tensor]:
+        """The loss with all its terms, of the tensors of a batch; and the error alone."""
+        batch = FrameBatch(*tensors)
         if self._drift is not None:
             batch = self._drift(batch)
         if self._loop is None or batch.inputs.dim() == 2:
             loss, extra = self._teacher_forced_loss(batch)
         else:
             loss, extra = self._unrolled_loss(self._loop, batch)
-        self.last_loss = loss.detach()
         if self.options.weight_magnitude:
             extra = extra + self.options.weight_magnitude * self.network.weight_magnitude()
-        return loss + extra
+        return loss + extra, loss
 
     def validation_step(self, batch: FrameBatch) -> None:
         inputs, gate, target = self._normalised(batch)

@@ -223,7 +223,8 @@ class Restorer(nn.Module):
 
     def _estimate(self, values: Tensor, known: Tensor) -> Tensor:
         """One estimate (batch, values, frames)."""
-        rows = completed((values - self.mean) / self.scale, known, self.layout)
+        scaled = (values - self.mean) / self.scale
+        rows = completed(scaled, known, self.layout.root, self.group)
         return self.network.restore(rows, known) * self.scale + self.mean
 
 
@@ -247,13 +248,18 @@ def network_inputs(rows: Tensor, known: Tensor, layout: RowLayout) -> tuple[Tens
 
     Rows are (batch, values, frames); `known` (batch, groups, frames) is 1, 0.5 (noisy) or 0.
     """
-    return (rows if (known > 0).all() else completed(rows, known, layout)), known
+    if (known > 0).all():
+        return rows, known
+    return completed(rows, known, layout.root, torch.from_numpy(layout.group)), known
 
 
-def completed(rows: Tensor, known: Tensor, layout: RowLayout) -> Tensor:
-    """Rows with unknown values filled in, as the arguments of `network_inputs` have them."""
-    has = known[:, torch.from_numpy(layout.group).to(rows.device)] > 0
-    complete, root = filled(rows, has), layout.root
+def completed(rows: Tensor, known: Tensor, root: slice, group: Tensor) -> Tensor:
+    """Rows with unknown values filled in, as the arguments of `network_inputs` have them.
+
+    `root` and `group` are those of a `RowLayout`.
+    """
+    has = known.index_select(1, group) > 0
+    complete = filled(rows, has)
     path = run_means(rows[:, root], has[:, root])
     return torch.cat([complete[:, : root.start], path, complete[:, root.stop :]], 1)
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 import torch
 from torch import Tensor
 
@@ -27,7 +29,7 @@ def filled(rows: Tensor, known: Tensor) -> Tensor:
     # Slot n has the place of the n-th known frame; ONNX has no running maximum.
     count = known.long().cumsum(-1)
     slots = index.new_zeros(*rows.shape[:-1], frames + 2)
-    slots = slots.scatter_add(-1, count, torch.where(known, index, 0))
+    slots = slots.scatter_add(-1, count, index * known)
     before, after = slots.gather(-1, count), slots.gather(-1, count + 1)
     start = torch.where(count > 0, before, after)
     stop = torch.where(count < count[..., -1:], after, before)
@@ -75,7 +77,7 @@ def straight_path(velocities: Tensor, lost: Tensor, fps: float) -> Tensor:
 
 
 def made_damage(
-    batch: int, frames: int, depends: Tensor, fps: float, generator: torch.Generator
+    batch: int, frames: int, depends: Tensor, fps: float, generator: torch.Generator | None
 ) -> tuple[Tensor, Tensor]:
     """Random damage of windows, of groups that depend on each other as in `BodyPoints.groups`.
 
@@ -89,28 +91,30 @@ def made_damage(
     noise : (batch, groups, frames)
         Standard deviation in metres of noise on a joint's own points.
     """
-    groups = len(depends)
+    groups, device = len(depends), depends.device
+    index = torch.arange(frames, device=device)
 
     def uniform(*shape: int) -> Tensor:
-        return torch.rand(*shape, generator=generator)
+        return torch.rand(*shape, generator=generator, device=device)
+
+    def drawn(low: int, high: int, *shape: int) -> Tensor:
+        return torch.randint(low, high, shape, generator=generator, device=device)
 
     def stretch(count: int, seconds: tuple[float, float]) -> Tensor:
         """(batch, count, frames) bool: one stretch each, at a random place."""
-        low, high = (torch.tensor(max(value * fps, 2.0)).log() for value in seconds)
+        low, high = (math.log(max(value * fps, 2.0)) for value in seconds)
         length = (low + uniform(batch, count, 1) * (high - low)).exp()
         # A gap may begin before the window or end after it, but never fills all of it.
         length = length.clamp(max=0.75 * frames)
         start = uniform(batch, count, 1) * (frames + 0.5 * length) - 0.5 * length
-        index = torch.arange(frames)
         return (index >= start) & (index < start + length)
 
-    kind = torch.randint(0, 8, (batch, 1, 1), generator=generator)
+    kind = drawn(0, 8, batch, 1, 1)
     single = uniform(batch, groups, frames) < 0.1 + 0.6 * uniform(batch, 1, 1)
     share = uniform(batch, 1, 1) ** 2
     chosen = uniform(batch, groups, 1) < 0.05 + 0.7 * share
     stretches = chosen & (stretch(groups, _STRETCH_S) | stretch(groups, _STRETCH_S))
-    top = torch.randint(1, groups, (batch,), generator=generator)
-    limb = depends[:, top].T.clone()
+    limb = depends[:, drawn(1, groups, batch)].T.clone()
     limb[:, 0] = False
     always = uniform(batch, 1, 1) < 0.5
     limbs = limb[..., None] & (always | stretch(1, _STRETCH_S))
@@ -118,8 +122,8 @@ def made_damage(
     low, high = (value * fps for value in _KEYS_S)
     every = (low + uniform(batch, 1, 1) * (high - low)).round().clamp(min=2)
     offset = (uniform(batch, 1, 1) * every).floor()
-    keys = ((torch.arange(frames) + offset) % every != 0).expand(-1, groups, -1)
-    damaged = torch.zeros(batch, groups, frames, dtype=torch.bool)
+    keys = ((index + offset) % every != 0).expand(-1, groups, -1)
+    damaged = torch.zeros(batch, groups, frames, dtype=torch.bool, device=device)
     for value, mask in enumerate((single, stretches, stretches, limbs, gap, gap, keys)):
         damaged |= (kind == value) & mask
     # Whether the root is known while the pose is not: a character's path is often given.
@@ -131,12 +135,12 @@ def made_damage(
     lost, moved = (
         torch.einsum("ab,nbt->nat", depends.float(), mask.float()) > 0 for mask in (damaged, noisy)
     )
-    known = torch.where(lost, 0.0, torch.where(moved, NOISY, 1.0))
-    return known, noisy * deviation
+    # Without numbers to choose from, which would be copied to the device.
+    return (1.0 - (1.0 - NOISY) * moved) * ~lost, noisy * deviation
 
 
 def target_gap(
-    batch: int, frames: int, groups: int, fps: float, generator: torch.Generator
+    batch: int, frames: int, groups: int, fps: float, generator: torch.Generator | None
 ) -> Tensor:
     """(batch, groups, frames to the target) what is known of windows that end with a target pose.
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
@@ -18,7 +18,7 @@ from deepphase.arrays import Array
 from deepphase.corpus.clip_store import ClipStore
 from deepphase.easing import smoothstep
 from deepphase.edit.config import EditorConfig
-from deepphase.edit.editor import MotionEditor, network_inputs
+from deepphase.edit.editor import MotionEditor, completed
 from deepphase.edit.missing import made_damage, straight_path, target_gap
 from deepphase.edit.motion_rows import JointStatistics, MotionSpace, RowLayout, RowScale
 from deepphase.edit.networks import MotionAutoencoder
@@ -163,6 +163,12 @@ class EditorModule(ResumableModule):
     """
 
     network: MotionAutoencoder
+    per_length: Tensor
+    root: Tensor  # mean and scale (2, 3, 1)
+    group: Tensor
+    depends: Tensor
+    arms: Tensor
+    above: Tensor
 
     def __init__(self, data: EditorData) -> None:
         options = data.config.training
@@ -173,53 +179,54 @@ class EditorModule(ResumableModule):
             weight_decay=options.weight_decay,
         )
         self.options, self.layout, self._fps = options, layout, data.space.fps
-        self._depends = torch.from_numpy(layout.depends)
         # Noise is given in metres; the first value is one of a position.
         self._metre = 1.0 / float(data.normalisation.scale[0])
-        self._root = [
-            torch.from_numpy(values[layout.root])[:, None]
-            for values in (data.normalisation.mean, data.normalisation.scale)
-        ]
         carried, above = data.space.points.arms()
-        self._arms, self._above = torch.from_numpy(carried), torch.from_numpy(above)
         lengths = np.linalg.norm(data.space.points.offsets[carried], axis=1)
         # Tips that are almost at their joint have no direction.
         per_metre = np.where(lengths > 0.02, 1.0 / np.maximum(lengths, 0.02), 0.0)
-        self._per_length = torch.from_numpy((per_metre / self._metre).astype(np.float32))
+        scale = data.normalisation
+        root = (values[layout.root, None] for values in (scale.mean, scale.scale))
+        for name, values in {
+            "per_length": (per_metre / self._metre).astype(np.float32)[:, None, None],
+            "root": np.stack([*root]).astype(np.float32),
+            "group": layout.group,
+            "depends": layout.depends,
+            "arms": carried,
+            "above": above,
+        }.items():
+            self.register_buffer(name, torch.from_numpy(values), persistent=False)
 
     def rate(self, step: int, total: float) -> float:
         """Fraction of the highest learning rate at an optimizer step."""
         return cosine_rate(step, total, _WARMUP, _FINAL_RATE)
 
-    def damaged(self, windows: Tensor, seed: int) -> tuple[Tensor, Tensor, Tensor]:
+    def damaged(
+        self, windows: Tensor, generator: torch.Generator | None
+    ) -> tuple[Tensor, Tensor, Tensor]:
         """Windows (batch, values, frames), the same with damage, and what is known of the groups.
 
-        In some batches windows end with a target pose.
+        The generator is on the device of the windows; None is torch's own.
         """
-        generator = torch.Generator().manual_seed(seed)
         batch, values, frames = windows.shape
-        groups = len(self._depends)
-        if self._has_targets(generator):
-            known = target_gap(batch, frames, groups, self._fps, generator)
-            return self._to_target(windows, known.to(windows))
-        known, deviation = made_damage(batch, frames, self._depends, self._fps, generator)
-        group = torch.from_numpy(self.layout.group)
-        noise = torch.randn(batch, values, frames, generator=generator)
+        known, deviation = made_damage(batch, frames, self.depends, self._fps, generator)
+        options: dict[str, Any] = {"generator": generator, "device": windows.device}
+        noise = torch.randn(batch, values, frames, **options)
         # Noise of a joint moves all that hangs on it, alike.
-        shared = torch.randn(batch, groups, 3, frames, generator=generator)
+        shared = torch.randn(batch, len(self.depends), 3, frames, **options)
         shared = shared * deviation[:, :, None]
-        moved = torch.einsum("ab,nbct->nact", self._depends.float(), shared)
+        moved = torch.einsum("ab,nbct->nact", self.depends.float(), shared)
+        # Points have three values each, of one group.
         points = self.layout.root.start
-        axis = torch.arange(points) % 3
-        moved = moved[:, group[:points], axis]
-        own = 0.5 * noise[:, :points] * deviation[:, group[:points]]
-        damaged = windows.clone()
-        damaged[:, :points] += ((moved + own) * self._metre).to(windows)
-        return windows, *network_inputs(damaged, known.to(windows), self.layout)
+        group = self.group[:points]
+        moved = moved.index_select(1, group[::3]).flatten(1, 2)
+        own = 0.5 * noise[:, :points] * deviation.index_select(1, group)
+        changed = windows[:, :points] + ((moved + own) * self._metre).to(windows)
+        rows = torch.cat([changed, windows[:, points:]], 1)
+        return windows, *self._inputs(rows, known.to(windows))
 
-    def _has_targets(self, generator: torch.Generator) -> bool:
-        """Whether the windows of a batch end with a target pose, by the first number drawn."""
-        return bool(torch.rand(1, generator=generator) < self.options.targets)
+    def _inputs(self, rows: Tensor, known: Tensor) -> tuple[Tensor, Tensor]:
+        return completed(rows, known, self.layout.root, self.group), known
 
     def _to_target(self, windows: Tensor, known: Tensor) -> tuple[Tensor, Tensor, Tensor]:
         """Windows up to their target, padded as an editor pads clips (`MotionEditor.inputs`)."""
@@ -229,28 +236,52 @@ class EditorModule(ResumableModule):
         lost = known[:, 0] < 1
         # Clips have no velocity from the target on: the last one is repeated.
         lost[:, -1] = False
-        mean, scale = (values.to(windows) for values in self._root)
+        mean, scale = self.root.to(windows)
         velocities = straight_path(windows[:, root] * scale + mean, lost, self._fps)
         given[:, root] = (velocities - mean) / scale
         given[:, root, -1] = given[:, root, -2]
         windows, given, known = (
             functional.pad(part, (0, extra), mode="replicate") for part in (windows, given, known)
         )
-        return windows, *network_inputs(given, known, self.layout)
+        return windows, *self._inputs(given, known)
 
     def training_step(self, windows: Tensor) -> Tensor:
-        trainer = self.trainer
-        position = trainer.global_step * trainer.world_size + trainer.global_rank
-        seed = self.options.seed * 1_000_003 + position
-        windows, rows, known = self.damaged(windows, seed)
+        generator = self.step_generator(self.options.seed)
+        if (targets := self._targets(windows, generator)) is not None:
+            # A few batches by lengths would outweigh the squares of all others.
+            in_gaps = self.options.targets > 0.5
+            return self.stepped(self._gap_loss if in_gaps else self._loss, *targets)
+        if generator is not None:
+            return self.stepped(self._loss, *self.damaged(windows, generator))
+        return self.stepped(self._damaged_loss, windows)
+
+    def _targets(
+        self, windows: Tensor, generator: torch.Generator | None
+    ) -> tuple[Tensor, Tensor, Tensor] | None:
+        """As `damaged`, of batches whose windows end with a target pose; None of others."""
+        # The first number of a batch says which; how long its windows are depends on others.
+        if float(torch.rand(1, generator=generator)) >= self.options.targets:
+            return None
+        batch, _, frames = windows.shape
+        known = target_gap(batch, frames, len(self.depends), self._fps, generator)
+        return self._to_target(windows, known.to(windows))
+
+    def _damaged_loss(self, windows: Tensor) -> tuple[Tensor, Tensor]:
+        return self._loss(*self.damaged(windows, None))
+
+    def _gap_loss(self, windows: Tensor, rows: Tensor, known: Tensor) -> tuple[Tensor, Tensor]:
+        return self._loss(windows, rows, known, self._in_gaps)
+
+    def _loss(
+        self,
+        windows: Tensor,
+        rows: Tensor,
+        known: Tensor,
+        measure: Callable[[Tensor, Tensor], Tensor] | None = None,
+    ) -> tuple[Tensor, Tensor]:
         restored, decoded = self.network(rows, known)
-        # A few batches by lengths would outweigh the squares of all others.
-        in_gaps = self.options.targets > 0.5 and self._has_targets(
-            torch.Generator().manual_seed(seed)
-        )
-        loss = (self._in_gaps if in_gaps else self._weighted)(restored - windows, known)
-        self.last_loss = loss.detach()
-        return loss + _DECODED_WEIGHT * self._weighted(decoded - windows, known)
+        loss = (measure or self._weighted)(restored - windows, known)
+        return loss + _DECODED_WEIGHT * self._weighted(decoded - windows, known), loss
 
     def _weighted(self, error: Tensor, known: Tensor) -> Tensor:
         error, weights = error.float(), self._value_weights(known)
@@ -260,12 +291,13 @@ class EditorModule(ResumableModule):
         points = slice(0, self.layout.root.start)
         places, shares = (part[:, points].unflatten(1, (-1, 3)) for part in (error, weights))
         arms = self._arm_errors(places)
-        return loss + _ARM_WEIGHT * (shares[:, self._arms] * arms.square()).mean()
+        shares = shares.index_select(1, self.arms)
+        return loss + _ARM_WEIGHT * (shares * arms.square()).mean()
 
     def _arm_errors(self, places: Tensor) -> Tensor:
         """Errors of the directions of arms, of errors (batch, points, 3, frames) of places."""
-        arms = places[:, self._arms] - places[:, self._above]
-        return arms * self._per_length.to(arms)[:, None, None]
+        arms = places.index_select(1, self.arms) - places.index_select(1, self.above)
+        return arms * self.per_length
 
     def _in_gaps(self, error: Tensor, known: Tensor) -> Tensor:
         """Mean lengths of the errors of poses, places and rotations in gaps before a target.
@@ -284,7 +316,7 @@ class EditorModule(ResumableModule):
         start, stop = own.gather(-1, ends).split(1, dim=-1)
         places = (own - start - (stop - start) * ease)[:, : root.start].unflatten(1, (-1, 3))
         leads = torch.maximum(lost, functional.pad(lost[:, 1:], (0, 1)))[:, None]
-        steps = own[:, root] * self._root[1].to(own) / self._fps * leads
+        steps = own[:, root] * self.root[1] / self._fps * leads
         off = steps.cumsum(-1) - steps - ease * steps.sum(-1, keepdim=True)
         turned = self._arm_errors(places).square().sum(2).mean(1) + off[:, 2].square()
         squares = places.square().mean(1)
@@ -295,11 +327,17 @@ class EditorModule(ResumableModule):
         return mean + _SQUARES_WEIGHT * self._weighted(error, known)
 
     def _value_weights(self, known: Tensor) -> Tensor:
-        group = torch.from_numpy(self.layout.group).to(known.device)
-        return torch.where(known[:, group] < 1.0, 1.0, self.options.known_weight)
+        least = self.options.known_weight
+        return least + (1.0 - least) * (known.index_select(1, self.group) < 1.0)
 
     def validation_step(self, windows: Tensor, index: int) -> None:
-        windows, rows, known = self.damaged(windows, index)
+        generator = torch.Generator().manual_seed(index)
+        made = self._targets(windows, generator)
+        if made is None:
+            if windows.device.type != "cpu":
+                generator = torch.Generator(windows.device).manual_seed(index)
+            made = self.damaged(windows, generator)
+        windows, rows, known = made
         error = (self.network.restore(rows, known) - windows).float()
         weights = self._value_weights(known)
         self.add_validated((weights * error.square()).sum(), (weights * windows.square()).sum())

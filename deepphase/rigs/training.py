@@ -160,11 +160,12 @@ class RigModule(ResumableModule):
         return cosine_rate(step, total, _WARMUP, _FINAL_RATE)
 
     def training_step(self, batch: tuple[Tensor, Tensor]) -> Tensor:
-        inputs, outputs = batch
+        return self.stepped(self._loss, *batch)
+
+    def _loss(self, inputs: Tensor, outputs: Tensor) -> tuple[Tensor, Tensor]:
         loss = (self.network(inputs) - outputs).square().mean()
-        self.last_loss = loss.detach()
         weights = torch.cat([part.abs().flatten() for part in self.network.parameters()])
-        return loss + _SPARSITY * weights.mean()
+        return loss + _SPARSITY * weights.mean(), loss
 
     def validation_step(self, batch: tuple[Tensor, Tensor], index: int) -> None:
         inputs, outputs = batch

@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
-import sys
 import warnings
-from collections.abc import Callable, Hashable
-from typing import Any
+from collections import deque
+from collections.abc import Callable, Hashable, Sequence
+from typing import Any, NamedTuple
 
 import torch
 from torch import Tensor, nn
 
-# Steps before the first graph: cuBLAS and autograd allocate what they keep.
+Loss = Callable[..., tuple[Tensor, Tensor]]
+"""A function of a batch's tensors: the loss of a training step, and what is shown of it."""
+
+# Steps of a shape, a third of the last ones, before its graph: cuBLAS and autograd allocate what
+# they keep.
 _WARM_UP = 3
 # Coefficients of the Newton-Schulz iteration, and the number of steps (Jordan et al. 2024).
 _QUINTIC = (3.4445, -4.7750, 2.0315)
@@ -109,10 +113,11 @@ def _orthogonal(weight: Tensor, input_axes: tuple[int, ...]) -> Tensor:
 
 
 class CapturedStep:
-    """Loss, gradients and the optimizer's step, captured as a CUDA graph.
+    """Loss, gradients and the optimizer's step, captured as CUDA graphs: one for each shape.
 
     Steps of small networks wait for the launches of their kernels, of which the default phase
     training has 770. A graph launches all of them at once, on a batch that is copied to its inputs.
+    Random numbers in it are those of torch's default generator as it was seeded before the step.
 
     Parameters
     ----------
@@ -127,8 +132,11 @@ class CapturedStep:
         for group in optimizer.param_groups:
             group["capturable"] = True
             group["lr"] = torch.tensor(float(group["lr"]), device=device)
-        self._key: Hashable = None
-        self._left = _WARM_UP
+        # Graphs that follow one another share their memory.
+        self._pool = torch.cuda.graph_pool_handle()
+        self._graphs: dict[Hashable, _Graph] = {}
+        self._last: deque[Hashable] = deque(maxlen=3 * _WARM_UP)
+        self._fails = False
 
     @classmethod
     def of_trainer(cls, trainer: Any) -> CapturedStep | None:
@@ -144,8 +152,8 @@ class CapturedStep:
         (optimizer,) = trainer.optimizers
         return cls(optimizer, trainer.strategy.root_device) if plain else None
 
-    def __call__(self, loss: Callable[..., Tensor], *batch: Tensor) -> Tensor:
-        """Take one step, and return its loss.
+    def __call__(self, loss: Loss, *batch: Tensor) -> tuple[Tensor, Tensor]:
+        """Take one step, and return what `loss` returns.
 
         Parameters
         ----------
@@ -154,53 +162,66 @@ class CapturedStep:
         batch
             Its arguments.
         """
-        key = tuple((each.shape, each.stride(), each.dtype) for each in batch)
-        if key != self._key and self._left:
-            self._left -= 1
+        key = (loss, *((each.shape, each.dtype) for each in batch))
+        graph = self._graphs.get(key)
+        if graph is None:
+            # Shapes that come now and then are not worth their graphs.
+            if not self._fails and self._last.count(key) >= _WARM_UP:
+                graph = self._captured(key, loss, batch)
+            self._last.append(key)
+        if graph is None:
             return self._launched(loss, batch)
-        if key != self._key:
-            try:
-                self._capture(loss, batch)
-            except RuntimeError as error:
-                self._left = sys.maxsize
-                warnings.warn(
-                    "the training step cannot be captured as a CUDA graph, and is slower without: "
-                    f"{str(error).splitlines()[0]}",
-                    stacklevel=2,
-                )
-                return self._launched(loss, batch)
-            self._key = key
-        for own, given in zip(self._inputs, batch, strict=True):
+        for own, given in zip(graph.inputs, batch, strict=True):
             own.copy_(given)
-        self._graph.replay()
-        return self._loss
+        graph.graph.replay()
+        return graph.values
 
-    def _capture(self, loss: Callable[..., Tensor], batch: tuple[Tensor, ...]) -> None:
-        self._key = None
-        self._inputs = [each.clone() for each in batch]
+    def _captured(self, key: Hashable, loss: Loss, batch: tuple[Tensor, ...]) -> _Graph | None:
+        """The graph of a step, which is not taken; None where none can be made."""
+        inputs, graph = [each.clone() for each in batch], torch.cuda.CUDAGraph()
         # Gradients lie where the graph allocates them.
         self._optimizer.zero_grad()
-        self._graph = torch.cuda.CUDAGraph()
-        with torch.cuda.graph(self._graph, capture_error_mode="thread_local"):
-            self._loss = self._step(loss, self._inputs)
+        try:
+            with torch.cuda.graph(graph, pool=self._pool, capture_error_mode="thread_local"):
+                values = self._step(loss, inputs)
+        except RuntimeError as error:
+            self._fails = True
+            warnings.warn(
+                "the training step cannot be captured as a CUDA graph, and is slower without: "
+                f"{str(error).splitlines()[0]}",
+                stacklevel=3,
+            )
+            # The generator still counts as captured.
+            generator = torch.cuda.default_generators[inputs[0].device.index]
+            generator.graphsafe_set_state(generator.clone_state())
+            return None
+        self._graphs[key] = _Graph(graph, inputs, values)
+        return self._graphs[key]
 
-    def _launched(self, loss: Callable[..., Tensor], batch: tuple[Tensor, ...]) -> Tensor:
+    def _launched(self, loss: Loss, batch: tuple[Tensor, ...]) -> tuple[Tensor, Tensor]:
         """A step on another stream than the default one, which graphs cannot use."""
         current = torch.cuda.current_stream()
         self._stream.wait_stream(current)
         with torch.cuda.stream(self._stream):
             self._optimizer.zero_grad()
-            value = self._step(loss, batch)
+            values = self._step(loss, batch)
         current.wait_stream(self._stream)
-        return value
+        return values
 
-    def _step(self, loss: Callable[..., Tensor], batch: Any) -> Tensor:
+    def _step(self, loss: Loss, batch: Sequence[Tensor]) -> tuple[Tensor, Tensor]:
         reduced = torch.is_autocast_enabled("cuda")
         # A cache of cast weights would keep those of the first step.
         with torch.autocast(
             "cuda", torch.get_autocast_dtype("cuda"), enabled=reduced, cache_enabled=False
         ):
-            value = loss(*batch)
+            value, shown = loss(*batch)
         value.backward()
         self._optimizer.step()
-        return value.detach()
+        return value.detach(), shown.detach()
+
+
+class _Graph(NamedTuple):
+    graph: torch.cuda.CUDAGraph
+    inputs: list[Tensor]
+    # What the loss returned, after each replay
+    values: tuple[Tensor, Tensor]

@@ -12,7 +12,7 @@ import torch
 from torch import Tensor
 
 from deepphase.training.metrics_file import STEP
-from deepphase.training.optimizer import CapturedStep, Muon
+from deepphase.training.optimizer import CapturedStep, Loss, Muon
 
 # Number of segments of a training; a checkpoint is written after each.
 _SEGMENTS = 100
@@ -103,11 +103,11 @@ class ResumableModule(pl.LightningModule):
     Logged are loss, learning_rate and samples_per_s every `log_every_n_steps`, and
     explained_variance of the held-out data after each validation.
 
-    Subclasses have `rate`, `training_step`, which sets `last_loss`, and `validation_step`, which
-    calls `add_validated`. Where `training_step` takes its step by `stepped`, `is_captured` is set.
+    Subclasses have `rate`, `validation_step`, which calls `add_validated`, and `training_step`,
+    which returns what `stepped` does. Where a step needs values on the CPU, `is_captured` is False.
     """
 
-    is_captured: ClassVar[bool] = False
+    is_captured: ClassVar[bool] = True
     total_steps: int | None = None
     _captured: CapturedStep | None = None
     _has_stepped = False
@@ -160,12 +160,27 @@ class ResumableModule(pl.LightningModule):
             for group in state["param_groups"]:
                 group.update(lr=float(group["lr"]), capturable=False)
 
-    def stepped(self, loss: Callable[..., Tensor], *batch: Tensor) -> Tensor:
+    def stepped(self, loss: Loss, *batch: Tensor) -> Tensor:
         """The loss of a training step; on a CUDA device the whole step, see `CapturedStep`."""
         if self._captured is None:
-            return loss(*batch)
-        self._has_stepped = True
-        return self._captured(loss, *batch)
+            value, shown = loss(*batch)
+        else:
+            self._has_stepped = True
+            value, shown = self._captured(loss, *batch)
+        self.last_loss = shown.detach()
+        return value
+
+    def step_generator(self, seed: int) -> torch.Generator | None:
+        """A generator whose numbers depend on the step alone, so that trainings may be resumed.
+
+        None on accelerators, where torch's default one is seeded: graphs know no other.
+        """
+        trainer = self.trainer
+        position = trainer.global_step * trainer.world_size + trainer.global_rank
+        if self.device.type == "cpu":
+            return torch.Generator().manual_seed(seed * 1_000_003 + position)
+        torch.manual_seed(seed * 1_000_003 + position)
+        return None
 
     # Lightning calls the optimizer, which calls the others in this order, after `training_step`.
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from itertools import pairwise
+from typing import Any
 
 import numpy as np
 import torch
@@ -48,62 +49,60 @@ class MatchingNetworks(nn.Module):
 
 
 class BodyTensors(nn.Module):
-    """Positions and rotations of the body's joints in root space."""
+    """Positions and rotations of the body's joints in root space, in the order of their depth."""
 
+    order: Tensor
+    moved: Tensor
+    above: Tensor
     offsets: Tensor
+    chains: Tensor
 
     def __init__(self, values: PoseValues, playback: Playback) -> None:
         super().__init__()
-        self._slices = values.slices
-        body = list(values.body)
+        self._slices, body = values.slices, list(values.body)
         place = {joint: index for index, joint in enumerate(body)}
-        parents = [place.get(int(playback.skeleton.parents[joint]), -1) for joint in body]
-        depths = [0] * len(body)
-        for index, parent in enumerate(parents):
-            depths[index] = 0 if parent < 0 else depths[parent] + 1
-        # Joints of one depth at once: index of each, and of its parent.
-        self._levels = [
-            (
-                [index for index, each in enumerate(depths) if each == depth],
-                [parents[index] for index, each in enumerate(depths) if each == depth],
-            )
-            for depth in range(max(depths) + 1)
-        ]
+        above = [place.get(int(playback.skeleton.parents[joint]), -1) for joint in body]
+        chains = np.eye(len(body), dtype=np.float32)
+        for index, parent in enumerate(above):
+            if parent >= 0:
+                chains[index] += chains[parent]
+        depths = chains.sum(1).astype(np.int64) - 1
+        order = np.argsort(depths, kind="stable")
+        self._counts = np.bincount(depths).tolist()
+        # Where each joint is in this order, and its parent among the joints one depth above it.
+        rank = np.argsort(order)
+        above = rank[[above[index] for index in order[1:]]] - np.repeat(
+            np.cumsum([0, *self._counts[:-2]]), self._counts[1:]
+        )
         translated = playback.translated_joints.tolist()
-        self._moved = [place[translated[index]] for index in values.moved]
-        offsets = torch.tensor(playback.skeleton.offsets[body], dtype=torch.float32)
-        self.register_buffer("offsets", offsets, persistent=False)
-        order = [index for level, _ in self._levels for index in level]
-        self._back = [order.index(index) for index in range(len(body))]
+        moved = rank[[place[translated[index]] for index in values.moved]]
+        for name, made in (
+            ("order", order),
+            ("moved", np.asarray(moved, np.int64)),
+            ("above", above),
+            ("offsets", np.asarray(playback.skeleton.offsets[body][order], np.float32)),
+            ("chains", np.ascontiguousarray(chains[order][:, order].T)),
+        ):
+            self.register_buffer(name, torch.from_numpy(made), persistent=False)
+        self.back = rank.tolist()
 
     def forward(self, values: Tensor) -> tuple[Tensor, Tensor]:
         """Pose values (..., dims) -> positions (..., body, 3) m, and axes (..., body, 3, 3)."""
         shape = values.shape[:-1]
         six = values[..., self._slices["rotations"]].reshape(*shape, -1, 6)
-        local = axes_of_six(six)
-        places = self.offsets.expand(*shape, -1, -1)
+        local = axes_of_six(six.index_select(-2, self.order)).split(self._counts, -3)
         moved = values[..., self._slices["translations"]].reshape(*shape, -1, 3)
-        places = places.index_copy(
-            -2, torch.tensor(self._moved, device=values.device), moved.to(places)
-        )
-        turns: list[Tensor] = []
-        points: list[Tensor] = []
-        where: dict[int, tuple[int, int]] = {}
-        for level, (joints, parents) in enumerate(self._levels):
-            turn, point = local[..., joints, :, :], places[..., joints, :]
-            if level:
-                above = [where[parent][1] for parent in parents]
-                parent_turn, parent_point = turns[-1][..., above, :, :], points[-1][..., above, :]
-                # Columns are axes: a parent's matrix stands on the left.
-                point = parent_point + (parent_turn @ point[..., None])[..., 0]
-                turn = parent_turn @ turn
-            turns.append(turn)
-            points.append(point)
-            where |= {joint: (level, index) for index, joint in enumerate(joints)}
-        return (
-            torch.cat(points, -2)[..., self._back, :],
-            torch.cat(turns, -3)[..., self._back, :, :],
-        )
+        places = self.offsets.expand(*shape, -1, -1).index_copy(-2, self.moved, moved)
+        turns, above = [local[0]], []
+        # Joints of one depth at once. Columns are axes: a parent's matrix stands on the left.
+        for own, indices in zip(local[1:], self.above.split(self._counts[1:]), strict=True):
+            above.append(turns[-1].index_select(-3, indices))
+            turns.append(above[-1] @ own)
+        arms = [places[..., :1, :]]
+        if above:
+            arms.append((torch.cat(above, -3) @ places[..., 1:, :, None])[..., 0])
+        points = (torch.cat(arms, -2).mT @ self.chains).mT
+        return points, torch.cat(turns, -3)
 
 
 def axes_of_six(six: Tensor) -> Tensor:
@@ -127,6 +126,8 @@ _LATENT_SQUARES, _LATENT_SIZES, _LATENT_RATES = 0.1, 0.1, 0.01
 # Noise of latents in their deviations, for files have them as 8-bit numbers.
 _NOISE = 0.01
 _ROWS_AT_ONCE = 1 << 13
+# Most numbers of pose values that are kept: one gigabyte.
+_MOST_POSES = 1 << 28
 
 
 class LearnedModule(ResumableModule):
@@ -142,15 +143,24 @@ class LearnedModule(ResumableModule):
     network: MatchingNetworks
     pose_mean: Tensor
     pose_scale: Tensor
-    read_mean: Tensor
-    read_scale: Tensor
     feature_mean: Tensor
     feature_scale: Tensor
     weights: Tensor
+    # Of kept states: what the compressor reads, features, those around them, and their rows.
+    read: Tensor
+    features: Tensor
+    near: Tensor
+    begins: Tensor
+    # Normalised pose values of all rows; none where they would take too much memory.
+    poses: Tensor
+    steps: Tensor
+    value_weights: Tensor
+    rate_weights: Tensor
+    mean_weights: Tensor
 
     def __init__(self, data: LearnedData) -> None:
         self.options = options = data.config.training
-        joints = len(data.values.body)
+        joints, kept, fps = len(data.values.body), data.kept, data.database.fps
         super().__init__(
             MatchingNetworks(
                 data.database.dims,
@@ -161,25 +171,50 @@ class LearnedModule(ResumableModule):
             learning_rate=options.learning_rate,
             weight_decay=options.weight_decay,
         )
-        self._data = [data]
-        self._fps = data.database.fps
+        self._data, self._fps = [data], fps
+        self._latents = data.config.network.latents
         self.body = BodyTensors(data.values, data.playback)
-        features = data.kept.features
-        self._keep("feature", features.mean(axis=0), np.maximum(features.std(axis=0), 1e-3))
-        self._keep("pose", *data.pose_scale)
+        mean, scale = kept.features.mean(axis=0), np.maximum(kept.features.std(axis=0), 1e-3)
+        self._keep(feature_mean=mean, feature_scale=scale)
+        self._keep(features=(kept.features - mean) / scale)
+        mean, scale = data.pose_scale
+        self._keep(pose_mean=mean, pose_scale=scale)
+        self._keep(value_weights=np.zeros(len(scale)), rate_weights=np.zeros(len(scale)))
+        for made, weights, factor in (
+            (self.value_weights, _LOCAL, 1.0),
+            (self.rate_weights, _LOCAL_RATES, fps),
+        ):
+            for name, weight in weights.items():
+                block = data.values.slices[name]
+                made[block] = factor * weight / max(block.stop - block.start, 1)
+            made *= self.pose_scale
+        self._keep(
+            mean_weights=[
+                *(_POSITIONS, _AXES, _POSITION_RATES * fps, _ACCELERATIONS * fps**2),
+                *(_LATENT_SIZES, _LATENT_RATES * fps / kept.spacing, _LATENT_SQUARES),
+            ]
+        )
         read = self._read()
-        self._keep("read", read.mean(axis=0), np.maximum(read.std(axis=0), 1e-2))
-        self.register_buffer("weights", torch.from_numpy(data.kept.weights), persistent=False)
-        # Beside the module, so that checkpoints do not have them.
-        self._inputs = [
-            (torch.from_numpy(read) - self.read_mean) / self.read_scale,
-            (torch.from_numpy(features) - self.feature_mean) / self.feature_scale,
-        ]
+        mean, scale = read.mean(axis=0), np.maximum(read.std(axis=0), 1e-2)
+        self._keep(read=(read - mean) / scale, weights=kept.weights)
+        steps, near = np.arange(kept.spacing + 1), kept.around(kept.rows)[0]
+        for name, indices in (("near", near), ("begins", data.kept_rows), ("steps", steps)):
+            self.register_buffer(name, torch.from_numpy(indices), persistent=False)
+        rows, poses = len(data.database), []
+        if rows * data.values.dims < _MOST_POSES:
+            blocks = np.array_split(np.arange(rows), max(rows // _ROWS_AT_ONCE, 1))
+            poses = [self._normal(data.pose_values(block)) for block in blocks]
+        self.register_buffer("poses", torch.cat(poses or [torch.empty(0)]), persistent=False)
 
-    def _keep(self, name: str, mean: Array, scale: Array) -> None:
-        for part, values in (("mean", mean), ("scale", scale)):
-            tensor = torch.as_tensor(np.asarray(values, np.float32))
-            self.register_buffer(f"{name}_{part}", tensor, persistent=False)
+    def _keep(self, **arrays: Any) -> None:
+        """Arrays as tensors that are on the module's device, and not in checkpoints."""
+        for name, values in arrays.items():
+            tensor = torch.from_numpy(np.asarray(values, np.float32))
+            self.register_buffer(name, tensor, persistent=False)
+
+    def _normal(self, values: Tensor) -> Tensor:
+        """Normalised pose values."""
+        return (values - self.pose_mean) / self.pose_scale
 
     @property
     def data(self) -> LearnedData:
@@ -196,75 +231,77 @@ class LearnedModule(ResumableModule):
             rows = data.kept_rows[some]
             values = data.pose_values(rows)
             before, after = (
-                self.body(data.pose_values(each))[0].flatten(-2)
+                self._places(data.pose_values(each))
                 for each in (
                     np.maximum(rows - 1, clips[0][some]), np.minimum(rows + 1, clips[1][some] - 1)
                 )
             )  # fmt: skip
-            places = self.body(values)[0].flatten(-2)
+            places = self._places(values)
             parts.append(torch.cat([values, places, (after - before) * (0.5 * self._fps)], -1))
         return torch.cat(parts).numpy()
+
+    def _places(self, values: Tensor) -> Tensor:
+        """(..., 3 body) positions of joints in the skeleton's order."""
+        return self.body(values)[0][..., self.body.back, :].flatten(-2)
 
     def rate(self, step: int, total: float) -> float:
         """Learning rate of a step as a share of the highest."""
         return cosine_rate(step, total, _WARMUP, _FINAL_RATE)
 
     def training_step(self, firsts: Tensor) -> Tensor:
-        trainer = self.trainer
-        position = trainer.global_step * trainer.world_size + trainer.global_rank
-        generator = torch.Generator().manual_seed(self.options.seed * 1_000_003 + position)
-        loss = self._losses(firsts, generator)[0]
-        self.last_loss = loss.detach()
-        return loss
+        generator = self.step_generator(self.options.seed)
+        return self.stepped(self._losses, *self._windows(firsts, generator))
 
     def validation_step(self, firsts: Tensor, index: int) -> None:
-        self.add_validated(*self._losses(firsts, torch.Generator().manual_seed(index))[1])
+        generator = torch.Generator(firsts.device).manual_seed(index)
+        read, features, noise, truth = self._windows(firsts, generator)
+        output = self._output(self.network.compressor(read), features, noise)
+        self.add_validated((output - truth).square().sum(), truth.square().sum())
+
+    def _windows(self, firsts: Tensor, generator: torch.Generator | None) -> tuple[Tensor, ...]:
+        """What the compressor reads (n, 4, read), features and noise of latents; the truth.
+
+        That is the normalised pose values (n, spacing + 1, dims) of the frames between the second
+        and the third of these kept states.
+        """
+        near, rows = self.near[firsts], self.begins[firsts][:, None] + self.steps
+        noise = torch.randn(*near.shape, self._latents, generator=generator, device=near.device)
+        if len(self.poses):
+            truth = self.poses[rows]
+        else:
+            truth = self._normal(self.data.pose_values(rows.cpu().numpy()).to(near.device))
+        return self.read[near], self.features[near], noise, truth
+
+    def _output(self, latents: Tensor, features: Tensor, noise: Tensor) -> Tensor:
+        """Normalised pose values (n, spacing + 1, dims) of the frames between two kept states."""
+        deviation = latents.detach().std(dim=(0, 1))
+        noisy = torch.addcmul(latents, deviation, noise, value=_NOISE)
+        return self.network.decompressor(self.weights @ torch.cat([features, noisy], -1))
 
     def _losses(
-        self, firsts: Tensor, generator: torch.Generator
-    ) -> tuple[Tensor, tuple[Tensor, Tensor]]:
-        """The loss; and the squared error, with the squares that it is a share of."""
-        data, device = self.data, self.pose_mean.device
-        begins = data.kept.rows[firsts.cpu().numpy()]
-        near = torch.from_numpy(data.kept.around(begins)[0])
-        read, features = (each[near].to(device) for each in self._inputs)
+        self, read: Tensor, features: Tensor, noise: Tensor, truth: Tensor
+    ) -> tuple[Tensor, Tensor]:
         latents = self.network.compressor(read)
-        noise = torch.randn(latents.shape, generator=generator).to(device)
-        noisy = latents + _NOISE * latents.detach().std(dim=(0, 1)) * noise
-        # Between two kept states, from the first to the second: (n, spacing + 1, state).
-        states = self.weights @ torch.cat([features, noisy], -1)
-        output = self.network.decompressor(states)
-        found = output * self.pose_scale + self.pose_mean
-        steps = np.arange(data.kept.spacing + 1)
-        truth = data.pose_values(data.rows_of(begins)[:, None] + steps).to(device)
-        slices, fps = data.values.slices, self._fps
-        apart = {name: (found - truth)[..., block] for name, block in slices.items()}
+        output = self._output(latents, features, noise)
+        found, true = (
+            torch.addcmul(self.pose_mean, values, self.pose_scale) for values in (output, truth)
+        )
         points, axes = self.body(found)
         with torch.no_grad():
-            true_points, true_axes = self.body(truth)
-        loss = sum(
-            weight * apart[name].abs().mean()
-            for name, weight in _LOCAL.items()
-            if apart[name].numel()
+            true_points, true_axes = self.body(true)
+        apart, away = output - truth, points - true_points
+        rates = away.diff(dim=1)
+        sizes = (away, axes - true_axes, rates, rates.diff(dim=1), latents, latents.diff(dim=1))
+        means = torch.stack([*(each.abs().mean() for each in sizes), latents.square().mean()])
+        loss = (
+            apart.abs().mean((0, 1)) @ self.value_weights
+            + apart.diff(dim=1).abs().mean((0, 1)) @ self.rate_weights
+            + means @ self.mean_weights
         )
-        loss = loss + _POSITIONS * (points - true_points).abs().mean()
-        loss = loss + _AXES * (axes - true_axes).abs().mean()
-        for name, weight in _LOCAL_RATES.items():
-            if apart[name].numel():
-                loss = loss + weight * fps * apart[name].diff(dim=1).abs().mean()
-        rates = (points - true_points).diff(dim=1)
-        loss = loss + _POSITION_RATES * fps * rates.abs().mean()
-        loss = loss + _ACCELERATIONS * fps**2 * rates.diff(dim=1).abs().mean()
-        loss = loss + _LATENT_SQUARES * latents.square().mean()
-        loss = loss + _LATENT_SIZES * latents.abs().mean()
-        apart_s = data.kept.spacing / fps
-        loss = loss + _LATENT_RATES / apart_s * latents.diff(dim=1).abs().mean()
-        normal = (truth - self.pose_mean) / self.pose_scale
-        return loss, ((output - normal).square().sum(), normal.square().sum())
+        return loss, loss
 
     @torch.no_grad()
     def latents(self) -> Array:
         """(kept, latents) float32 latents of the kept states."""
-        device = self.pose_mean.device
-        parts = self._inputs[0].split(_ROWS_AT_ONCE)
-        return torch.cat([self.network.compressor(each.to(device)).cpu() for each in parts]).numpy()
+        parts = self.read.split(_ROWS_AT_ONCE)
+        return torch.cat([self.network.compressor(each).cpu() for each in parts]).numpy()

@@ -55,10 +55,8 @@ def _train_and_validate(config: ControllerConfig, data: ControllerData) -> None:
     batches = ControllerBatches(data, config)
     module = ControllerModule(batches)
     with fake_cuda() as device:
-        for part in (module, module.controller, *([] if module._loop is None else [module._loop])):
-            to_device(part, device)
+        to_device(module, device)
         module._device = device
-        module._noise, module._weights = module._noise.to(device), module._weights.to(device)
         trainer = SimpleNamespace(
             training=True,
             world_size=1,
@@ -90,6 +88,8 @@ def test_a_training_step_keeps_to_its_device(name, store):
 def test_a_gpu_trains_and_runs_as_the_cpu_does(store, tmp_path):
     options = {f"network.{key}": value for key, value in _sizes("experts").items()}
     options |= {"training.samples": 640, "training.batch_size": 32, "network.dropout": 0.0}
+    # Random numbers differ between devices.
+    options |= {"training.drift": 0.0, "training.unroll_goals": False}
     config = ControllerConfig.load("experts", **options)
     data = ControllerData.read(store, config, FormulaPhases())
     made = {

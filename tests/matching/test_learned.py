@@ -52,6 +52,7 @@ def test_kinematics_of_tensors_are_those_of_clips(made):
     rows = data.rows_of(data.measured_rows[::50])
     poses = data.poses(rows)
     places, axes = module.body(data.pose_values(rows))
+    places = places[..., module.body.back, :]
     expected = data.playback.positions(poses.rotations, poses.translations)
     np.testing.assert_allclose(places.numpy(), expected, atol=1e-5)
     np.testing.assert_allclose(np.linalg.det(axes.numpy()), 1.0, atol=1e-5)

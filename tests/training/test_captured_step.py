@@ -2,13 +2,30 @@
 
 from __future__ import annotations
 
+from functools import partial
+from types import SimpleNamespace
+from typing import Any
+
 import pytest
 import pytorch_lightning as pl
 import torch
 from torch import Tensor, nn
+from torch.utils._python_dispatch import TorchDispatchMode
+from torch.utils._pytree import tree_leaves
 
+from deepphase.controllers.config import ControllerConfig
+from deepphase.controllers.data.controller_batches import ControllerBatches
+from deepphase.controllers.data.controller_data import ControllerData
+from deepphase.controllers.training.module import ControllerModule
+from deepphase.edit.training import EditorData, EditorModule
+from deepphase.matching.learned.data import LearnedData
+from deepphase.matching.learned.module import LearnedModule
 from deepphase.training.optimizer import CapturedStep
 from deepphase.training.resumable import ResumableModule, cosine_rate
+from tests.controllers.made_controllers import FormulaPhases, walking_store
+from tests.edit.conftest import swings, tiny_config
+from tests.fake_cuda import fake_cuda, to_device
+from tests.matching import made_matchers
 
 STEPS = 40
 
@@ -16,12 +33,10 @@ STEPS = 40
 class Line(ResumableModule):
     """A small network that learns a line; `waits` makes its step impossible to capture."""
 
-    is_captured = True
-
     def __init__(self, optimizer: str, waits: bool) -> None:
         torch.manual_seed(0)
         network = nn.Sequential(
-            nn.Linear(3, 8, bias=False), nn.BatchNorm1d(8), nn.Tanh(), nn.Linear(8, 1)
+            nn.Linear(3, 8, bias=False), nn.BatchNorm1d(8), nn.Dropout(0.1), nn.Linear(8, 1)
         )
         super().__init__(network, learning_rate=0.005, weight_decay=0.1, optimizer=optimizer)
         self._waits = waits
@@ -30,13 +45,12 @@ class Line(ResumableModule):
         return cosine_rate(step, total, 0.1, 0.01)
 
     def training_step(self, batch: Tensor) -> Tensor:
-        loss = self.stepped(self._loss, batch)
-        self.last_loss = loss.detach()
-        return loss
+        return self.stepped(self._loss, batch)
 
-    def _loss(self, batch: Tensor) -> Tensor:
+    def _loss(self, batch: Tensor) -> tuple[Tensor, Tensor]:
         loss = (self.network(batch)[:, 0] - batch.sum(1)).square().mean()
-        return loss * float(loss.detach() > -1.0) if self._waits else loss
+        loss = loss * float(loss.detach() > -1.0) if self._waits else loss
+        return loss, loss
 
 
 def _trained(optimizer: str, *, waits: bool = False, device: str = "gpu") -> list[Tensor]:
@@ -72,3 +86,118 @@ def test_a_cpu_has_lightnings_own_step():
     first = Line("adamw", waits=False).network.state_dict().values()
     trained = _trained("adamw", device="cpu")
     assert not all(torch.equal(one, other) for one, other in zip(first, trained, strict=True))
+
+
+def _controller(name: str) -> tuple[Any, ResumableModule]:
+    """A controller with all that its config has, which draws random numbers in its step."""
+    sizes = {"hidden": 8} | ({"experts": 2, "gating_hidden": 8} if name == "experts" else {})
+    options = {f"network.{key}": value for key, value in sizes.items()}
+    options |= {"training.samples": 32 * STEPS, "training.batch_size": 32}
+    config = ControllerConfig.load(name, **options)
+    batches = ControllerBatches(
+        ControllerData.read(walking_store(), config, FormulaPhases()), config
+    )
+    return batches, ControllerModule(batches)
+
+
+def _matcher() -> tuple[Any, ResumableModule]:
+    config = made_matchers.config(**{"training.windows": 32 * STEPS, "training.batch_size": 32})
+    data = LearnedData(made_matchers.styled_database(), config)
+    return data, LearnedModule(data)
+
+
+def _editor() -> tuple[Any, ResumableModule]:
+    data = EditorData(swings(), tiny_config(**{"training.windows": 16 * STEPS}))
+    return data, EditorModule(data)
+
+
+MADE = {
+    "experts": partial(_controller, "experts"),
+    "pfnn": partial(_controller, "pfnn"),
+    "matcher": _matcher,
+    "editor": _editor,
+}
+
+
+class Losses(pl.Callback):
+    """What the steps of a training have as losses, and how many shapes were captured."""
+
+    def __init__(self) -> None:
+        self.losses: list[float] = []
+        self.graphs = 0
+
+    def on_train_batch_end(self, trainer: pl.Trainer, module: Any, *_: Any) -> None:
+        self.losses.append(float(module.last_loss))
+        if module._captured is not None:
+            self.graphs = len(module._captured._graphs)
+
+
+def _losses(name: str) -> Losses:
+    torch.manual_seed(0)
+    (data, module), found = MADE[name](), Losses()
+    data.in_segments, module.total_steps = True, data.steps(1)
+    quiet = ("logger", "enable_checkpointing", "enable_progress_bar", "enable_model_summary")
+    options = {"max_epochs": data.segments(1), "limit_val_batches": 0, "callbacks": [found]}
+    trainer = pl.Trainer(accelerator="gpu", devices=1, **options, **dict.fromkeys(quiet, False))
+    trainer.fit(module, datamodule=data)
+    return found
+
+
+@pytest.mark.parametrize("name", MADE)
+@pytest.mark.gpu
+def test_captured_steps_have_the_losses_of_plain_ones(name, monkeypatch):
+    captured = _losses(name)
+    monkeypatch.setattr(CapturedStep, "of_trainer", classmethod(lambda *_: None))
+    plain = _losses(name)
+    assert captured.graphs >= 1
+    assert len(captured.losses) == len(plain.losses) >= STEPS
+    torch.testing.assert_close(
+        torch.tensor(captured.losses), torch.tensor(plain.losses), rtol=1e-3, atol=1e-4
+    )
+
+
+class OnDevice(TorchDispatchMode):
+    """Refuses operators that wait for the device, or copy from the CPU to it."""
+
+    def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        made = func(*args, **(kwargs or {}))
+        tensors = [each for each in tree_leaves((args, kwargs, made)) if isinstance(each, Tensor)]
+        assert len({each.device.type for each in tensors}) < 2, f"{func} is on two devices"
+        assert "local_scalar" not in str(func), "a value is read"
+        assert "nonzero" not in str(func), "a shape depends on values"
+        return made
+
+
+@pytest.mark.parametrize("name", ["experts", "matcher", "editor"])
+def test_what_is_captured_stays_on_the_device(name, monkeypatch):
+    data, module = MADE[name]()
+    with fake_cuda() as device:
+        to_device(module, device)
+        module._device = device
+        trainer = SimpleNamespace(
+            training=True,
+            world_size=1,
+            global_rank=0,
+            global_step=0,
+            strategy=SimpleNamespace(root_device=device),
+            estimated_stepping_batches=8,
+        )
+        data.trainer = module._trainer = trainer
+        steps = []
+
+        def stepped(loss: Any, *batch: Tensor) -> Tensor:
+            with OnDevice():
+                value, _ = loss(*batch)
+                value.backward()
+            steps.append(loss)
+            return value
+
+        monkeypatch.setattr(module, "stepped", stepped)
+        # Windows before targets are drawn on the CPU, outside of the step.
+        monkeypatch.setattr(module, "_targets", lambda *_: None, raising=False)
+        for start in range(0, data.total_samples, STEPS // 8 * data.batch_size):
+            rows = data.batch(start, start + data.batch_size).to(device)
+            made = getattr(data, "on_after_batch_transfer", lambda rows, _: rows)(rows, 0)
+            module.training_step(made)
+            trainer.global_step += 1
+    assert steps

@@ -238,6 +238,7 @@ class BodyModule(PhaseModule):
     runs.
     """
 
+    # Bodies have shapes of their own, and each its power.
     is_captured = False
 
     def _reconstructed(self, batch: BodyBatch) -> Tensor:
@@ -247,8 +248,7 @@ class BodyModule(PhaseModule):
     def training_step(self, batch: BodyBatch) -> Tensor:  # type: ignore[override]
         size = batch.windows.square().mean().clamp(min=_LEAST_POWER * batch.power)
         loss = (self._reconstructed(batch) - batch.windows).square().mean() / size
-        self.last_loss = loss.detach()
-        return loss
+        return self.stepped(lambda: (loss, loss))
 
     def validation_step(self, batch: BodyBatch) -> None:  # type: ignore[override]
         error = (self._reconstructed(batch) - batch.windows).square().sum() / batch.power

@@ -64,7 +64,6 @@ class PhaseModule(ResumableModule):
     """
 
     network: PeriodicAutoencoder
-    is_captured = True
 
     def __init__(
         self, config: PhaseConfig, signals: JointVelocities | SongSignals | PointVelocities
@@ -86,9 +85,11 @@ class PhaseModule(ResumableModule):
         return cosine_rate(step, total, options.warmup, options.final_rate)
 
     def training_step(self, windows: Tensor) -> Tensor:
-        loss = self.stepped(self.network.loss, windows)
-        self.last_loss = loss.detach()
-        return loss
+        return self.stepped(self._loss, windows)
+
+    def _loss(self, windows: Tensor) -> tuple[Tensor, Tensor]:
+        loss = self.network.loss(windows)
+        return loss, loss
 
     def validation_step(self, windows: Tensor) -> None:
         error = (self.network(windows).float() - windows).square().sum()

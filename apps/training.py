@@ -43,6 +43,7 @@ def run_training(
     train: Callable[..., Result | None],
     *,
     lines: Callable[[Result], Iterable[str]],
+    verdict: Callable[[Result], str],
     pages: Callable[[Result], Iterable[Path]] = lambda trained: (),
     json_report: bool = False,
     part: str = "",
@@ -89,6 +90,7 @@ def run_training(
         note(f"report: {report}")
     for page in pages(result):
         note(f"report: {page}")
+    note(verdict(result))
     if then:
         next_step(*then)
 
@@ -169,6 +171,22 @@ def model_lines(model: PhaseModel[Any]) -> Iterator[str]:
     yield from model.health.words() if model.health else ()
     for skeleton in model.skeletons:
         yield skeleton.words()
+
+
+def model_verdict(model: PhaseModel[Any]) -> str:
+    """Whether the training of a model worked, on all of its skeletons."""
+    from deepphase.apps.verdicts import phase_verdict
+
+    if not model.skeletons:
+        return phase_verdict(model.health)
+    told = {each.name: phase_verdict(each.health) for each in model.skeletons}
+    failed = [f"{name}: {text}" for name, text in told.items() if "did not" in text]
+    worked = f"It worked on all of {len(told)} skeletons"
+    return (
+        f"It did not work on {len(failed)} of {len(told)} skeletons: {failed[0]}"
+        if failed
+        else worked
+    )
 
 
 def model_pages(model: PhaseModel[Any], corpora: list[Any], output: Path) -> Iterator[Path]:

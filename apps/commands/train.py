@@ -62,7 +62,13 @@ def phase_command(
         Memory for the signals of each process, such as 2GB or 500MB. Larger signals are kept in a
         temporary file, from which windows are drawn. No limit if not given.
     """
-    from deepphase.apps.training import model_lines, model_pages, read_corpora, start_model
+    from deepphase.apps.training import (
+        model_lines,
+        model_pages,
+        model_verdict,
+        read_corpora,
+        start_model,
+    )
     from deepphase.phase.config import PhaseConfig
     from deepphase.phase.training.train import train_phase
 
@@ -94,6 +100,7 @@ def phase_command(
     run_training(
         "model", output, run, train,
         lines=model_lines,
+        verdict=model_verdict,
         pages=lambda trained: model_pages(trained, corpora, output),
         then=("encode", output, "CLIPS" if several else stores[0], "-o", "phases"),
     )  # fmt: skip
@@ -133,6 +140,7 @@ def controller_command(
     """
     from dataclasses import replace
 
+    from deepphase.apps.verdicts import controller_verdict
     from deepphase.controllers.ball.ball_track import ClipBalls
     from deepphase.controllers.data.controller_data import ControllerData
     from deepphase.controllers.data.label_choice import chosen_label
@@ -173,6 +181,7 @@ def controller_command(
     run_training(
         "controller", output, run, train,
         lines=lambda trained: health_lines(trained.health),
+        verdict=lambda trained: controller_verdict(trained.health),
         then=("control", output, "--path", "square", "-o", "run"),
     )  # fmt: skip
 
@@ -201,6 +210,7 @@ def matching_command(
         Config of the network and its training: a YAML file, or default (configs/learned).
     """
     from deepphase.apps.commands.match_run import played_moments
+    from deepphase.apps.verdicts import matcher_verdict
     from deepphase.matching.database.database import MotionDatabase
     from deepphase.matching.learned.training import matcher_lines, train_matcher
 
@@ -212,6 +222,7 @@ def matching_command(
     run_training(
         "matcher", output, run, train,
         lines=lambda trained: matcher_lines(trained.health),
+        verdict=lambda trained: matcher_verdict(trained.health),
         then=("match", "run", output, "--path", "square", "-o", "run"),
     )  # fmt: skip
 
@@ -244,6 +255,7 @@ def dance_command(
     songs
         Folder that holds the songs, if the store lies elsewhere.
     """
+    from deepphase.apps.verdicts import controller_verdict
     from deepphase.controllers.dance.dance_set import DanceSet
     from deepphase.controllers.dance.health import dance_words
     from deepphase.controllers.dance.training import DanceData, train_dance
@@ -288,7 +300,12 @@ def dance_command(
         return [*health_lines(health), *words, path]
 
     then = ("dance", "SONG", "--dancer", output, "-o", "dance")
-    run_training("dancer", output, run, train, lines=lines, then=then)
+
+    def worked(trained: Dancer) -> str:
+        health = trained.controller.health
+        return controller_verdict(health, health["dance"]["findings"])
+
+    run_training("dancer", output, run, train, lines=lines, verdict=worked, then=then)
 
 
 def _check_phases(network: str, model: Path | None, hint: str) -> None:
@@ -319,6 +336,7 @@ def editor_command(
         Config of the network and its training: a YAML file, masked, or inbetween for gaps before a
         target pose (configs/editor).
     """
+    from deepphase.apps.verdicts import editor_verdict
     from deepphase.edit.report import report_lines
     from deepphase.edit.training import train_editor
 
@@ -330,6 +348,7 @@ def editor_command(
     run_training(
         "editor", output, run, train,
         lines=lambda trained: report_lines(trained.report),
+        verdict=lambda trained: editor_verdict(trained.report),
         json_report=True,
     )  # fmt: skip
 
@@ -384,7 +403,12 @@ def path_command(
         return [f"paths up to {limits.speed:.1f} m/s, of {limits.clips} clips"]
 
     part = "effectors" if effectors else "path"
-    run_training("editor", output, run, train, lines=lines, part=part)
+    run_training(
+        "editor", output, run, train,
+        lines=lines,
+        verdict=lambda trained: f"It worked: the editor has networks of {lines(trained)[0]}",
+        part=part,
+    )  # fmt: skip
 
 
 def rig_command(
@@ -413,6 +437,7 @@ def rig_command(
     config
         Config of the inverse: a YAML file, or default (configs/rig).
     """
+    from deepphase.apps.verdicts import rig_verdict
     from deepphase.formats.load import load
     from deepphase.rigs.body_rig import BodyRig
     from deepphase.rigs.training import train_rig
@@ -437,4 +462,9 @@ def rig_command(
         table(columns, rows)
         return []
 
-    run_training("rig", output, run, train, lines=summary, json_report=True)
+    run_training(
+        "rig", output, run, train,
+        lines=summary,
+        verdict=lambda trained: rig_verdict(trained.report),
+        json_report=True,
+    )  # fmt: skip

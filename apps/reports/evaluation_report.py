@@ -9,6 +9,7 @@ import numpy as np
 
 from deepphase.apps.reports.page import Page, measure_entries, save_report
 from deepphase.apps.reports.player import takes_of_store
+from deepphase.apps.verdicts import phase_verdict
 from deepphase.arrays import Array, release_pages
 from deepphase.corpus.clip_store import ClipStore
 from deepphase.errors import ParameterError
@@ -159,18 +160,11 @@ _OF_FEATURES = (
 def add_health(page: Page, health: Health | None, *, of_songs: bool = False) -> None:
     """Add the measures of a model's health, for each channel and each joint."""
     data, part = ("songs", "feature") if of_songs else ("motion", "joint")
+    page.add_text(f"{phase_verdict(health)}.", heading=_HEADING)
     if health is None:
-        page.add_text("This model was not measured on held-out clips.", heading=_HEADING)
         return
     if health.findings:
-        findings = [f"{finding[:1].upper()}{finding[1:]}." for finding in health.findings]
-        page.add_text("There are findings:", heading=_HEADING).add_list(findings)
-    else:
-        page.add_text(
-            f"Yes, by all measures below. They were measured on held-out {data}, or on the "
-            "training data if there was too little to hold any out.",
-            heading=_HEADING,
-        )
+        page.add_list([f"{finding[:1].upper()}{finding[1:]}." for finding in health.findings])
     page.add_table(("Measure", "Value", "Meaning"), _rows(health, data))
     page.add_table(
         (

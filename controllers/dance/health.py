@@ -60,17 +60,19 @@ def dance_health(
 def _findings(health: Mapping[str, Any], recorded: Mapping[str, float]) -> list[str]:
     values, findings = health["values"], []
     if health["alive"] < 1.0:
-        findings.append("some dances left all bounds: train longer, or raise training.pose_noise")
+        findings.append(
+            "some dances left all bounds; try a longer training, or more training.pose_noise"
+        )
     speed = values["speed"] / max(recorded["speed"], 1e-9)
     if speed < _SPEED_SHARES[0] or health["restarts"] > _RESTARTS:
-        findings.append("dances come to a halt: train longer, or gate by phases")
+        findings.append("dances come to a halt; try a longer training, or a network with phases")
     if speed > _SPEED_SHARES[1]:
-        findings.append("dances shake: train longer, or raise training.pose_noise")
+        findings.append("dances shake; try a longer training, or more training.pose_noise")
     repeat, usual = values.get("repeat"), recorded.get("repeat")
     if repeat is not None and usual and repeat < _MIN_REPEAT_SHARE * usual:
         findings.append(
             f"dances repeat themselves: two seconds return to {100 * repeat:.1f} cm (recorded "
-            f"dances {100 * usual:.1f} cm)"
+            f"dances {100 * usual:.1f} cm); try more dances, or a larger --variety"
         )
     return findings or ["nothing out of the ordinary in the dances"]
 

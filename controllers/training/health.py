@@ -400,13 +400,15 @@ def _findings(found: Mapping[str, Any]) -> list[str]:
         return findings
     if found["alive"] < 1.0:
         findings.append(
-            f"{1.0 - found['alive']:.0%} of the runs diverged: train longer, or raise "
+            f"{1.0 - found['alive']:.0%} of the runs diverged; try a longer training, or a larger "
             "training.pose_noise"
         )
     if found["run_position_cm"] > found["mean_position_cm"]:
-        findings.append("free runs are no closer to the clips than the mean pose: train longer")
+        findings.append(
+            "free runs are no closer to the clips than the mean pose; try a longer training"
+        )
     if found["run_movement"] < _FADES:
-        findings.append("free runs fade out: train longer, or use a network with phases")
+        findings.append("free runs fade out; try a longer training, or a network with phases")
     if found["run_movement"] > _JITTERS:
-        findings.append("free runs jitter: train longer, or raise training.pose_noise")
+        findings.append("free runs jitter; try a longer training, or a larger training.pose_noise")
     return findings

@@ -270,18 +270,18 @@ def _findings(health: Health) -> list[str]:
         )
     if health.explained_variance is not None and health.explained_variance < 0.4:
         found.append(
-            "little of the motion is explained: train longer (training.windows), with more "
-            "channels, or check whether the motion is periodic at all"
+            "little of the motion is explained; try longer training (training.windows), more "
+            "channels, or clips that are periodic"
         )
     if health.forward_strongest < 0.9:
         found.append(
-            "phase often stands still or runs backwards: the motion may be mostly still or not "
-            "periodic, or the training was too short"
+            "phase often stands still or runs backwards; try clips that move, and periodically, or "
+            "a longer training"
         )
     if health.speed_error is not None and health.speed_error > 0.15:
         found.append(
-            "phase does not advance at its frequency: train longer, or use a longer window if the "
-            "rhythm is slow"
+            "phase does not advance at its frequency; try a longer training, or a longer window if "
+            "the rhythm is slow"
         )
     used = sum(channel.in_use for channel in health.channels)
     if used < len(health.channels) / 2:

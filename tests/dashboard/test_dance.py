@@ -118,7 +118,7 @@ def test_it_opens_on_a_dance_with_sound_beats_and_phases(monkeypatch):
     found = values(app)
     assert found["Moves on the beat"] > 2 * found["On the beat by chance"], "it dances to the beat"
     # Feet that stand move as those of the recorded dances do.
-    assert found["Sliding"] < 0.05
+    assert found["Feet slide"] < 0.05
     assert "on the beat more often than by chance" in words(app)
     assert not app.warning
     assert {each.label for each in app.get("download_button")} == {

@@ -27,6 +27,7 @@ from deepphase.apps.training_run import (
     Epoch,
     TrainingStatus,
 )
+from deepphase.apps.verdicts import phase_verdict
 from deepphase.errors import DeepPhaseError
 from deepphase.figures.learning_curves import learning_curves
 from deepphase.figures.manifold import aligned_views, manifold_change
@@ -309,15 +310,15 @@ def _outcome(training: FinishedTraining) -> None:
 
 
 def _findings(health: Health, passes: float) -> None:
-    if passes < 1.0:
-        st.warning(
-            f"{100 * passes:.0f} % of the data were seen, none of them twice: train longer before "
-            "you judge by these measures.",
-            icon=":material/info:",
-        )
-    elif not health.findings:
-        st.success("All measures of the model's health are good.", icon=":material/check:")
-    for finding in health.findings:
-        # Options of the command line are left out.
-        words = plain(widgets.sentence(finding.split(" (--")[0]))
-        st.warning(f"{words}.", icon=":material/info:")
+    # Options of the command line are left out.
+    told, *findings = (
+        f"{plain(widgets.sentence(each.split(' (--')[0]))}."
+        for each in (phase_verdict(health, passes), *health.findings)
+    )
+    if told.startswith("It worked"):
+        st.success(told, icon=":material/check:")
+    else:
+        st.warning(told, icon=":material/info:")
+        findings = [each for each in findings if each[1:-1] not in told]
+    for finding in findings:
+        st.info(finding, icon=":material/info:")

@@ -151,7 +151,7 @@ class Dropout(nn.Dropout):
         if not self.training or not values.is_cuda:
             return super().forward(values)
         # A graph reads the probability on the device, not the one that it was captured with.
-        scale = (torch.rand_like(values) >= self.share) / (1.0 - self.share)
+        scale = (torch.rand_like(values, dtype=torch.float32) >= self.share) / (1.0 - self.share)
         return values * scale.to(values.dtype)
 
 

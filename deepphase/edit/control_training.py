@@ -45,6 +45,8 @@ _BATCH, _EFFECTOR_BATCH = 32, 8
 _WHOLE, _NOWHERE = 0.6, 0.25
 # Share of the frames whose speeds, turns and places are within the limits.
 _PATH_PERCENTILE, _EFFECTOR_PERCENTILE = 99.5, 99.9
+# What each frame has, as `PathData` keeps it.
+_FRAMES = ("rows", "velocities", "contacts", "steps", "known", "places")
 
 
 class PathData(WindowData):
@@ -152,15 +154,15 @@ def _frames_of_clip(
     if smooth:
         rows = replace(rows, points=points, velocities=velocities)
     steps = Footsteps.from_contacts(rows.contacts > 0.5, editor.fps)
-    frames = {
-        "rows": editor.normalised(rows.array()),
-        "velocities": velocities,
-        "contacts": 2.0 * rows.contacts - 1.0,
-        "steps": steps.array(),
-        "known": steps.known[:, None],
-        "places": points[:, list(effectors.values())].reshape(len(rows), -1),
-    }
-    return {name: values.astype(np.float32) for name, values in frames.items()}
+    frames = (
+        editor.normalised(rows.array()),
+        velocities,
+        2.0 * rows.contacts - 1.0,
+        steps.array(),
+        steps.known[:, None],
+        points[:, list(effectors.values())].reshape(len(rows), -1),
+    )
+    return {name: values.astype(np.float32) for name, values in zip(_FRAMES, frames, strict=True)}
 
 
 def _travelling(velocities: Array, window: int, share: float) -> Array:
@@ -195,26 +197,35 @@ class ControlModule(ResumableModule):
     def training_step(self, batch: dict[str, Tensor]) -> Tensor:
         trainer = self.trainer
         position = trainer.global_step * trainer.world_size + trainer.global_rank
-        motion = self._error(batch, position).square().mean()
-        self.last_loss = motion.detach()
+        return self.stepped(self._loss, *batch.values(), self._known(batch, position))
+
+    def _loss(self, *tensors: Tensor) -> tuple[Tensor, Tensor]:
+        *values, known = tensors
+        batch = dict(zip(_FRAMES, values, strict=True))
+        motion = self._error(batch, known).square().mean()
         weights = [weight.abs().mean() for weight in self.network.parameters() if weight.ndim > 1]
         loss = motion + _SPARSITY * torch.stack(weights).mean()
         if isinstance(self.network, PathNetworks):
             loss = loss + _footstep_loss(self.network, batch)
-        return loss
+        return loss, motion
 
     def validation_step(self, batch: dict[str, Tensor], index: int) -> None:
-        error = self._error(batch, index)
+        error = self._error(batch, self._known(batch, index))
         self.add_validated(error.square().sum(), batch["rows"].square().sum())
 
-    def _error(self, batch: dict[str, Tensor], seed: int) -> Tensor:
+    def _known(self, batch: dict[str, Tensor], seed: int) -> Tensor:
+        """(batch, effectors, frames) where places are known; see `random_known`."""
+        places, network = batch["places"], self.network
+        effectors = 0 if isinstance(network, PathNetworks) else len(network.limits.joints)
+        return random_known(len(places), effectors, places.shape[-1], seed).to(places)
+
+    def _error(self, batch: dict[str, Tensor], known: Tensor) -> Tensor:
         """(batch, values, frames) what the networks make of windows, less their rows."""
         rows, velocities, places = batch["rows"], batch["velocities"], batch["places"]
         network, decode = self.network, self._decoder[0].to(rows.device).decode
         if isinstance(network, PathNetworks):
             return decode(network.hidden(velocities, batch["contacts"])) - rows
-        known = random_known(len(rows), len(network.limits.joints), rows.shape[-1], seed)
-        return network.motion(velocities, places, known.to(places), decode) - rows
+        return network.motion(velocities, places, known, decode) - rows
 
 
 def _path_networks(data: PathData, editor: MotionEditor) -> PathNetworks:

@@ -199,6 +199,8 @@ class ResumableModule(pl.LightningModule):
             super().optimizer_step(epoch, batch_idx, optimizer, optimizer_closure)
             return
         optimizer_closure()
+        if not self._has_stepped:
+            optimizer.step()
         self._has_stepped = False
 
     def on_train_batch_end(self, outputs: Any, batch: Any, batch_idx: int) -> None:

@@ -21,7 +21,7 @@ LAYERS = [
         "deepphase.shipped",
         "deepphase.short_repr",
     },
-    {"deepphase.checkout", "deepphase.plugins"},
+    {"deepphase.checkout"},
     {"deepphase.temporary_files"},
     {
         "deepphase.config",

@@ -9,7 +9,6 @@ from importlib import metadata
 
 from deepphase.apps.terminal import Outcome, next_step, note, table
 from deepphase.checkout import PACKAGE
-from deepphase.plugins import package_of, plug_ins
 
 _REQUIRED = ("torch", "pytorch-lightning", "numpy", "scipy", "plotly", "rich")
 # Package -> the extra that installs it.
@@ -20,7 +19,7 @@ _BROWSERS = ("chromium", "chromium-browser", "google-chrome", "google-chrome-sta
 
 
 def command() -> Outcome:
-    """Check the installation: versions, devices, missing packages, plug-ins, and its folder.
+    """Check the installation: versions, devices, missing packages, and its folder.
 
     Ends with exit status 1 if there is a problem.
     """
@@ -38,8 +37,6 @@ def command() -> Outcome:
         if versions[name] in withdrawn
     ]
     devices, browser = _devices(), chromium()
-    plugged, unusable = _plug_ins()
-    problems += unusable
 
     table(("package", "version"), list(versions.items()))
     for name, extra in _OPTIONAL.items():
@@ -50,9 +47,6 @@ def command() -> Outcome:
     note("")
     note(f"deepphase is imported from {PACKAGE}")
     note(f"browser for PNG files: {browser or 'no Chromium or Chrome found: no PNG is written'}")
-    if plugged:
-        note("")
-        table(("plug-in", "of", "adds to"), plugged)
     for problem in problems:
         note(f"problem: {problem}")
     count = "1 problem" if len(problems) == 1 else f"{len(problems)} problems"
@@ -64,9 +58,6 @@ def command() -> Outcome:
             "folder": str(PACKAGE),
             "devices": [{"device": name, "description": text} for name, text in devices],
             "browser": browser,
-            "plug_ins": [
-                dict(zip(("name", "package", "group"), row, strict=True)) for row in plugged
-            ],
             "problems": problems,
         },
         status=1 if problems else 0,
@@ -95,17 +86,3 @@ def _devices() -> list[tuple[str, str]]:
     if torch.backends.mps.is_available():
         rows.append(("mps", "Apple GPU"))
     return rows if len(rows) > 1 else [*rows, ("gpu", "none: training runs on the CPU")]
-
-
-def _plug_ins() -> tuple[list[tuple[str, str, str]], list[str]]:
-    """Name, package and group of every plug-in, and what is wrong with them."""
-    from deepphase.apps.dashboard.pages import PAGES
-    from deepphase.controllers.networks.registry import NETWORKS
-    from deepphase.formats.load import MOTION_FORMATS
-    from deepphase.phase.networks.presets import PRESETS
-
-    rows, problems = [], list[str]()
-    for registry in (MOTION_FORMATS, PRESETS, NETWORKS, PAGES):
-        rows += [(each.name, package_of(each), registry.group) for each in plug_ins(registry.group)]
-        problems += registry.problems()
-    return rows, problems

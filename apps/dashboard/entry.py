@@ -66,9 +66,7 @@ def warm_up() -> None:
     ahead = None if folder is None else prepare_ahead(folder, read_ahead)
     # The sessions of a server share the processor; one session must not use all of it.
     torch.set_num_threads(max(1, min(4, torch.get_num_threads())))
-    modules = [entry.module for entry in _pages()[0].values()]
-    # The page of a plug-in is imported when it is opened, and shows its errors there.
-    for name in (*_LAZY_IMPORTS, *(own for own in modules if own.startswith("deepphase."))):
+    for name in (*_LAZY_IMPORTS, *(entry.module for entry in PAGES.values())):
         importlib.import_module(name)
     demo_model().encode(demo_store().clip(0))
     if ahead is not None:
@@ -126,27 +124,15 @@ def _page_of(entry: PageEntry) -> Callable[[], None]:
     return draw
 
 
-def _pages() -> tuple[dict[str, PageEntry], list[DeepPhaseError]]:
-    """The pages by address, and the errors of plug-ins that cannot be used."""
-    found, errors = dict[str, PageEntry](), list[DeepPhaseError]()
-    for address in PAGES:
-        try:
-            found[address] = PAGES[address]
-        except DeepPhaseError as error:
-            errors.append(error)
-    return found, errors
-
-
 def dashboard() -> None:
     """Run the script once: style, navigation, choosers and the current page."""
     freeze_modules()
     page_runs()
     st.set_page_config("deepphase", ICON, "wide")
     apply_theme()
-    entries, errors = _pages()
     pages = [
         st.Page(_page_of(entry), title=entry.name, icon=entry.icon, url_path=address)
-        for address, entry in entries.items()
+        for address, entry in PAGES.items()
     ]
     # Every page has its own address; the root redirects to the first page.
     root = st.Page(
@@ -154,8 +140,6 @@ def dashboard() -> None:
     )
     chosen = st.navigation([root, *pages])
     open_address(chosen.url_path)
-    for error in errors:
-        show_error(error)
     try:
         with st.sidebar:
             _sidebar()

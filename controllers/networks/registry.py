@@ -13,9 +13,7 @@ The program that trains or loads a network of its own registers it with one call
     register_network("mine", Mine, MineConfig, gate="phase")
 
 Then ``network: {name: mine, hidden: 32}`` in a config file refers to it, and controllers that were
-saved with it can be loaded. An installed package offers a `NetworkKind` as an entry point of
-"deepphase.networks"; no program registers that one. A file only names its network; reading it
-imports no other code than that of installed plug-ins of this name.
+saved with it can be loaded. A file only names its network: reading it imports no code.
 """
 
 from __future__ import annotations
@@ -36,7 +34,6 @@ from deepphase.controllers.networks.pfnn import Pfnn, PfnnConfig
 from deepphase.controllers.networks.variational import Variational, VariationalConfig
 from deepphase.controllers.schema.config import Gate
 from deepphase.errors import ParameterError
-from deepphase.plugins import Registry
 
 
 class UnregisteredNetworkError(ParameterError):
@@ -84,12 +81,7 @@ _SHIPPED: dict[str, NetworkKind] = {
 # lmp is the mixture of experts with the phases of a contact phase model.
 
 
-def _checked(name: str, kind: Any) -> NetworkKind:
-    if not isinstance(kind, NetworkKind):
-        raise ParameterError(
-            f"network {name!r} is a {type(kind).__name__}, not a NetworkKind",
-            hint="make it a deepphase.controllers.networks.registry.NetworkKind",
-        )
+def _checked(name: str, kind: NetworkKind) -> NetworkKind:
     for each, base in (
         (kind.network, ControllerNetwork),
         (kind.config, ControllerNetworkConfig),
@@ -113,8 +105,8 @@ def _checked(name: str, kind: Any) -> NetworkKind:
     return kind
 
 
-NETWORKS = Registry("deepphase.networks", dict(_SHIPPED), _checked)
-"""Name -> network: the shipped ones, those that programs register, and plug-ins."""
+NETWORKS = dict(_SHIPPED)
+"""Name -> network: the shipped ones, and those that programs register."""
 
 
 def register_network(
@@ -164,7 +156,7 @@ def network_kind(name: str) -> NetworkKind:
     if name not in NETWORKS:
         raise UnregisteredNetworkError(
             f"network {name!r} is not registered",
-            hint="first import the module that registers it, or install its package; "
+            hint="first import the module that registers it; "
             f"registered networks: {', '.join(NETWORKS)}",
         )
     return NETWORKS[name]

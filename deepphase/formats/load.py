@@ -13,7 +13,6 @@ from typing import Any
 from deepphase.errors import FormatError, ParameterError
 from deepphase.formats.reading import checked_floor, with_doubts, with_notes
 from deepphase.motion.clip import Clip
-from deepphase.plugins import Registry
 
 
 @dataclass(frozen=True)
@@ -36,19 +35,6 @@ def _function(given: Callable[..., Any] | str) -> Callable[..., Any]:
     return found
 
 
-def _checked(suffix: str, row: Any) -> MotionFormat:
-    if not isinstance(row, MotionFormat):
-        raise ParameterError(
-            f"it is a {type(row).__name__}, not a MotionFormat",
-            hint="make it a deepphase.formats.load.MotionFormat",
-        )
-    if not suffix.startswith(".") or suffix != suffix.lower():
-        raise ParameterError(
-            f"its name {suffix!r} is not a suffix", hint="name it in small letters, as '.xyz'"
-        )
-    return row
-
-
 _POINT_SUFFIXES = (".npy", ".c3d", ".trc", ".csv")
 _POINTS = "deepphase.formats.points:load_points_as_clip"
 _MARKERS = {
@@ -63,37 +49,33 @@ _GLTF = (
     "deepphase.formats.gltf.reader:gltf_animations",
 )
 # By suffix, in small letters. Only the readers of the formats that are read get imported.
-MOTION_FORMATS = Registry(
-    "deepphase.formats",
-    {
-        ".bvh": MotionFormat(
-            "BVH motion capture",
-            "deepphase.formats.bvh.reader:load_bvh",
-            "deepphase.formats.bvh.writer:save_bvh",
-        ),
-        ".npz": MotionFormat(
-            "NumPy arrays: AMASS, points, our own",
-            "deepphase.formats.npz.motion:load_npz",
-            "deepphase.formats.npz.motion:save_npz_motion",
-        ),
-        ".glb": MotionFormat("glTF, binary", *_GLTF),
-        ".gltf": MotionFormat("glTF", *_GLTF),
-        ".npy": MotionFormat("joints of motion from text", _POINTS),
-        ".c3d": MotionFormat("markers of optical systems", **_MARKERS),
-        ".trc": MotionFormat("markers of Motion Analysis and OpenSim", **_MARKERS),
-        ".csv": MotionFormat(
-            "markers of Motive", save="deepphase.formats.csv_table:save_places", **_MARKERS
-        ),
-        ".mvnx": MotionFormat("segments of Xsens", "deepphase.formats.markers.mvnx:load_mvnx"),
-        ".amc": MotionFormat("AMC with its ASF skeleton", "deepphase.formats.amc:load_amc"),
-        ".fbx": MotionFormat(
-            "FBX, through Blender",
-            "deepphase.formats.fbx:load_fbx",
-            "deepphase.formats.fbx:save_fbx",
-        ),
-    },
-    _checked,
-)
+MOTION_FORMATS: dict[str, MotionFormat] = {
+    ".bvh": MotionFormat(
+        "BVH motion capture",
+        "deepphase.formats.bvh.reader:load_bvh",
+        "deepphase.formats.bvh.writer:save_bvh",
+    ),
+    ".npz": MotionFormat(
+        "NumPy arrays: AMASS, points, our own",
+        "deepphase.formats.npz.motion:load_npz",
+        "deepphase.formats.npz.motion:save_npz_motion",
+    ),
+    ".glb": MotionFormat("glTF, binary", *_GLTF),
+    ".gltf": MotionFormat("glTF", *_GLTF),
+    ".npy": MotionFormat("joints of motion from text", _POINTS),
+    ".c3d": MotionFormat("markers of optical systems", **_MARKERS),
+    ".trc": MotionFormat("markers of Motion Analysis and OpenSim", **_MARKERS),
+    ".csv": MotionFormat(
+        "markers of Motive", save="deepphase.formats.csv_table:save_places", **_MARKERS
+    ),
+    ".mvnx": MotionFormat("segments of Xsens", "deepphase.formats.markers.mvnx:load_mvnx"),
+    ".amc": MotionFormat("AMC with its ASF skeleton", "deepphase.formats.amc:load_amc"),
+    ".fbx": MotionFormat(
+        "FBX, through Blender",
+        "deepphase.formats.fbx:load_fbx",
+        "deepphase.formats.fbx:save_fbx",
+    ),
+}
 WRITTEN_SUFFIXES = (".bvh", ".npz", ".glb", ".gltf")
 """Suffixes of our formats that `save` writes without another program, and reads again."""
 # All suffixes that are written, for people; .csv has the places of joints alone.

@@ -7,7 +7,6 @@ from typing import ClassVar, Literal
 
 from deepphase.config import SectionedConfig, require, require_in
 from deepphase.errors import ParameterError
-from deepphase.plugins import plug_ins
 from deepphase.short_repr import brief_repr
 
 SHIPPED = (
@@ -35,9 +34,8 @@ class UnregisteredAutoencoderError(ParameterError):
 
 
 def presets() -> tuple[str, ...]:
-    """Names of the autoencoders: shipped ones, then those that are registered, then plug-ins."""
-    plugged = (entry.name for entry in plug_ins("deepphase.autoencoders"))
-    return tuple(dict.fromkeys((*SHIPPED, *_registered, *plugged)))
+    """Names of the autoencoders: shipped ones, then those that are registered."""
+    return (*SHIPPED, *_registered)
 
 
 def add_preset(name: str) -> None:

@@ -14,7 +14,7 @@ NAMES += ["nn", "nn_phase", "erd", "erd_phase", "gp", "pfgp"]
 
 
 def test_every_network_has_a_recipe_of_its_name():
-    assert set(NAMES) <= set(NETWORKS)  # Others may be registered by tests of plug-ins
+    assert set(NAMES) <= set(NETWORKS)
     assert set(NAMES) <= set(config_names("controller"))
 
 

@@ -3,10 +3,7 @@
 from __future__ import annotations
 
 import importlib
-from typing import Any, NamedTuple
-
-from deepphase.errors import ParameterError
-from deepphase.plugins import Registry
+from typing import NamedTuple
 
 
 class PageEntry(NamedTuple):
@@ -21,30 +18,17 @@ class PageEntry(NamedTuple):
         importlib.import_module(self.module).page()
 
 
-def _checked(address: str, entry: Any) -> PageEntry:
-    if not isinstance(entry, PageEntry):
-        raise ParameterError(
-            f"page {address!r} is a {type(entry).__name__}, not a PageEntry",
-            hint="make it a deepphase.apps.dashboard.pages.PageEntry",
-        )
-    return entry
-
-
-# Address -> page, in the order of the navigation; then the pages of plug-ins.
-PAGES = Registry(
-    "deepphase.pages",
-    {
-        address: PageEntry(name, f":material/{icon}:", f"{__name__}.{address}")
-        for address, name, icon in (
-            ("data", "Data", "directions_run"),
-            ("manifold", "Manifold", "bubble_chart"),
-            ("channels", "Channels", "waves"),
-            ("matches", "Matches", "join_inner"),
-            ("control", "Control", "route"),
-            ("dance", "Dance", "music_note"),
-            ("edit", "Edit", "content_cut"),
-            ("train", "Train", "model_training"),
-        )
-    },
-    _checked,
-)
+# Address -> page, in the order of the navigation.
+PAGES = {
+    address: PageEntry(name, f":material/{icon}:", f"{__name__}.{address}")
+    for address, name, icon in (
+        ("data", "Data", "directions_run"),
+        ("manifold", "Manifold", "bubble_chart"),
+        ("channels", "Channels", "waves"),
+        ("matches", "Matches", "join_inner"),
+        ("control", "Control", "route"),
+        ("dance", "Dance", "music_note"),
+        ("edit", "Edit", "content_cut"),
+        ("train", "Train", "model_training"),
+    )
+}

@@ -10,15 +10,13 @@ A network of one's own takes one call, made by the program that trains or loads 
     register_autoencoder("mine", Mine)
     model = train_phase(store, PhaseConfig.load("default", **{"network.preset": "mine"}), ...)
 
-An installed package offers one as an entry point of "deepphase.autoencoders"; no program registers
-that one. A model file only names its network: nothing but such a plug-in is imported for it.
+A model file only names its network: nothing is imported for it.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from functools import partial
-from typing import Any
 
 from deepphase.errors import ParameterError
 from deepphase.phase.config import ANY_SKELETON, SHIPPED, NetworkConfig, add_preset
@@ -32,11 +30,10 @@ from deepphase.phase.networks.paper_autoencoder import (
     PaperAutoencoder,
 )
 from deepphase.phase.networks.sine_fit_autoencoder import SineFitAutoencoder
-from deepphase.plugins import Registry
 
 Factory = Callable[[int, float, NetworkConfig], PeriodicAutoencoder]
 
-_SHIPPED: dict[str, Factory] = {
+PRESETS: dict[str, Factory] = {
     "sine_fit": SineFitAutoencoder,
     "sine_fit_no_fc": partial(SineFitAutoencoder, phase_layer=False),
     "paper": partial(PaperAutoencoder, variant=PAPER),
@@ -47,19 +44,6 @@ _SHIPPED: dict[str, Factory] = {
     # Its signals are those of body points; `PhaseModel.bound` binds them to joints.
     ANY_SKELETON: SineFitAutoencoder,
 }
-
-
-def _checked(name: str, factory: Any) -> Factory:
-    if not callable(factory):
-        raise ParameterError(
-            f"autoencoder {name!r}: {factory!r} cannot be called",
-            hint="give a subclass of PeriodicAutoencoder, or a function that makes one",
-        )
-    made: Factory = factory
-    return made
-
-
-PRESETS = Registry("deepphase.autoencoders", _SHIPPED, _checked)
 
 
 def register_autoencoder(name: str, factory: Factory, *, replace: bool = False) -> None:
@@ -84,7 +68,11 @@ def register_autoencoder(name: str, factory: Factory, *, replace: bool = False) 
     """
     if name in SHIPPED:
         raise ParameterError(f"{name!r} is a shipped autoencoder", hint="choose another name")
-    _checked(name, factory)
+    if not callable(factory):
+        raise ParameterError(
+            f"autoencoder {name!r}: {factory!r} cannot be called",
+            hint="give a subclass of PeriodicAutoencoder, or a function that makes one",
+        )
     if PRESETS.get(name, factory) is not factory and not replace:
         raise ParameterError(
             f"an autoencoder {name!r} is registered already",

@@ -5,15 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import numpy as np
-import torch
 
 from deepphase.arrays import Array
 from deepphase.errors import ParameterError
-from deepphase.phase.model import PhaseModel
 from deepphase.phase.parameters import PhaseParameters
-from deepphase.phase.windows import gather, interior_frames, padded
 
-_BATCH = 256
 # Joints slower than this share of the fastest joint count as still, and so do parts of the body
 # that are slower than this share of the whole: what a channel predicts of them is noise.
 _STILL = 0.02
@@ -53,49 +49,10 @@ def joints_followed(parameters: PhaseParameters, signals: Array) -> Array:
     return shares.clip(0.0, 1.0)
 
 
-@torch.inference_mode()
-def joints_lost(model: PhaseModel, signals: Array, frames: Array) -> Array:
-    """Increase of each joint's reconstruction error without one channel.
-
-    The channel's sinusoid is removed from the fitted latent before the decoder. The loss measures
-    the information on the joint that only this channel has; redundant channels share it.
-
-    `signals` (frames, 3 * joints) as `model.signals.read` makes them. `frames` (windows,) the
-    windows' middle frames. Past the clip's ends, edge poses are repeated. Returns (channels,
-    joints) lost share of the joint's variance over these windows. It exceeds 1 if the remaining
-    channels mislead the decoder, is negative if the reconstruction is better without the channel,
-    and 0 for a still joint.
-    """
-    frames = np.asarray(frames, np.int64)
-    if not frames.size or frames.min() < 0 or frames.max() >= len(signals):
-        raise ParameterError(
-            f"frames must name at least one of the {len(signals)} frames, and only those"
-        )
-    network, half = model.network, model.window // 2
-    values = torch.as_tensor(padded(signals, model.window), device=network.times.device)
-    centres = torch.as_tensor(frames, device=values.device) + half
-    moved = np.zeros(signals.shape[1])
-    errors = np.zeros((1 + model.channels, signals.shape[1]))
-    for batch in centres.split(_BATCH):
-        windows = gather(values, batch, model.window)
-        moved += _energy(windows)
-        fitted = network.sinusoids(network.encode(windows))
-        errors[0] += _energy(network.decode(fitted) - windows)
-        for channel in range(model.channels):
-            silent = fitted.clone()
-            silent[:, channel] = silent[:, channel].mean(-1, keepdim=True)
-            errors[1 + channel] += _energy(network.decode(silent) - windows)
-    variance, moves = _by_joint(moved)
-    lost = np.stack([_by_joint(each - errors[0])[0] for each in errors[1:]])
-    shares = np.zeros_like(lost)
-    shares[:, moves] = lost[:, moves] / variance[moves]
-    return shares
-
-
 def followed_parts(shares: Array, energy: Array, parts: Sequence[str]) -> dict[str, Array]:
     """The shares of joints averaged over parts of the body, weighted by the joints' energy.
 
-    `shares` (channels, joints) of `joints_followed` or `joints_lost`. `energy` (joints,) squared
+    `shares` (channels, joints) of `joints_followed`. `energy` (joints,) squared
     velocity, summed. `parts` (joints,) names of `body_parts`. Returns part -> (channels,) share of
     the part's movement; still parts are left out.
     """
@@ -121,18 +78,6 @@ def joint_energy(signals: Array) -> Array:
     """(joints,) squared deviation of each joint's velocity from its mean, summed over frames."""
     moved = signals.astype(np.float64)
     return _by_joint(np.square(moved - moved.mean(0)).sum(0))[0]
-
-
-def spread_windows(frames: int, window: int, count: int) -> Array:
-    """Middle frames of windows spread evenly over a clip, interior ones if there are any."""
-    inside = np.flatnonzero(interior_frames(frames, window))
-    inside = inside if inside.size else np.arange(frames)
-    return inside[np.unique(np.linspace(0, len(inside) - 1, count).round().astype(int))]
-
-
-def _energy(windows: torch.Tensor) -> Array:
-    """(signals,) squares, summed over batch and time."""
-    return windows.float().square().sum((0, 2)).double().cpu().numpy()
 
 
 def _by_joint(values: Array) -> tuple[Array, Array]:

@@ -1,4 +1,4 @@
-"""Joints and parts of the body that phase channels follow, and that a model reconstructs."""
+"""Joints that phase channels follow, and that a model reconstructs."""
 
 from __future__ import annotations
 
@@ -12,19 +12,15 @@ from deepphase.errors import ParameterError
 from deepphase.figures.theme import (
     NEUTRAL,
     SEQUENTIAL,
-    WEBGL_POINTS,
     add_message,
     as_float32,
     channel_colour,
-    channel_style,
     figure,
     label,
 )
 
-# Pixels of a row, and of the marker of a joint with a share of 1 and of 0.
-_ROW_PIXELS, _MAX_MARKER, _MIN_MARKER = 19, 26.0, 5.0
-# Joints with a smaller share belong to no channel.
-_MIN_SHARE = 0.1
+# Pixels of a row.
+_ROW_PIXELS = 19
 # Joints with a smaller share are drawn in grey: their motion is mostly lost.
 _MOSTLY_LOST = 0.4
 
@@ -60,111 +56,6 @@ def channel_joints(shares: Array, joints: Sequence[str]) -> go.Figure:
     )
     chart.update_xaxes(title_text="Phase channel", type="category", showgrid=False)
     return _named_rows(chart, "Joint", joints, 24).update_yaxes(autorange="reversed")
-
-
-def followed_body(
-    shares: Array, positions: Array, links: Array, joints: Sequence[str]
-) -> go.Figure:
-    """The body from the front: joints have the colour of their strongest channel, and sizes that
-    grow with its share.
-
-    `shares` (channels, joints) as in `channel_joints`. `positions` (joints, 3) metres in root
-    space, viewed from +Z. `joints` (joints,) names.
-    """
-    shares = _checked(shares, joints)
-    if positions.shape != (len(joints), 3):
-        raise ParameterError(f"positions must have shape ({len(joints)}, 3), not {positions.shape}")
-    chart = figure("The body, coloured by channel", height=560)
-    if not shares.size:
-        return add_message(chart, "no joint was measured")
-    lines = positions[np.asarray(links, np.int64).reshape(-1, 2)]
-    gaps = np.concatenate([lines, np.full((len(lines), 1, 3), np.nan)], axis=1).reshape(-1, 3)
-    across, up = _view(positions)
-    chart.add_trace(
-        go.Scatter(
-            x=as_float32(gaps @ across),
-            y=as_float32(gaps @ up),
-            mode="lines",
-            line={"color": NEUTRAL, "width": 2},
-            hoverinfo="skip",
-            showlegend=False,
-        )
-    )
-    strongest, largest = shares.argmax(0), shares.max(0).clip(0, 1)
-    owners = [*range(len(shares)), -1]
-    owned = np.where(largest < _MIN_SHARE, -1, strongest)
-    assert len(joints) < WEBGL_POINTS
-    for owner in owners:
-        chosen = np.flatnonzero(owned == owner)
-        if not chosen.size:
-            continue
-        style = channel_style(max(owner, 0))
-        chart.add_trace(
-            go.Scatter(
-                x=as_float32(positions[chosen] @ across),
-                y=as_float32(positions[chosen] @ up),
-                mode="markers",
-                name=f"channel {owner}" if owner >= 0 else "no channel",
-                marker={
-                    "color": style.colour if owner >= 0 else NEUTRAL,
-                    "size": _MIN_MARKER + (_MAX_MARKER - _MIN_MARKER) * largest[chosen],
-                    "line": {"width": 0},
-                    "opacity": 0.9,
-                },
-                text=[label(joints[joint]) for joint in chosen.tolist()],
-                customdata=as_float32(100 * largest[chosen]),
-                hovertemplate="%{text}<br>%{customdata:.0f} %<extra></extra>",
-            )
-        )
-    chart.update_xaxes(title_text=_words(across), constrain="domain", zeroline=False)
-    chart.update_yaxes(title_text="Height (m)", scaleanchor="x", scaleratio=1)
-    return chart.update_layout(showlegend=True)
-
-
-def followed_parts_bars(
-    shares: Mapping[str, Array], energy: Mapping[str, float] | None = None
-) -> go.Figure:
-    """One group of bars per part of the body, one bar per channel.
-
-    `shares`: part -> (channels,) share of its movement; negative shares are drawn as 0. `energy`:
-    part -> its share of the movement of the whole body, written below its name.
-    """
-    chart = figure("Which part of the body each channel follows", height=380)
-    if not shares:
-        return add_message(chart, "nothing moves")
-    values = np.stack([np.asarray(each, float) for each in shares.values()], axis=1)
-    parts = [
-        label(name) + (f"<br>{100 * energy[name]:.0f} % of all" if energy else "")
-        for name in shares
-    ]
-    for channel, row in enumerate(100 * values):
-        chart.add_trace(
-            go.Bar(
-                x=parts,
-                y=as_float32(row.clip(0)),
-                name=f"{channel}",
-                marker_color=channel_style(channel).colour,
-                customdata=as_float32(row),
-                hovertemplate=f"%{{x}}<br>channel {channel}<br>%{{customdata:.0f}} %"
-                "<extra></extra>",
-            )
-        )
-    chart.update_xaxes(title_text="Part of the body", showgrid=False)
-    chart.update_yaxes(title_text="Share of its movement (%)", range=[0, 105])
-    return chart.update_layout(
-        barmode="group", bargap=0.25, legend={"title": {"text": "Channel"}}, showlegend=True
-    )
-
-
-def _view(positions: Array) -> tuple[Array, Array]:
-    """Horizontal and vertical axis of the view: from the front, or the side for long bodies."""
-    spans = np.ptp(positions, axis=0)
-    sideways = np.array([0.0, 0.0, 1.0]) if spans[2] > 1.5 * spans[0] else np.array([1.0, 0.0, 0.0])
-    return sideways, np.array([0.0, 1.0, 0.0])
-
-
-def _words(across: Array) -> str:
-    return "Forward (m)" if across[2] else "View from the front (m)"
 
 
 def _checked(shares: Array, joints: Sequence[str]) -> Array:

@@ -10,7 +10,6 @@ import streamlit as st
 
 from deepphase.apps.dashboard.parts import choosers, widgets
 from deepphase.apps.dashboard.parts.choosers import Span
-from deepphase.apps.dashboard.parts.clouds import joint_links
 from deepphase.apps.dashboard.parts.encodings import (
     BY_CLIPS_AND_MODEL,
     Encodings,
@@ -25,11 +24,9 @@ from deepphase.evaluation.channel_joints import (
     followed_parts,
     joint_energy,
     joints_followed,
-    joints_lost,
     part_energy,
-    spread_windows,
 )
-from deepphase.figures.channel_joints import channel_joints, followed_body, followed_parts_bars
+from deepphase.figures.channel_joints import channel_joints
 from deepphase.figures.phase_parameters import parameters_over_time, phase_strips
 from deepphase.figures.similarity import similarity_map
 from deepphase.figures.theme import label
@@ -42,18 +39,6 @@ from deepphase.phase.networks.paper_autoencoder import EmbeddingAutoencoder
 from deepphase.viewer.take import Take
 
 _PLAYER_HEIGHT = 960
-# Measure of the joints that channels follow -> what it is.
-_ALONE, _REMOVED = "Predicted alone", "Lost without it"
-_MEASURES = {
-    _REMOVED: "Share of a joint's velocity that the reconstruction loses when the channel is set "
-    "to zero before the decoder. It exceeds 100 % where the remaining channels mislead the "
-    "decoder, and is 0 where the reconstruction improves.",
-    _ALONE: "Share of a joint's velocity that a linear regression predicts from the channel's "
-    "phase and amplitude. Joints that move at the channel's frequency have high shares, whatever "
-    "their phase lag.",
-}
-# Windows that are reconstructed without each channel: half a second of work.
-_WINDOWS = 96
 # Clips whose shares are cached for all sessions.
 _CACHED_CLIPS = 32
 # Smaller shares of a part that moves most mean that no channel follows it.
@@ -62,8 +47,6 @@ _LITTLE = 0.2
 _STILL = 0.02
 # Smaller shares are not named, nor more than so many parts.
 _NAMED, _MAX_NAMED = 0.1, 3
-# Frames around a pose, which its root trajectory is smoothed over.
-_POSE_FRAMES = 30
 _UNITS = {"phase": "cycles", "frequency": "Hz", "amplitude": "latent", "offset": "latent"}
 
 
@@ -75,8 +58,6 @@ class FollowedJoints:
     joints: tuple[str, ...]
     parts: dict[str, Array]  # part of the body -> (channels,) share of its movement
     energy: dict[str, float]  # part of the body -> share of the clip's movement that it has
-    positions: Array  # (joints, 3) metres in root space: the pose in the middle of the clip
-    links: Array  # (links, 2) pairs of joints that a limb connects
 
     def sentences(self, frequencies: Array) -> list[str]:
         """Sentences on what moves, and on each channel: its frequency in Hz and its body parts."""
@@ -139,40 +120,18 @@ def clip_window(read: Encodings, network: PhaseModel, index: int, at_s: float) -
     show_spinner="Measuring the joints of each channel",
     hash_funcs=BY_CLIPS_AND_MODEL,
 )
-def followed(read: Encodings, index: int, *, removed: bool = False) -> FollowedJoints:
-    """Joints that each channel follows in a clip.
-
-    The variance that the channel predicts by itself; if it is `removed`, what the reconstruction
-    loses without it.
-    """
+def followed(read: Encodings, index: int) -> FollowedJoints:
+    """Joints that each channel follows in a clip: the variance that it predicts by itself."""
     extractor, clip = read.extractor, read.store.clip(index)
     values, inside = signals(read, index), read.inside(index)
-    network = reconstructing(extractor)
-    if not removed:
-        shares = joints_followed(read.phases(index).parameters[inside], values[inside])
-    elif network is not None:
-        windows = spread_windows(len(values), network.window, _WINDOWS)
-        shares = joints_lost(network, values, windows)
-    else:
-        raise ParameterError(
-            "a baseline has no channels to remove",
-            hint="choose what each channel predicts alone",
-        )
+    shares = joints_followed(read.phases(index).parameters[inside], values[inside])
     joints = extractor.signals.joints
     roles = find_roles(clip.skeleton, description=dict(extractor.signals.body), clip=clip)
     parts = dict(zip(clip.skeleton.names, body_parts(clip.skeleton, roles), strict=True))
     part_of = [parts[joint] for joint in joints]
     energy = joint_energy(values[inside])
-    middle = len(clip) // 2
-    near = clip.sliced(max(0, middle - _POSE_FRAMES), min(len(clip), middle + _POSE_FRAMES + 1))
-    poses = extractor.signals.poses(near)
     return FollowedJoints(
-        shares,
-        joints,
-        followed_parts(shares, energy, part_of),
-        part_energy(energy, part_of),
-        poses[len(poses) // 2],
-        joint_links(clip.skeleton, joints),
+        shares, joints, followed_parts(shares, energy, part_of), part_energy(energy, part_of)
     )
 
 
@@ -285,24 +244,19 @@ def _reconstruction(read: Encodings, index: int, _: Span) -> None:
 
 
 def _joints(read: Encodings, index: int, _: Span) -> None:
-    measures = [_ALONE] if reconstructing(read.extractor) is None else list(_MEASURES)
-    measure = widgets.choose_one("Measure", measures, key=f"measure {read.key}")
-    st.markdown(f":gray[{_MEASURES[measure]}]")
-    result = followed(read, index, removed=measure == _REMOVED)
+    st.markdown(
+        ":gray[Share of a joint's velocity that a linear regression predicts from the channel's "
+        "phase and amplitude. Joints that move at the channel's frequency have high shares, "
+        "whatever their phase lag.]"
+    )
+    result = followed(read, index)
     parameters = read.phases(index).parameters[read.inside(index)]
     sentences = result.sentences(np.median(parameters.frequency, axis=0))
     st.markdown("\n".join(f"- {sentence}" for sentence in sentences))
-    left, right = st.columns(2, gap="medium")
-    body = followed_body(result.shares, result.positions, result.links, result.joints)
-    with left:
-        widgets.show_figure(body, "followed body", file="body_by_channel")
-        bars = followed_parts_bars(result.parts, result.energy)
-        widgets.show_figure(bars, "followed parts", file="parts_by_channel")
-    with right:
-        joints = channel_joints(result.shares, result.joints)
-        widgets.show_figure(joints, "followed joints", file="joints_by_channel")
-        columns = {f"channel_{channel}": own.tolist() for channel, own in enumerate(result.shares)}
-        widgets.offer_table({"joint": result.joints, **columns}, "joints_by_channel")
+    joints = channel_joints(result.shares, result.joints)
+    widgets.show_figure(joints, "followed joints", file="joints_by_channel")
+    columns = {f"channel_{channel}": own.tolist() for channel, own in enumerate(result.shares)}
+    widgets.offer_table({"joint": result.joints, **columns}, "joints_by_channel")
 
 
 def _similar_frames(read: Encodings, index: int, _: Span) -> None:

@@ -14,7 +14,6 @@ from deepphase.shipped import SHIPPED
 
 if TYPE_CHECKING:
     from deepphase.edit.editor import MotionEditor
-    from deepphase.edit.timing import PhaseTiming
     from deepphase.motion.clip import Clip
 
 
@@ -38,8 +37,6 @@ class EditOptions(OptionGroup):
     player: Path | None = None
 
 
-# Agreement of phases below which the two ends hardly belong together.
-_LITTLE_AGREEMENT = 0.5
 # Metres: a joint farther from its target or path has not reached it.
 _NEAR_M = 0.01
 
@@ -105,23 +102,6 @@ def write_edited(
 def report_reached(distance: float, reached: str, missed: str) -> None:
     """Print a note for a joint that is within 1 cm of where it should be, else a warning."""
     (warn if distance > _NEAR_M else note)(missed if distance > _NEAR_M else reached)
-
-
-def report_timing(timing: PhaseTiming, passed: float) -> None:
-    """Say what the phases decided, and what the phases of the result are."""
-    steps = "no steps" if timing.steps is None else f"{timing.steps:.1f} steps"
-    others = [duration for duration in timing.durations if duration != timing.seconds]
-    near = sorted(sorted(others, key=lambda duration: abs(duration - timing.seconds))[:2])
-    also = f"; also allowed: {', '.join(f'{s:.2f} s' for s in near)}" if near else ""
-    note(
-        f"{timing.seconds:.2f} s by phases: {timing.cycles:.1f} cycles, {steps}{also}; "
-        f"{passed:.1f} cycles in the result"
-    )
-    if timing.agreement < _LITTLE_AGREEMENT:
-        warn(
-            f"the phases at both ends agree little ({timing.agreement:.2f} of 1): the movements "
-            "differ, or are not periodic"
-        )
 
 
 def check_output(

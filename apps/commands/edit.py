@@ -12,7 +12,6 @@ from deepphase.apps.edit_files import (
     open_clips,
     read_clip,
     report_reached,
-    report_timing,
     shipped_editor,
     write_edited,
 )
@@ -23,7 +22,6 @@ from deepphase.shipped import SHIPPED
 
 if TYPE_CHECKING:
     from deepphase.edit.editor import MotionEditor
-    from deepphase.edit.timing import PhaseTiming
     from deepphase.motion.clip import Clip
 
 _EDIT = EditOptions()
@@ -119,8 +117,6 @@ def inbetween_command(
     output: Path,
     seconds: float | None = None,
     keys: Path | None = None,
-    phases: Path | None = None,
-    steps: float | None = None,
     follow: bool = False,
     edit: EditOptions = _EDIT,
 ) -> None:
@@ -133,88 +129,45 @@ def inbetween_command(
     output
         Clip to write (.bvh, .glb or .npz).
     seconds
-        Duration from the last frame of the first clip to the first frame of the second; with
-        --phases the nearest one that the phases allow.
+        Duration from the last frame of the first clip to the first frame of the second.
     keys
-        CSV file with a column frame, the key frames of the clip, and optionally the columns time,
-        the seconds at which they stand in the result, and steps, those since the key before
-        (with --phases).
-    phases
-        Phase model (`deepphase train phase`) that says how long the motion takes and how many steps
-        lie in it.
-    steps
-        Number of steps between two clips, with --phases: the nearest that the phases allow.
-        Without --seconds and --steps the way between the clips and their speed choose.
+        CSV file with a column frame, the key frames of the clip, and optionally the column time,
+        the seconds at which they stand in the result.
     follow
         Turn and move the second clip to where the path of the first leads. It stays at its place
         otherwise.
     """
     from deepphase.edit.inbetween import between_keys, in_between, way_speed
     from deepphase.edit.targets import read_keys
-    from deepphase.edit.timing import (
-        PhaseTiming,
-        cycles_of_frames,
-        phase_key_times,
-        phase_timing,
-    )
-    from deepphase.motion.roles import find_roles
-    from deepphase.phase.model import PhaseModel
 
     wanted = 2 if keys is None else 1
     if len(clips) != wanted:
         raise ParameterError(
             f"this needs {wanted} clip{'s' * (wanted - 1)}, but {len(clips)} are given",
-            hint="give two clips with --seconds or --phases, or one clip with --keys",
+            hint="give two clips with --seconds, or one clip with --keys",
         )
-    if keys is not None and (seconds is not None or steps is not None):
+    if (keys is None) == (seconds is None):
         raise ParameterError(
-            "--seconds and --steps are of two clips",
-            hint="write times or steps of keys in the columns time and steps of --keys",
+            "give --seconds for two clips, or --keys for one",
+            hint="times of keys are in the column time of --keys",
         )
-    if keys is None and seconds is None and phases is None:
-        raise ParameterError("give --seconds, --phases or --keys")
     named = None if keys is None else read_keys(keys)
-    if phases is None and (steps is not None or (named is not None and named.steps is not None)):
-        raise ParameterError("steps are counted by phases", hint="give --phases MODEL")
-    model = None if phases is None else PhaseModel.load(phases)
-    timings: list[PhaseTiming] = []
 
     given, editor = open_clips(clips, output, edit, without="shipped")
     assert editor is not None
-    roles = find_roles(given[0].skeleton, editor.space.description, clip=given[0])
     with working("making", output.name):
         if named is not None:
-            times = named.times
-            if model is not None:
-                stands, timings = phase_key_times(
-                    given[0], named.frames, model, roles=roles, times=times, steps=named.steps
-                )
-                times = stands.tolist()
-            made = between_keys(given[0], named.frames, editor, times=times)
+            made = between_keys(given[0], named.frames, editor, times=named.times)
         else:
-            duration: float | PhaseTiming | None = seconds
-            if model is not None:
-                duration = phase_timing(
-                    given[0], given[1], model,
-                    roles=roles, seconds=seconds, steps=steps, follow=follow,
-                )  # fmt: skip
-                timings = [duration]
-            assert duration is not None
+            assert seconds is not None
             if not follow:
-                way = duration.seconds if isinstance(duration, PhaseTiming) else duration
-                needed, fast = way_speed(given[0], given[1], way, editor)
+                needed, fast = way_speed(given[0], given[1], seconds, editor)
                 if needed > fast:
                     warn(
                         f"the way between the clips takes {needed:.1f} m/s, and the training clips "
                         f"move at {fast:.1f} m/s at most: give more --seconds, or --follow"
                     )
-            made = in_between(given[0], given[1], duration, editor, follow=follow)
-    start = 0 if named is not None else len(given[0]) - 1
-    for timing in timings:
-        stop = start + round(timing.seconds * made.fps)
-        cycles = cycles_of_frames(made, timing.model, timing.channel)
-        report_timing(timing, float(cycles[stop] - cycles[start]))
-        start = stop
+            made = in_between(given[0], given[1], seconds, editor, follow=follow)
     write_edited([made], output, edit.player, before=given[0])
 
 

@@ -26,9 +26,6 @@ if TYPE_CHECKING:
     from deepphase.edit.style import styled as styled
     from deepphase.edit.targets import JointTarget as JointTarget
     from deepphase.edit.targets import read_targets as read_targets
-    from deepphase.edit.timing import PhaseTiming as PhaseTiming
-    from deepphase.edit.timing import phase_key_times as phase_key_times
-    from deepphase.edit.timing import phase_timing as phase_timing
     from deepphase.edit.training import train_editor as train_editor
 
 __getattr__, __dir__, __all__ = lazy_names(__name__)

@@ -53,8 +53,6 @@ def repaired(
     clip: Clip,
     editor: MotionEditor | None = None,
     damage: Damage | None = None,
-    *,
-    guess: Clip | None = None,
 ) -> Clip:
     """A clip with its damage repaired; a whole clip is returned as it is.
 
@@ -71,9 +69,6 @@ def repaired(
         A clip of the editor's body; of any body without an editor.
     damage
         What is missing or noisy in it, by `find_damage` (the default) or `Damage.stated`.
-    guess
-        The clip with a guess of what is missing, which the network corrects as it does noise.
-        By default it starts from interpolation.
 
     Returns
     -------
@@ -101,7 +96,7 @@ def repaired(
     if editor is None:
         made = _with_curves(on_hips, space, damage)
     else:
-        made = _with_estimates(on_hips, editor, damage, guess)
+        made = _with_estimates(on_hips, editor, damage)
     return _in_damage(clip, made, space, damage)
 
 
@@ -169,7 +164,7 @@ def _with_curves(clip: Clip, space: MotionSpace, damage: Damage) -> Clip:
     return space.with_pose(clip, blended(curves, rotations, short[:, 1:]), places)
 
 
-def _with_estimates(clip: Clip, editor: MotionEditor, damage: Damage, guess: Clip | None) -> Clip:
+def _with_estimates(clip: Clip, editor: MotionEditor, damage: Damage) -> Clip:
     """The clip with the network's estimate of what is damaged."""
     space, fps = editor.space, clip.fps
     missing, noisy = damage.known == 0, damage.known[:, 1:] == NOISY
@@ -177,11 +172,7 @@ def _with_estimates(clip: Clip, editor: MotionEditor, damage: Damage, guess: Cli
     if noisy.any():
         own = np.where(noisy[..., None], low_passed_rotations(own, _NOISE_HZ, fps), own)
     plain = space.with_pose(clip, own, places)
-    if guess is None:
-        estimate, contacts = _estimate(plain, editor, damage)
-    else:
-        noise = np.where(missing, NOISY, damage.known)
-        estimate, contacts = _estimate(guess, editor, Damage(noise, damage.joints))
+    estimate, contacts = _estimate(plain, editor, damage)
     rotations, estimated_places = space.pose(estimate)
     if noisy.any():
         rotations = blended(rotations, own, _noise_weights(space.pose(clip)[0], own, noisy))

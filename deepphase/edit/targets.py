@@ -6,7 +6,7 @@ import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import TypeVar
 
 from deepphase.errors import FormatError, ParameterError
 from deepphase.formats.csv_table import read_csv_table
@@ -67,27 +67,18 @@ class KeyFrames:
     frames: list[int]
     # Seconds at which they stand; None if nothing is said
     times: list[float] | None = None
-    # Steps from the key before to each; None if nothing is said, as one of them may be
-    steps: list[float | None] | None = None
 
 
 def read_keys(path: str | Path) -> KeyFrames:
-    """Read keys from CSV: a column frame, optionally time (s) and steps."""
+    """Read keys from CSV: a column frame, optionally time (s)."""
 
-    def key(row: Mapping[str, str]) -> dict[str, Any]:
-        found: dict[str, Any] = {"frame": int(row["frame"])}
-        if "time" in row:
-            found["time"] = float(row["time"])
-        if "steps" in row:
-            found["steps"] = float(row["steps"]) if row["steps"].strip() else None
-        return found
+    def key(row: Mapping[str, str]) -> tuple[int, float | None]:
+        return int(row["frame"]), float(row["time"]) if "time" in row else None
 
-    hint = "columns: frame, and optionally time, steps; write a key as in 30, or 30,1.0"
-    rows = _read(Path(path), ("frame",), ("time", "steps"), hint, "a key", key)
-    columns = {name: [row[name] for row in rows if name in row] for name in ("time", "steps")}
-    return KeyFrames(
-        [row["frame"] for row in rows], columns["time"] or None, columns["steps"] or None
-    )
+    hint = "columns: frame, and optionally time; write a key as in 30, or 30,1.0"
+    rows = _read(Path(path), ("frame",), ("time",), hint, "a key", key)
+    times = [time for _, time in rows if time is not None]
+    return KeyFrames([frame for frame, _ in rows], times or None)
 
 
 def _read(

@@ -1,14 +1,12 @@
 """`deepphase train editor`, `train path` and `deepphase edit` from the command line."""
 
 import json
-import re
 from dataclasses import replace
 
 import numpy as np
 import pytest
 
 from deepphase.apps.cli import main
-from deepphase.corpus.clip_store import ClipStore
 from deepphase.edit.editor import MotionEditor
 from deepphase.edit.effector_motion import effector_joints
 from deepphase.formats.load import load, save
@@ -16,7 +14,6 @@ from deepphase.motion.kinematics import joint_positions
 from deepphase.synthetic.gait_motion import locomotion
 from tests.edit.conftest import swings
 from tests.formula_motion import swinging
-from tests.matching.made_databases import untrained_model
 
 pytestmark = pytest.mark.slow
 
@@ -101,7 +98,7 @@ def test_mistakes_are_stated(run, files):
     assert "another skeleton" in said
     status, said = run("edit", "inbetween", "a.bvh", "b.bvh", *words[3:])
     assert status == 2
-    assert "give --seconds, --phases or --keys" in said
+    assert "give --seconds for two clips" in said
     assert not (files / "out.bvh").exists()
 
 
@@ -112,17 +109,11 @@ def test_inbetween(run, files):
     assert "the way between the clips takes" in said
     assert run(*words, "--seconds", "0.5")[0] == 0
     assert len(load("c.bvh")) == 100 + 29 + 110
-    untrained_model(ClipStore.from_clips([swinging(1.15, 4.0, seed=3)[0]])).save("a.model")
-    status, said = run(*words, "--phases", "a.model", "--seconds", "1")
-    seconds = float(re.search(r"(\d\.\d\d) s by phases: \d\.\d cycles", said)[1])
-    assert len(load("c.bvh")) == pytest.approx(210 + 60 * seconds - 1, abs=1)
     keys = files / "keys.csv"
     keys.write_text("frame,time\n0,0\n30,0.5\n90,2.0\n")
     del words[3]
     assert run(*words, "--keys", "keys.csv")[0] == 0
     assert len(load("c.bvh")) == 121
-    keys.write_text("frame,time,steps\n0,0,\n60,0.5,\n")
-    assert "s by phases" in run(*words, "--keys", "keys.csv", "--phases", "a.model")[1]
     keys.write_text("frame,time\n0,0\nx,0.5\n")
     status, said = run(*words, "--keys", "keys.csv")
     assert status == 2

@@ -12,7 +12,7 @@ from streamlit.delta_generator import DeltaGenerator
 
 from deepphase.apps.dashboard.parts import widgets
 from deepphase.apps.dashboard.parts.choosers import SHOWN_S, ListedSource, chooser, shown_index
-from deepphase.apps.dashboard.parts.collection import OpenClips, demo_clips, open_clips, open_model
+from deepphase.apps.dashboard.parts.collection import OpenClips, demo_clips, open_clips
 from deepphase.apps.dashboard.parts.drawing import (
     choose_path,
     key_timeline,
@@ -31,13 +31,11 @@ from deepphase.edit.path_motion import motion_on_path, path_networks
 from deepphase.edit.repair import repaired
 from deepphase.edit.style import MAX_AMOUNT, styled
 from deepphase.edit.targets import JointTarget
-from deepphase.edit.timing import phase_key_times
 from deepphase.errors import DeepPhaseError, ParameterError
 from deepphase.motion.clip import Clip
 from deepphase.motion.kinematics import joint_positions
 from deepphase.motion.roles import find_roles
 from deepphase.motion.skeleton import subtree_mask
-from deepphase.phase.model import PhaseModel
 from deepphase.shipped import SHIPPED
 from deepphase.viewer.take import Take
 
@@ -303,25 +301,12 @@ def _in_between(sheet: Sheet) -> Edit | None:
         "The poses of the keys stay, all others are generated. Drag a key to another time, or move "
         "it with the arrow keys; a double click adds a key, Delete takes one away."
     )
-    by_phases = st.toggle(
-        "Times by phases", key="key phases",
-        help="Move each key to the nearest time at which the clip's phases go on at their pace",
-    )  # fmt: skip
     with sheet.timeline:
         key_timeline(clip, keys, f"pad {key}", lambda marks: _draw(key, marks))
     if len(keys) < 2:
         raise ParameterError("there is only one key", hint="choose fewer frames between keys")
     frames = [frame for frame, _ in keys]
     times = np.array([at for _, at in keys]) / clip.fps
-    if by_phases:
-        model = open_model(sheet.clips).extractor
-        if not isinstance(model, PhaseModel):
-            raise ParameterError(
-                "no phase model is chosen", hint="choose one that was trained, in the sidebar"
-            )
-        times, timings = phase_key_times(clip, frames, model, times=times.tolist())
-        cycles = ", ".join(f"{timing.cycles:.1f}" for timing in timings)
-        st.caption(f"Cycles between the keys: {cycles}; {times[-1]:.2f} s.")
     return Edit(
         f"between {len(keys)} keys",
         lambda: between_keys(clip, frames, editor, times=times.tolist()),

@@ -17,7 +17,7 @@ def test_a_panel_for_each_metric_that_was_logged():
     np.testing.assert_array_equal(loss.x, [2, 4, 6])
     np.testing.assert_array_equal(loss.y, [1.0, 0.5, 0.25])
     np.testing.assert_array_equal(explained.x, [4])
-    np.testing.assert_allclose(explained.y, [0.6])
+    np.testing.assert_allclose(explained.y, [60.0])
 
 
 def test_nothing_logged_is_said():

@@ -29,7 +29,7 @@ from deepphase.apps.training_run import (
 )
 from deepphase.apps.verdicts import phase_verdict
 from deepphase.errors import DeepPhaseError
-from deepphase.figures.learning_curves import learning_curves
+from deepphase.figures.learning_curves import training_metrics
 from deepphase.figures.manifold import aligned_views, manifold_change
 from deepphase.phase.health import Health
 
@@ -225,8 +225,7 @@ def _pictures(training: FinishedTraining, status: TrainingStatus, *, live: bool)
     if not epochs:
         st.caption("The first measures appear after 5 % of the training.")
         return
-    curve = trainings.curve_of(training.name, epochs)
-    last_epoch = training.request.windows / max(status.training_windows, 1)
+    columns = trainings.epoch_measures(epochs)
     views = training.views(len(epochs))
     if live:
         # Aligned with earlier views, so that the figure does not jump.
@@ -237,21 +236,14 @@ def _pictures(training: FinishedTraining, status: TrainingStatus, *, live: bool)
         axes, title = ("PC 1", "PC 2"), "The manifold by epoch"
     manifold = manifold_change(shown, numbers, colour=training.colouring(), axes=axes, title=title)
     widgets.show_figure(
-        learning_curves([curve], last_epoch=last_epoch),
+        training_metrics(columns, "epoch"),
         f"curves {live}",
         alt="Loss and measures over the epochs",
         file="" if live else "learning_curves",
     )
     if not live:
-        columns = {
-            "epoch": curve.epoch,
-            "windows": [epoch.windows for epoch in epochs],
-            "loss ((m/s)^2)": curve.loss,
-            "explained (share)": curve.explained,
-            "forward (share)": curve.forward,
-            "speed_error (share)": curve.speed_error,
-        }
-        widgets.offer_table(columns, "learning_curves")
+        table = {name: values.tolist() for name, values in columns.items()}
+        widgets.offer_table(table, "learning_curves")
     widgets.show_figure(
         manifold,
         f"change {live}",

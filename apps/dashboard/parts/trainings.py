@@ -36,7 +36,6 @@ from deepphase.edit.config import EditorConfig
 from deepphase.edit.editor import MotionEditor
 from deepphase.errors import ParameterError
 from deepphase.figures.colouring import Colouring
-from deepphase.figures.learning_curves import LearningCurve
 from deepphase.phase.config import NetworkConfig
 from deepphase.phase.model import PhaseModel
 from deepphase.short_repr import counted
@@ -156,16 +155,22 @@ def start_training(clips: OpenClips, name: str, **options: Any) -> OwnTraining:
     return training
 
 
-def curve_of(name: str, epochs: tuple[Epoch, ...]) -> LearningCurve:
-    """The learning curve of a training."""
+def epoch_measures(epochs: tuple[Epoch, ...]) -> dict[str, Array]:
+    """Column -> (epochs,) values of a training; NaN where an epoch has none."""
 
     def measured(measure: str) -> list[float]:
         values = [getattr(epoch.health, measure, None) for epoch in epochs]
         return [np.nan if value is None else value for value in values]
 
-    columns = [[getattr(each, part) for each in epochs] for part in ("epoch", "loss", "explained")]
-    columns += [measured("forward_strongest"), measured("speed_error")]
-    return LearningCurve(name, *map(np.array, columns))
+    columns = {
+        "epoch": [each.epoch for each in epochs],
+        "windows": [each.windows for each in epochs],
+        "loss": [each.loss for each in epochs],
+        "explained_variance": [each.explained for each in epochs],
+        "forward": measured("forward_strongest"),
+        "speed_error": measured("speed_error"),
+    }
+    return {name: np.array(values) for name, values in columns.items()}
 
 
 def training_windows(clips: OpenClips, window_s: float) -> int:

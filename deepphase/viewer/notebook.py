@@ -1,4 +1,4 @@
-"""Objects in notebooks: clips play, phases are a plot, models and stores are tables.
+"""Objects in notebooks: clips and runs play, and phases are a plot.
 
 ``import deepphase.viewer.notebook`` in a notebook registers the views in IPython.
 """
@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from html import escape
 from typing import Any
 
@@ -20,7 +20,6 @@ from deepphase.viewer.take import Take
 # Frames times joints and end sites in a page: 33 seconds of 30, with which it has a megabyte.
 _MAX_JOINT_FRAMES = 60_000
 _MAX_CHARACTERS = 8
-_ROWS = 12
 # Size of the plot of phases, pixels; at most so many columns and channels.
 _WIDTH, _ROW, _LEFT, _BOTTOM = 760, 30, 58, 22
 _COLUMNS, _CHANNELS = 700, 12
@@ -104,45 +103,6 @@ def _phase_plot(phases: Any) -> str:
     )
 
 
-def _phase_model(model: Any) -> str:
-    signals = model.signals
-    rows = [
-        ("channels", model.channels),
-        ("window", f"{model.window / model.fps:.2f} s at {model.fps:g} Hz"),
-        ("reads", f"{signals.KIND}, {len(getattr(signals, 'joints', signals.names))} of them"),
-    ]
-    return _table(repr(model), rows, [] if model.health is None else model.health.words())
-
-
-def _store(store: Any) -> str:
-    rows = [
-        (name, f"{length / store.fps:.1f} s", ", ".join(map("=".join, labels.items())))
-        for name, length, labels in zip(store.names, store.lengths, store.labels, strict=True)
-    ]
-    return _table(repr(store), rows)
-
-
-def _controller(controller: Any) -> str:
-    measures = [
-        (name.replace("_", " "), f"{value:.4g}")
-        for name, value in controller.health.items()
-        if isinstance(value, int | float)
-    ]
-    return _table(repr(controller), measures)
-
-
-def _table(title: str, rows: Iterable[Sequence[object]], sentences: Iterable[str] = ()) -> str:
-    """The first rows of a table with a title above and sentences below it."""
-    listed = list(rows)
-    body = "".join(
-        "<tr>" + "".join(f"<td>{escape(str(cell)[:200])}</td>" for cell in row) + "</tr>"
-        for row in listed[:_ROWS]
-    )
-    more = f"<div>and {len(listed) - _ROWS:,} more</div>" if len(listed) > _ROWS else ""
-    below = "".join(f"<li>{escape(sentence)}</li>" for sentence in sentences)
-    return f"<div>{escape(title)}</div><table>{body}</table>{more}<ul>{below}</ul>"
-
-
 def _result_player(result: Any) -> str:
     return _player(result.clip)
 
@@ -155,10 +115,6 @@ VIEWS: dict[str, Callable[[Any], str]] = {
     "deepphase.edit.style.StyledMotion": _result_player,
     "deepphase.steering.run.Run": _run_player,
     "deepphase.phase.clip_phases.ClipPhases": _phase_plot,
-    "deepphase.phase.model.PhaseModel": _phase_model,
-    "deepphase.phase.baselines.baseline.Baseline": _phase_model,
-    "deepphase.corpus.clip_store.ClipStore": _store,
-    "deepphase.controllers.runtime.controller.Controller": _controller,
 }
 """Class, by its module and name -> its view; nothing of them is imported before it is shown."""
 

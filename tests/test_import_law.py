@@ -181,8 +181,8 @@ def test_lightning_stays_away_from_the_pages():
     """It is imported in seconds, which the first picture would wait for."""
     code = (
         "import importlib, sys\n"
-        "from deepphase.apps.dashboard.entry import _pages\n"
-        "for entry in _pages()[0].values(): importlib.import_module(entry.module)\n"
+        "from deepphase.apps.dashboard.entry import PAGES\n"
+        "for entry in PAGES.values(): importlib.import_module(entry.module)\n"
         "assert not {'pytorch_lightning', 'lightning_fabric'} & set(sys.modules)"
     )
     subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, cwd=ROOT)

@@ -27,7 +27,6 @@ def command(
     index: str = "auto",
     labels: str | None = None,
     skeleton: str | None = None,
-    extend: Path | None = None,
     songs: Path | None = None,
     terrain: list[Path] | None = None,
 ) -> None:
@@ -49,8 +48,6 @@ def command(
         such as IVF1024,Flat or HNSW16, whose recall is printed. auto is exact.
     labels
         Use only clips with these labels, as in style=old+happy,action=walk.
-    extend
-        Existing database to extend with the clips of the stores.
     songs
         Folder with the songs of the clips, if the features include music; the folder of the
         first store if not given.
@@ -88,10 +85,8 @@ def command(
     if labels is not None:
         clips = [each.selected(parse_labels(labels)) for each in clips]
     trained = None if loaded is None else loaded.bound(clips[0])
-    grown = None if extend is None else MotionDatabase.load(extend)
-    layout = config if grown is None else grown.layout
-    with_music = has_song_tracks(layout)
-    if has_ground_heights(layout) != (terrain is not None):
+    with_music = has_song_tracks(config)
+    if has_ground_heights(config) != (terrain is not None):
         raise ParameterError(
             "features with heights of the ground need --terrain, and --terrain needs such features",
             hint="give --terrain with ground of `deepphase fit ground`, and --config "
@@ -107,16 +102,12 @@ def command(
             "features of songs and of ground need one store",
             hint="prepare all clips as one store",
         )
-    if grown is not None and terrain is not None:
-        raise ParameterError(
-            "a database of clips on ground is not extended", hint="build it of all clips"
-        )
     with progress() as shown:
         options: dict[str, Any] = {"spool": output.absolute().parent, "progress": shown}
         song_tracks = None
         if with_music:
             folder = songs or stores[0].absolute().parent
-            song_tracks = options["tracks"] = ClipSongTracks.read(clips[0], folder, layout, shown)
+            song_tracks = options["tracks"] = ClipSongTracks.read(clips[0], folder, config, shown)
             for line in song_tracks.clocks.words() if song_tracks.clocks else ():
                 note(line)
             for clip, why in song_tracks.left_out:
@@ -126,22 +117,17 @@ def command(
             on_ground = options["tracks"] = ClipsOnGround(
                 clips[0],
                 ClipGrounds.read(terrain),
-                future_offsets(layout),
+                future_offsets(config),
                 None if trained is None else trained.signals.body,
                 shown,
             )
             beside = output.with_suffix(".ground.store")
             on_ground.store.save(beside)
             clips = [open_store(beside)]
-        if grown is None:
-            database = MotionDatabase.build(clips, layout, trained, **options)
-        else:
-            database = grown.extended(clips, trained, **options)
+        database = MotionDatabase.build(clips, config, trained, **options)
         if song_tracks is not None:
             database = with_songs(database, song_tracks, shown)
-        if grown is None or index != "auto":
-            database = replace(database, index=index)
-        database.save(output)
+        replace(database, index=index).save(output)
         # Its temporary files hold the rows once more.
         del database
         saved = MotionDatabase.load(output, verify=False)

@@ -19,7 +19,7 @@ from deepphase.corpus.parallel import map_in_order
 from deepphase.corpus.rest_frames import check_one_body
 from deepphase.corpus.store import open_store
 from deepphase.errors import CheckpointError, DeepPhaseError, ParameterError
-from deepphase.features.layout import FeatureLayout, Moments, Normalisation
+from deepphase.features.layout import FeatureLayout, Moments
 from deepphase.formats.header_values import checked_text
 from deepphase.matching.database.frame_reader import (
     KINDS_COLUMN,
@@ -301,27 +301,6 @@ def clip_fields(clips: ClipSequence) -> dict[str, Any]:
         "links": tuple(StoreLink.of_store(store) for store in stores),
         "clip_links": of_store.astype(np.int64),
     }
-
-
-def extended_rows(
-    old: Mapping[str, Array],
-    reader: FrameReader,
-    clips: ClipSequence,
-    normalisation: Normalisation,
-    spool: Path | None,
-    progress: Progress | None,
-) -> dict[str, Any]:
-    """The fields of a `MotionDatabase` with one entry a row, with more clips appended.
-
-    `old`: name -> (rows, ...) arrays of the database, those of its phases among them.
-    """
-    rows = len(old["features"])
-    columns = reader.columns(rows + int(clips.lengths.sum()), spool)
-    for start in range(0, rows, _ROWS_AT_ONCE):
-        columns.append({name: each[start : start + _ROWS_AT_ONCE] for name, each in old.items()})
-    for read in clips.read(reader, progress):
-        columns.append({**read, "features": normalisation(read["features"])})
-    return row_fields(columns.arrays)
 
 
 def row_fields(columns: Mapping[str, Any]) -> dict[str, Any]:

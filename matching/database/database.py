@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterable, Mapping, Sequence
-from contextlib import suppress
 from dataclasses import dataclass, field, fields, replace
 from functools import cached_property
 from pathlib import Path
@@ -14,27 +13,20 @@ import numpy as np
 
 from deepphase.arrays import Array, ComputedRows
 from deepphase.corpus.clip_store import ClipStore
-from deepphase.corpus.rest_frames import check_fits_body
 from deepphase.errors import CheckpointError, DeepPhaseError, ParameterError
 from deepphase.features.layout import FeatureLayout, Normalisation, checked_block
 from deepphase.features.moment_kinds import IDLE, KINDS, clip_kinds, kind_numbers
 from deepphase.matching.database.build import (
     END_MARGIN_S,
-    ClipSequence,
     StoreLink,
     built_fields,
-    clip_fields,
-    extended_rows,
 )
 from deepphase.matching.database.clip_rows import ClipRows
 from deepphase.matching.database.file import database_fields, save_fields
 from deepphase.matching.database.frame_reader import (
-    KINDS_COLUMN,
     PHASE_COLUMNS,
-    ROW_ARRAYS,
     FrameReader,
     TrackReader,
-    check_rate,
 )
 from deepphase.motion.clip import Clip
 from deepphase.phase.parameters import PhaseParameters
@@ -330,52 +322,6 @@ class MotionDatabase(ClipRows):
         """
         layout = layout if isinstance(layout, FeatureLayout) else FeatureLayout.load(layout)
         return cls(**built_fields(store, layout, model, tracks, end_margin_s, spool, progress))
-
-    def extended(
-        self,
-        store: ClipStore | Sequence[ClipStore],
-        model: PhaseExtractor | None = None,
-        *,
-        tracks: TrackReader | None = None,
-        spool: Path | None = None,
-        progress: Progress | None = None,
-    ) -> MotionDatabase:
-        """A copy with more clips appended; only the new ones are computed.
-
-        The normalisation stays the same, so old rows and queries keep their meaning. Parameters
-        and errors as of `build`; the model must be the one that the database was built with.
-        """
-        clips = ClipSequence.of(store)
-        twice = sorted(set(clips.names) & set(self.clip_names))
-        if twice:
-            raise ParameterError(
-                f"{len(twice)} clips are in the database already, such as {twice[0]!r}",
-                hint="give a store of new clips only",
-            )
-        reader = self.reader(model, tracks)
-        check_rate(clips.stores[0], self.fps, "the database")
-        # Without the store of its clips a database grows, but does not play.
-        with suppress(CheckpointError):
-            body = self.clip(0).skeleton
-            for each in clips.stores:
-                check_fits_body(each.clip(0), body, "the database's clips")
-        old = {name: getattr(self, name) for name in ROW_ARRAYS}
-        if self.kinds is not None:
-            old[KINDS_COLUMN] = self.kinds
-        if self.phases is not None:
-            old |= {name: getattr(self.phases, name) for name in PHASE_COLUMNS}
-        new = clip_fields(clips)
-        return replace(
-            self,
-            range_starts=np.concatenate([self.range_starts, len(self) + new["range_starts"]]),
-            range_stops=np.concatenate([self.range_stops, len(self) + new["range_stops"]]),
-            clip_names=(*self.clip_names, *new["clip_names"]),
-            labels=(*self.labels, *new["labels"]),
-            links=(*self.links, *new["links"]),
-            clip_links=np.concatenate([self.clip_links, len(self.links) + new["clip_links"]]),
-            path=None,
-            **extended_rows(old, reader, clips, self.normalisation, spool, progress),
-        )
 
     def reader(
         self, model: PhaseExtractor | None, tracks: TrackReader | None = None

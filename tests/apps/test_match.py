@@ -18,7 +18,6 @@ def folder(tmp_path_factory):
     folder = tmp_path_factory.mktemp("match")
     store = swinging_store()
     write_store(folder / "swings.store", store)
-    write_store(folder / "more.store", swinging_store(2, first=4))
     untrained_model(store).save(folder / "phases.model")
     return folder
 
@@ -48,13 +47,6 @@ def test_queries_use_the_index_that_was_built(database, folder, capsys):
     said = capsys.readouterr()
     assert "index: IVF4,Flat, approximate: finds the nearest row of" in said.out
     assert not (folder / "pose.database.exact.index").exists()
-
-
-def test_extend(database, folder):
-    bigger = folder / "bigger.database"
-    words = ["match", "build", folder / "more.store", "--model", folder / "phases.model"]
-    assert run(*words, "--extend", database, "-o", bigger) == 0
-    assert len(MotionDatabase.load(bigger).clip_names) == 6
 
 
 def test_query_of_a_clip_and_of_a_file(database, folder, capsys):

@@ -1,4 +1,4 @@
-"""Databases: what their rows are, kept, extended, searched through a cache, refused."""
+"""Databases: what their rows are, kept, searched through a cache, refused."""
 
 import json
 import shutil
@@ -10,14 +10,13 @@ import pytest
 from deepphase.corpus.clip_store import ClipStore
 from deepphase.corpus.store import open_store
 from deepphase.corpus.store_writer import write_store
-from deepphase.errors import CheckpointError, DeepPhaseError, ParameterError, SkeletonError
+from deepphase.errors import CheckpointError, DeepPhaseError, ParameterError
 from deepphase.features.layout import Feature, FeatureLayout
 from deepphase.features.moment_kinds import KINDS
 from deepphase.matching.database.database import MotionDatabase
 from deepphase.matching.search.exact import ExactSearcher
 from deepphase.matching.search.moments import clip_queries, following, nearest_moments, placed
 from deepphase.matching.search.searcher import open_searcher
-from tests.corpus.made_clips import made_clip
 from tests.matching.made_databases import swinging_store, untrained_model
 
 
@@ -138,26 +137,6 @@ def test_a_store_that_moved_or_changed(store, model, tmp_path):
             MotionDatabase.load(away / saved.name).clip(0)
 
 
-def test_extended_is_as_built_of_all_but_for_normalisation(model):
-    old, new = swinging_store(3), swinging_store(2, first=3)
-    every = ClipStore.from_clips([*old, *new])
-    whole = MotionDatabase.build(every, "phase_trajectory", model)
-    grown = MotionDatabase.build(old, "phase_trajectory", model).extended(new, model)
-    assert grown.clip_names == whole.clip_names
-    np.testing.assert_array_equal(grown.range_starts, whole.range_starts)
-    np.testing.assert_array_equal(grown.offered, whole.offered)
-    np.testing.assert_allclose(
-        grown.normalisation.inverse(grown.features),
-        whole.normalisation.inverse(whole.features),
-        atol=1e-4,
-    )
-    np.testing.assert_array_equal(grown.clip(4).rotations, new.clip(1).rotations)
-    with pytest.raises(ParameterError, match="in the database already"):
-        grown.extended(new, model)
-    with pytest.raises(ParameterError, match="none is given"):
-        grown.extended(swinging_store(1, first=7))
-
-
 def test_labels(database):
     fast = database.rows_with({"pace": "fast"})
     assert set(database.clip_of(np.flatnonzero(fast))) == {1, 3}
@@ -179,9 +158,6 @@ def test_refuses_what_does_not_fit(store, model):
         MotionDatabase.build(short, "phase_trajectory", model)
     with pytest.raises(ParameterError, match="end_margin_s"):
         MotionDatabase.build(store, "phase", model, end_margin_s=float("nan"))
-    built = MotionDatabase.build(store, "phase", model)
-    with pytest.raises(SkeletonError, match="no joint"):
-        built.extended(ClipStore.from_clips([made_clip(frames=120)]), model)
 
 
 def test_tracks(store):

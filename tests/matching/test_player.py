@@ -92,7 +92,7 @@ def test_rotations_are_gathered_from_every_store_of_a_database(walks):
     store = walking_store((-0.5, 0.5), seconds=3.0)
     more = walking_store((0.9, 0.1), seconds=3.0)
     more = replace(more, names=("late", "later"))
-    database = MotionDatabase.build(store.selected(["walk1"]), LAYOUT).extended(more)
+    database = MotionDatabase.build([store.selected(["walk1"]), more], LAYOUT)
     play = Playback.of_database(database)
     assert len(play.rotations) == len(database)
     others = [joint for joint in range(len(play.skeleton)) if joint not in (0, play.carrier)]

@@ -74,7 +74,7 @@ JOBS = {
     },
     "deepphase": {
         "samples": "write clips of the shipped characters, to try every command with",
-        "demo": "run the whole chain on synthetic motion, offline",
+        "demo": "run the whole chain on clips of the shipped person, offline",
         "app": "open the dashboard in the browser",
         "export": "export a model as ONNX, or as a page in which it is steered",
         "doctor": "check the installation: versions, devices, missing packages",
@@ -274,7 +274,7 @@ def _first_lines() -> str:
         lines += ["", f"{job}:", *(f"  {command}" for command in commands)]
     lines += [
         "",
-        "deepphase demo shows the results on synthetic motion, deepphase app a dashboard.",
+        "deepphase demo shows the results on clips of a person, deepphase app a dashboard.",
         "deepphase --help lists all commands.",
     ]
     return "\n".join(lines)

@@ -151,12 +151,12 @@ _SONG_S = 20.0
 
 
 def synthetic_dances(
-    songs: Sequence[tuple[int, int]], seconds: float
+    songs: Sequence[tuple[int, int]], seconds: float, *, seed: int = 0
 ) -> Iterator[tuple[Song, Clip]]:
     """A song of each tempo and metre, as in `SONGS`, and a dance to it."""
-    for seed, (bpm, beats_per_bar) in enumerate(songs):
-        song = make_song(seed, seconds, tempo_bpm=float(bpm), beats_per_bar=beats_per_bar)
-        yield song, dance(song, seed).clip
+    for number, (bpm, beats_per_bar) in enumerate(songs, start=seed):
+        song = make_song(number, seconds, tempo_bpm=float(bpm), beats_per_bar=beats_per_bar)
+        yield song, dance(song, number).clip
 
 
 def made_dances(

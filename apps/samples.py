@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Literal
 
 import numpy as np
 
+from deepphase.apps.dance_sources import synthetic_dances
 from deepphase.arrays import Array
 from deepphase.controllers.runtime.controller import Controller
 from deepphase.controllers.runtime.start import CharacterSource
+from deepphase.formats.bvh.writer import save_bvh
 from deepphase.matching.learned.matcher import Matcher
 from deepphase.motion.clip import Clip
 from deepphase.progress import Progress
@@ -52,6 +56,7 @@ PERSON = {
         Sample("walk_01", (1.2, 1.0, 1.4)),
         Sample("walk_02", (1.3, 1.1), 80.0),
         Sample("run_01", (2.2, 1.9), 35.0),
+        Sample("walk_run_01", (1.2, 2.2), 35.0),
         Sample("backward_01", (0.9, 0.7), 30.0, 180.0),
         Sample("sidestep_01", (1.1, 0.8), 30.0, 90.0),
         Sample("turn_01", (1.2,), 180.0),
@@ -62,19 +67,68 @@ PERSON = {
     "elated": (Sample("elated_01", (1.2,)),),
     "rushed": (Sample("rushed_01", (1.5,)),),
 }
+# Beats a minute and beats in a bar of the songs.
+_SONGS = ((92, 4), (104, 4), (118, 4))
 DOG = (Sample("walk_01", (0.8, 0.7)), Sample("trot_01", (2.0,), 30.0))
 
 
-def person_clips(seconds: float, seed: int, progress: Progress) -> Iterator[Clip]:
-    """Clips of the shipped person in all its styles."""
+def save_samples(
+    folder: Path | str,
+    of: Literal["person", "dog", "dances"] = "person",
+    seconds: float = 20.0,
+    seed: int = 1,
+    progress: Progress | None = None,
+) -> list[Path]:
+    """Write clips that the shipped characters perform, or synthetic dances with their songs.
+
+    Parameters
+    ----------
+    folder
+        Folder to write. It may exist.
+    of
+        Who performs: the shipped person or dog, or synthetic dances.
+    seconds
+        Length of a clip in seconds.
+    seed
+        Another seed makes other clips of the same names.
+    progress
+        Called with the progress.
+
+    Returns
+    -------
+    list of Path
+        The BVH files.
+    """
+    folder = Path(folder)
+    clips = {"person": _person_clips, "dog": _dog_clips}.get(of)
+    made = _dances(folder, seconds, seed) if clips is None else clips(seconds, seed, progress)
+    paths = []
+    for clip in made:
+        paths.append(folder / f"{clip.name}.bvh")
+        save_bvh(clip, paths[-1])
+    return paths
+
+
+def _dances(folder: Path, seconds: float, seed: int) -> Iterator[Clip]:
+    """Synthetic dances, whose songs are written into the folder."""
+    import soundfile
+
+    folder.mkdir(parents=True, exist_ok=True)
+    songs = synthetic_dances(_SONGS, seconds, seed=seed)
+    for number, (song, clip) in enumerate(songs, start=1):
+        name = f"dance_{number:02d}"
+        soundfile.write(folder / f"{name}.flac", song.samples, song.sample_rate)
+        yield replace(clip, name=name)
+
+
+def _person_clips(seconds: float, seed: int, progress: Progress | None) -> Iterator[Clip]:
     person = Matcher.load(SHIPPED["person"].path)
     for style, samples in PERSON.items():
         source = person.source(labels={"style": style}, seed=seed)
         yield from _performed(source, samples, seconds, seed, progress)
 
 
-def dog_clips(seconds: float, seed: int, progress: Progress) -> Iterator[Clip]:
-    """Clips of the shipped dog."""
+def _dog_clips(seconds: float, seed: int, progress: Progress | None) -> Iterator[Clip]:
     source = CharacterSource(Controller.load(SHIPPED["dog"].path), seed=seed)
     yield from _performed(source, DOG, seconds, seed, progress)
 
@@ -84,7 +138,7 @@ def _performed(
     samples: tuple[Sample, ...],
     seconds: float,
     seed: int,
-    progress: Progress,
+    progress: Progress | None,
 ) -> Iterator[Clip]:
     """The clip of each sample, all of which are performed at once."""
     start = RootStates.at_rest(side_by_side(len(samples), source.spacing_m))

@@ -6,7 +6,7 @@ import contextlib
 import shlex
 import shutil
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 
 from deepphase.apps.terminal import next_step, note, progress
@@ -16,26 +16,23 @@ from deepphase.errors import ParameterError
 _FILES = (
     *("index.html", "clips", "clips.store", "phases.model", "phases.model.report", "phases"),
     *("phases.model.metrics.csv", "evaluation", "figures", "clips.db", "clips.db.exact.index"),
-    *("matches", "gaits.controller", "run", "steered.db", "steered.db.exact.index"),
+    *("matches", "dog.controller", "run", "steered.db", "steered.db.exact.index"),
     *("steered.matcher", "steered.matcher.metrics.csv", "compared", "dances.store", "dances.db"),
-    *("dances.db.exact.index", "song.wav", "dance", "live.html"),
+    *("dances.db.exact.index", "song.wav", "dance", "live.html", "person.matcher"),
 )
 _MARKER = ".deepphase-demo"
 # For a small corpus the batch size is reduced until a pass has this many optimizer steps.
 _MIN_STEPS, _MIN_BATCH = 8, 8
 # Tempo and metre of the song that is danced to; no dance of the database has that tempo.
 _TEMPO_BPM, _BEATS_PER_BAR, _SONG_SEED, _SONG_S = 110.0, 4, 77, 14.0
-# Separates the seed of held-out motion from that of training motion.
-_HELD_OUT_SEED = 1 << 32
 
 
 @dataclass(frozen=True)
 class _Size:
-    """Minutes of training motion, seconds of its clips and of held-out ones, and the training."""
+    """Seconds of the clips for training and of held-out ones, and the trainings."""
 
-    minutes: float
-    clip_s: float
-    held_out_s: float
+    clip_s: int
+    held_out_s: int
     windows: int
     batch_size: int
     matcher_windows: int
@@ -43,18 +40,17 @@ class _Size:
     run_s: int
 
 
-_FULL = _Size(6.0, 10.0, 12.0, 102_400, 256, 64_000, 5, 12)
-# One minute in clips of 6 s makes ten clips, the smallest number that includes all gaits.
-_SMALLEST = _Size(1.0, 6.0, 5.0, 6_400, 64, 9_600, 2, 6)
+_FULL = _Size(30, 12, 102_400, 256, 64_000, 5, 12)
+_SMALLEST = _Size(6, 5, 6_400, 64, 9_600, 2, 6)
 # Heading, command as one types it in the folder, page that it writes, and what it does.
 _Step = tuple[str, str, str, str]
 
 
 def command(output: Path = Path("demo"), data: Path | None = None, smallest: bool = False) -> None:
-    """Run the whole chain on synthetic motion, offline.
+    """Run the whole chain on clips of the shipped person, offline.
 
-    Generates motion by formula (or takes your own) and runs the commands of the program on it:
-    prepare, train, encode, evaluate, figures, match, control, dance and export. OUTPUT/index.html
+    Writes clips (or takes your own) and runs the commands of the program on them: prepare, train,
+    encode, evaluate, figures, match, control, dance and export. OUTPUT/index.html
     shows every command with its report, and OUTPUT/live.html is a page in which you steer a
     character. A second run replaces the files of the first.
 
@@ -105,8 +101,6 @@ def command(output: Path = Path("demo"), data: Path | None = None, smallest: boo
 
 def _run(data: Path | None, size: _Size, smallest: bool) -> None:
     """Run all commands in the current folder, and write the page."""
-    if data is None:
-        _write_motion(size)
     steps = []
     for step in _steps(data, size, "" if smallest else " --png"):
         _call(shlex.split(step[1]))
@@ -132,6 +126,17 @@ def _steps(data: Path | None, size: _Size, png: str) -> Iterator[_Step]:
 
     clips = "clips/training" if data is None else shlex.quote(str(data))
     held_out = "clips/held_out" if data is None else "clips.store"
+    if data is None:
+        yield (
+            "Have clips",
+            f"samples clips/training --seconds {size.clip_s}",
+            "",
+            "The shipped person, learnt from captures, performs some clips. Your own come here.",
+        )
+        yield (
+            *("Hold some out", f"samples clips/held_out --seconds {size.held_out_s} --seed 2", ""),
+            "Other clips, which the training does not see, to measure the model on.",
+        )
     yield (
         *("Read the clips", f"prepare {clips} -o clips.store", ""),
         "The files are checked, resampled to 60 frames per second and written into one store.",
@@ -187,10 +192,10 @@ def _steps(data: Path | None, size: _Size, png: str) -> Iterator[_Step]:
     _write_inputs(size)
     yield (
         "Steer a controller",
-        f"control gaits.controller --path circle --seconds {size.run_s} -o run",
+        f"control dog.controller --path circle --seconds {size.run_s} -o run",
         "run/index.html",
-        "A network that reads its own phases moves this character frame by frame, along the path "
-        "on the ground. It comes with the program and learnt from synthetic gaits.",
+        "A network that reads its own phases moves this dog frame by frame, along the path on the "
+        "ground. It comes with the program and learnt from synthetic gaits.",
     )
     # Clips of a user may not be such that characters can be steered with them.
     if data is None:
@@ -209,11 +214,11 @@ def _steps(data: Path | None, size: _Size, png: str) -> Iterator[_Step]:
         )
         yield (
             "Compare them",
-            "match run steered.db --beside steered.matcher,gaits.controller --path circle "
+            "match run steered.db --beside steered.matcher --path circle "
             f"--seconds {size.run_s} -o compared",
             "compared/index.html",
-            "Three bodies on one path: motion matching by the database, by the compressed one, and "
-            "the controller. The report has their measures beside each other.",
+            "Two bodies on one path: motion matching by the database, and by the compressed one. "
+            "The report has their measures beside each other.",
         )
     yield (
         "Dance to a song",
@@ -223,44 +228,23 @@ def _steps(data: Path | None, size: _Size, png: str) -> Iterator[_Step]:
         "timed so that steps fall on the beats of a song that they do not belong to.",
     )
     yield (
-        *("Steer it yourself", "export gaits.controller --web -o live.html", "live.html"),
+        *("Steer it yourself", "export person.matcher --web -o live.html", "live.html"),
         "A page in which the character obeys keys, mouse, gamepad or touch.",
     )
 
 
-def _write_motion(size: _Size) -> None:
-    """Write training clips of all gaits, and held-out clips in styles that these do not contain."""
-    import numpy as np
-
-    from deepphase.formats.bvh.writer import save_bvh
-    from deepphase.synthetic.gait import gaits_of
-    from deepphase.synthetic.gait_motion import locomotion
-    from deepphase.synthetic.training_set import corpus
-
-    generator = np.random.default_rng([0, _HELD_OUT_SEED])
-    gaits = [(gait.name, "constant") for gait in gaits_of("biped").values() if gait.moves]
-    with progress() as report:
-        for motion in corpus(0, size.minutes, body="biped", clip_seconds=size.clip_s):
-            save_bvh(motion.clip, Path("clips/training") / f"{motion.clip.name}.bvh")
-            report("generating motion", 1, 2, motion.clip.name)
-        for gait, profile in [*gaits, ("walk", "drift"), ("walk", "ramp")]:
-            seed = int(generator.integers(2**31))
-            motion = locomotion(seed, size.held_out_s, body="biped", gait=gait, profile=profile)
-            name = gait if profile == "constant" else f"{gait}_{profile}"
-            save_bvh(replace(motion.clip, name=name), Path("clips/held_out") / f"{name}.bvh")
-        report("generating motion", 2, 2, "")
-
-
 def _write_inputs(size: _Size) -> None:
-    """Write what the later commands read beside the clips: a controller, dances and a song."""
+    """Write what the later commands read beside the clips: characters, dances and a song."""
     import soundfile
 
     from deepphase.apps.dance_sources import SONGS, made_dances
-    from deepphase.apps.demo import CONTROLLER, PHASES
+    from deepphase.apps.demo import PHASES
     from deepphase.phase.model import PhaseModel
+    from deepphase.shipped import SHIPPED
     from deepphase.synthetic.song import make_song
 
-    shutil.copyfile(CONTROLLER, "gaits.controller")
+    for name in ("dog", "person"):
+        shutil.copyfile(SHIPPED[name].path, SHIPPED[name].file)
     with progress() as report:
         model = PhaseModel.load(PHASES)
         dances = made_dances(model, report, SONGS[: size.songs], file=Path("dances.store"))

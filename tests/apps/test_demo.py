@@ -6,12 +6,14 @@ import html
 import re
 import shlex
 
+import numpy as np
 import pytest
 
 from deepphase.apps import cli
 from deepphase.apps.cli import COMMANDS, command_named
 from deepphase.apps.command_line import read_command_line
 from deepphase.formats.bvh.writer import save_bvh
+from deepphase.formats.load import load
 from deepphase.phase.clip_phases import load_phases
 from deepphase.synthetic.gait_motion import locomotion
 
@@ -64,7 +66,13 @@ def test_the_page_plays_clips_and_shows_commands_that_can_be_typed(which, reques
 
 def test_held_out_clips_are_encoded(made):
     held_out = {path.stem for path in (made / "clips/held_out").iterdir()}
-    assert {"walk", "run", "side_step", "walk_drift"} <= held_out
+    assert {"walk_01", "run_01", "idle_01", "elated_01"} <= held_out
+    for name in held_out:
+        seen, unseen = (
+            load(made / "clips" / folder / f"{name}.bvh").rotations
+            for folder in ("training", "held_out")
+        )
+        assert np.abs(seen[: len(unseen)] - unseen[: len(seen)]).max() > 0.05
     names = {load_phases(path)[0].name for path in (made / "phases").glob("*.npz")}
     assert names == held_out
 

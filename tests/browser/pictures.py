@@ -3,20 +3,23 @@
     python -m tests.browser.pictures [NAME ...]
 
 Commands of the program write stores, models and pages into a folder, and Chromium opens and
-photographs the pages. People are clips of salsa by the CMU motion capture database where
-`DEEPPHASE_DATA` names a folder with cmu_dance/salsa (free to show), and synthetic otherwise;
-dogs, dances and songs are synthetic. About ten minutes on two cores.
+photographs the pages. People are those of `deepphase samples`, and clips of salsa by the CMU motion
+capture database where `DEEPPHASE_DATA` names a folder with cmu_dance/salsa (free to show); dogs,
+dances and songs are synthetic. The file name of a notebook runs it, and writes what its cells show
+into it. About ten minutes on two cores.
 """
 
 from __future__ import annotations
 
+import base64
+import contextlib
 import io
+import json
 import os
 import shutil
 import sys
 import tempfile
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -39,14 +42,15 @@ from deepphase.motion.kinematics import joint_positions
 from deepphase.motion.roles import find_roles
 from deepphase.motion.root_trajectory import root_trajectory
 from deepphase.phase.extractor import load_model
-from deepphase.synthetic.gait_motion import locomotion, perform
-from deepphase.synthetic.program import Segment
+from deepphase.synthetic.gait_motion import locomotion
 from deepphase.synthetic.song import make_song
 from deepphase.synthetic.training_set import corpus
+from deepphase.viewer.notebook import html_of
 from deepphase.viewer.page import save_player
 from deepphase.viewer.take import Curve, Marker, Take
 from tests.browser.conftest import chromium
 from tests.browser.dashboard_pages import settled, started, until
+from tests.test_notebooks import NOTEBOOKS, run_cell
 
 PICTURES = Path(__file__).parents[2] / "docs" / "pictures"
 # Pixels of the page, which a README shows at 840, and pixels of the file per pixel of the page.
@@ -67,15 +71,17 @@ def run(line: str, output: Path | None = None) -> None:
 
 
 def person_clips(work: Path) -> Path:
-    """Folder of clips of a person."""
+    """Folder of clips of a person: salsa where there are captures, else those of `samples`."""
     data = Path(os.environ.get("DEEPPHASE_DATA", "")).expanduser() / "cmu_dance" / "salsa"
     if os.environ.get("DEEPPHASE_DATA") and data.is_dir():
         return data
-    folder = work / "captures"
-    if not folder.exists():
-        for motion in corpus(1, 4.0, clip_seconds=12.0):
-            dp.save(motion.clip, folder / f"{motion.clip.name}.bvh")
-    return folder
+    return sample_clips(work)
+
+
+def sample_clips(work: Path) -> Path:
+    """Folder of clips of the shipped person."""
+    run(f"samples {work / 'captures'} --seconds 30", work / "captures")
+    return work / "captures"
 
 
 def person_model(work: Path) -> tuple[Path, Path]:
@@ -87,7 +93,7 @@ def person_model(work: Path) -> tuple[Path, Path]:
     return store, model
 
 
-@contextmanager
+@contextlib.contextmanager
 def opened(
     page: Path | str,
     *,
@@ -139,15 +145,18 @@ def save(image: Image.Image, name: str) -> None:
 _FILM_FROM_S, _FILM_FRAMES, _FILM_FPS, _FILM_SIZE = 4.2, 40, 12, (896, 410)
 
 
+def sample_model(work: Path) -> Path:
+    """Phase model of the shipped person's clips."""
+    model = work / "samples.model"
+    sizes = "--set training.windows=100000"
+    run(f"train phase {sample_clips(work)} -o {model} {sizes}", model)
+    return model
+
+
 def phases(work: Path) -> None:
     """A body that walks and begins to run, with its phases and their manifold: a film."""
-    folder, page = work / "gaits", work / "player.html"
-    if not folder.exists():
-        program = [Segment("walk", 5.0), Segment("run", 5.0), Segment("walk", 2.0)]
-        dp.save(perform(program, 2).clip, folder / "a_walk_and_run.bvh")
-        for gait in ("walk", "jog", "run", "skip"):
-            dp.save(locomotion(4, 6.0, gait=gait).clip, folder / f"{gait}.bvh")
-    run(f"play {folder} --model {PHASES} -o {page}", page)
+    page, clip = work / "player.html", work / "captures" / "walk_run_01.bvh"
+    run(f"play {clip} --model {sample_model(work)} -o {page}", page)
     with opened(page, height=600) as shown:
         player_at(shown, _FILM_FROM_S, "q" * 2)
         frames = []
@@ -166,10 +175,10 @@ def phases(work: Path) -> None:
     )
 
 
-# The gaits whose manifolds are shown; standing and turning lie in their middle.
+# The clips whose manifolds are shown; standing and turning lie in their middle.
 _GAITS = {
-    "biped": ("walk", "backward_walk", "jog", "run", "skip"),
-    "quadruped": ("walk", "pace", "trot", "canter", "gallop"),
+    "A person": ("walk_01", "backward_01", "sidestep_01", "run_01", "elated_01"),
+    "A dog": ("walk", "pace", "trot", "canter", "gallop"),
 }
 
 
@@ -180,12 +189,17 @@ def manifolds(work: Path) -> None:
         ClipStore.from_clips(each.clip for each in corpus(3, 4.0, body="quadruped")).save(dog_store)
     run(f"train phase {dog_store} -o {dog} --set training.windows=25000", dog)
     images = []
-    for body, path, title in (("biped", PHASES, "A person"), ("quadruped", dog, "A dog")):
-        model, gaits = load_model(path), _GAITS[body]
-        clips = [locomotion(5, 12.0, body=body, gait=gait, variety=0.5).clip for gait in gaits]
+    for title, path in (("A person", sample_model(work)), ("A dog", dog)):
+        model, gaits = load_model(path), _GAITS[title]
+        if title == "A dog":
+            clips = [
+                locomotion(5, 12.0, body="quadruped", gait=gait, variety=0.5).clip for gait in gaits
+            ]
+        else:
+            clips = [dp.load(work / "captures" / f"{gait}.bvh") for gait in gaits]
         cloud = PhaseCloud.of(model, [model.encode(clip) for clip in clips], max_points=3500)
         axis = {"title": {"text": ""}, "showticklabels": False}
-        names = [gait.replace("_", " ") for gait in gaits]
+        names = [gait.removesuffix("_01") for gait in gaits]
         chart = cloud.figure(cloud.by_label("gait", names), dimensions=3, note="", title=title)
         chart.update_layout(
             scene={f"{each}axis": axis for each in "xyz"},
@@ -196,7 +210,7 @@ def manifolds(work: Path) -> None:
             legend_title_text="",
             margin={"l": 0, "r": 0, "t": 50, "b": 50},
         )
-        path = work / f"manifold_{body}.png"
+        path = work / f"manifold_{title[2:]}.png"
         problem = write_images({path: chart}, width=560, height=500, scale=_SCALE).problem
         assert not problem, problem
         images.append(Image.open(path).convert("RGB"))
@@ -299,13 +313,66 @@ def dashboard(work: Path) -> None:
         save(photograph(shown), "dashboard")
 
 
+# Pixels of what a cell of a notebook shows, and characters of its text.
+_CELL, _CELL_TEXT = (760, 560), 2_000
+
+
+def notebook(path: Path, work: Path) -> None:
+    """Run a notebook, and write what its cells show into it, as pictures and text."""
+    content = json.loads(path.read_text(encoding="utf-8"))
+    names: dict[str, Any] = {"__name__": "__main__"}
+    with chromium() as browser:
+        page = browser.new_page(viewport={"width": _CELL[0], "height": _CELL[1]})
+        for cell in content["cells"]:
+            if cell["cell_type"] != "code":
+                continue
+            with contextlib.redirect_stdout(io.StringIO()) as printed:
+                result = run_cell("".join(cell["source"]), names)
+            outputs, text = [], printed.getvalue()
+            if text:
+                outputs.append({"output_type": "stream", "name": "stdout", "text": text})
+            if result is not None:
+                data = {"text/plain": repr(result)[:_CELL_TEXT]}
+                html = html_of(result)
+                if html is None and hasattr(result, "to_html"):
+                    html = result.to_html()
+                if html is not None:
+                    # Tables and lists stay text; players and plots are pictures.
+                    is_text = "<iframe" not in html and "<svg" not in html and "<script" not in html
+                    data |= (
+                        {"text/html": html}
+                        if is_text
+                        else {"image/jpeg": cell_picture(page, html, work)}
+                    )
+                shown = {"output_type": "execute_result", "execution_count": None}
+                outputs.append({**shown, "metadata": {}, "data": data})
+            cell["outputs"] = outputs
+    path.write_text(json.dumps(content, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
+
+
+def cell_picture(page: Any, html: str, work: Path) -> str:
+    """What a cell shows, as JPEG in base64."""
+    style = "<style>body { font-family: sans-serif; margin: 4px }</style>"
+    (work / "cell.html").write_text(f"{style}<div>{html}</div>", encoding="utf-8")
+    page.goto((work / "cell.html").as_uri())
+    page.wait_for_timeout(4000)
+    height = page.evaluate("document.body.firstElementChild.offsetHeight") + 8
+    clip = {"x": 0, "y": 0, "width": _CELL[0], "height": height}
+    shot = page.screenshot(clip=clip, full_page=True, type="jpeg", quality=70)
+    return base64.b64encode(shot).decode()
+
+
 TAKEN: dict[str, Callable[[Path], None]] = {
     each.__name__: each for each in (phases, manifolds, matches, dance, repair, dashboard)
 }
 
 
 def take(names: list[str], work: Path) -> None:
-    for name in names or TAKEN:
+    notebooks = {path.name: path for path in NOTEBOOKS}
+    for name in names or [*TAKEN, *notebooks]:
+        if name in notebooks:
+            notebook(notebooks[name], work)
+            continue
         TAKEN[name](work)
         print(f"{name}: {(PICTURES / f'{name}.webp').stat().st_size / 1000:.0f} kB")
 

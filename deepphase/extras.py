@@ -43,5 +43,6 @@ def extra_packages(what: str) -> Iterator[None]:
         state = "is not installed" if missing else f"cannot be imported: {error}"
         raise ParameterError(
             f"the package {package} is needed for {what} and {state}",
-            hint=f"install it with pip install 'deepphase[{EXTRAS[package]}]'",
+            hint=f"install it with pip install 'deepphase[{EXTRAS[package]}]'; on Linux without "
+            "a GPU, install torch before it, from https://download.pytorch.org/whl/cpu",
         ) from None

@@ -59,7 +59,8 @@ def test_notebooks_begin_with_a_title_and_show_small_pictures():
         assert (kind, text[:2]) == ("markdown", "# ")
         outputs = [each for cell in content["cells"] for each in cell.get("outputs", ())]
         kinds = {kind for output in outputs for kind in output.get("data", ())}
-        assert "image/jpeg" in kinds and kinds <= {"text/plain", "text/html", "image/jpeg"}
+        assert "image/jpeg" in kinds
+        assert kinds <= {"text/plain", "text/html", "image/jpeg"}
         assert "<script" not in json.dumps(outputs)
         assert path.stat().st_size < 300_000
 

@@ -180,6 +180,8 @@ _GAITS = {
     "A person": ("walk_01", "backward_01", "sidestep_01", "run_01", "elated_01"),
     "A dog": ("walk", "pace", "trot", "canter", "gallop"),
 }
+# The person's curves lie above each other.
+_EYES = {"A person": {"x": 0.45, "y": 0.45, "z": 1.75}, "A dog": {"x": 0.95, "y": 0.95, "z": 0.75}}
 
 
 def manifolds(work: Path) -> None:
@@ -196,14 +198,14 @@ def manifolds(work: Path) -> None:
                 locomotion(5, 12.0, body="quadruped", gait=gait, variety=0.5).clip for gait in gaits
             ]
         else:
-            clips = [dp.load(work / "captures" / f"{gait}.bvh") for gait in gaits]
+            clips = [dp.load(work / "captures" / f"{gait}.bvh").sliced(0, 720) for gait in gaits]
         cloud = PhaseCloud.of(model, [model.encode(clip) for clip in clips], max_points=3500)
         axis = {"title": {"text": ""}, "showticklabels": False}
         names = [gait.removesuffix("_01") for gait in gaits]
         chart = cloud.figure(cloud.by_label("gait", names), dimensions=3, note="", title=title)
         chart.update_layout(
             scene={f"{each}axis": axis for each in "xyz"},
-            scene_camera={"eye": {"x": 0.95, "y": 0.95, "z": 0.75}, "center": {"z": -0.02}},
+            scene_camera={"eye": _EYES[title], "center": {"z": -0.02}},
             title={"font": {"size": 24}, "x": 0.5, "xanchor": "center"},
             legend={"orientation": "h", "x": 0.5, "xanchor": "center", "y": 0, "yanchor": "top"},
             legend_font={"size": 15},

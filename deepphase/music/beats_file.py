@@ -23,6 +23,8 @@ _HINT = (
     "one beat a line: its second, and optionally its number in the bar (1 is the first beat); or "
     "labels as Audacity exports them; decimals after a point, not after a comma"
 )
+# Before the first beat.
+_NONE = (-math.inf, None)
 # Neither music nor an annotation has faster beats, 600 a minute.
 _SHORTEST_S = 0.1
 # A tracker that misses first beats counts on.
@@ -81,33 +83,30 @@ def read_beats(path: str | Path) -> GivenBeats:
     path = Path(path)
     check_is_file(path)
     text = read_text(path)
-    times: list[float] = []
-    numbers: list[int | None] = []
+    rows: list[tuple[float, int | None]] = []
     lines: list[int] = []
-    for line, row in enumerate(text.splitlines(), start=1):
-        if not row.strip() or row.lstrip().startswith((_COMMENT, _FREQUENCIES)):
-            continue
-        second, number = _parsed(row, path, line)
-        if times and not second - times[-1] >= _SHORTEST_S:
-            raise FormatError(
-                f"a beat at {second:g} s, less than {_SHORTEST_S:g} s after the one at "
-                f"{times[-1]:g} s is not possible",
-                hint="times are seconds that rise from line to line",
-                path=path,
-                line=line,
-            )
-        times.append(second)
-        numbers.append(number)
-        lines.append(line)
-    if len(times) < 2:
-        raise FormatError(
-            f"{len(times)} beat{'' if len(times) == 1 else 's'}, at least two are needed",
-            hint=_HINT,
-            path=path,
-        )
+    line: int | None = None
+    try:
+        for line, row in enumerate(text.splitlines(), start=1):
+            if row.strip() and not row.lstrip().startswith((_COMMENT, _FREQUENCIES)):
+                rows.append(_parsed(row))
+                _check_next(rows)
+                lines.append(line)
+        line = None
+        if len(rows) < 2:
+            count = f"{len(rows)} beat{'' if len(rows) == 1 else 's'}"
+            raise ValueError(f"{count}, at least two are needed")
+        numbers = [number for _, number in rows]
+        if None in numbers and any(numbers):
+            line = lines[numbers.index(None)]
+            raise ValueError("a beat without a number, where others have one")
+        if None not in numbers and 1 not in numbers:
+            raise ValueError("no beat has the number 1")
+    except ValueError as error:
+        raise FormatError(str(error), hint=_HINT, path=path, line=line) from None
     return GivenBeats(
-        np.array(times),
-        _checked_numbers(numbers, lines, path),
+        np.array([second for second, _ in rows]),
+        None if None in numbers else np.array(numbers),
         tuple(lines),
         path,
         hashlib.sha256(text.encode()).hexdigest(),
@@ -155,84 +154,49 @@ def beats_beside(song: str | Path) -> Path | None:
     return path if path.is_file() else None
 
 
-def _parsed(row: str, path: Path, line: int) -> tuple[float, int | None]:
-    """Second of a beat, and its number."""
+def _parsed(row: str) -> tuple[float, int | None]:
+    """Second of a beat, and its number. Raises ValueError with what is wrong."""
     cells = row.split("\t")
     if len(cells) == 3:
-        second, end, label = (cell.strip() for cell in cells)
-        _second(end, path, line)
+        _number(cells[1])
+        label = cells[2].strip()
         # Python refuses to read numbers of thousands of digits.
         is_number = label.isdecimal() and len(label) < 10
-        return _second(second, path, line), int(label) if is_number else None
+        return _number(cells[0]), int(label) if is_number else None
     cells = row.replace(",", " ").split()
     if len(cells) not in (1, 2):
-        raise FormatError(
-            f"there are {len(cells)} values in a line", hint=_HINT, path=path, line=line
-        )
+        raise ValueError(f"there are {len(cells)} values in a line")
     # An editor that removes spaces at the ends of lines leaves this of a label without text.
     unnamed = len(cells) == 2 and cells[0] == cells[1] and "." in cells[0]
     if len(cells) == 1 or unnamed:
-        return _second(cells[0], path, line), None
-    number = _number(cells[1], path, line)
+        return _number(cells[0]), None
+    number = _number(cells[1])
     if number != int(number):
-        raise FormatError(
-            f"the beat number {cells[1]!r} is not a whole number", hint=_HINT, path=path, line=line
-        )
-    return _second(cells[0], path, line), int(number)
+        raise ValueError(f"the beat number {cells[1]!r} is not a whole number")
+    return _number(cells[0]), int(number)
 
 
-def _number(cell: str, path: Path, line: int) -> float:
+def _number(cell: str) -> float:
     try:
         value = float(cell)
     except ValueError:
         value = math.nan
     if not math.isfinite(value):
-        raise FormatError(f"{cell[:40]!r} is not a number", hint=_HINT, path=path, line=line)
+        raise ValueError(f"{cell.strip()[:40]!r} is not a number")
     return value
 
 
-def _second(cell: str, path: Path, line: int) -> float:
-    value = _number(cell, path, line)
-    if value < 0:
-        raise FormatError(
-            f"a beat at {value:g} s is before the start of the song",
-            hint=_HINT,
-            path=path,
-            line=line,
+def _check_next(rows: list[tuple[float, int | None]]) -> None:
+    """Raise ValueError where the last of the beats cannot follow the one before."""
+    (before, counted), (second, number) = rows[-2:] if len(rows) > 1 else (_NONE, rows[0])
+    if second < 0:
+        raise ValueError(f"a beat at {second:g} s is before the start of the song")
+    if not second - before >= _SHORTEST_S:
+        raise ValueError(
+            f"a beat at {second:g} s, less than {_SHORTEST_S:g} s after the one at {before:g} s "
+            "is not possible"
         )
-    return value
-
-
-def _checked_numbers(numbers: list[int | None], lines: list[int], path: Path) -> Array | None:
-    """(beats,) numbers of all beats, or None where none has one."""
-    given = [number for number in numbers if number is not None]
-    if not given:
-        return None
-    if len(given) < len(numbers):
-        line = lines[numbers.index(None)]
-        raise FormatError(
-            "a beat without a number, where others have one",
-            hint="number all beats in their bars, or none",
-            path=path,
-            line=line,
-        )
-    before = None
-    for number, line in zip(given, lines, strict=True):
-        if not 1 <= number <= _MOST_BEATS_PER_BAR:
-            raise FormatError(
-                f"a beat has the number {number}, expected 1 to {_MOST_BEATS_PER_BAR}",
-                hint=_HINT,
-                path=path,
-                line=line,
-            )
-        if before is not None and number not in (1, before + 1):
-            raise FormatError(
-                f"beat number {number} after {before} is not possible",
-                hint=f"the next beat is number {before + 1}, or 1 where a bar begins",
-                path=path,
-                line=line,
-            )
-        before = number
-    if 1 not in given:
-        raise FormatError("no beat has the number 1", hint=_HINT, path=path)
-    return np.array(given)
+    if number is not None and not 1 <= number <= _MOST_BEATS_PER_BAR:
+        raise ValueError(f"a beat has the number {number}, expected 1 to {_MOST_BEATS_PER_BAR}")
+    if number is not None and counted is not None and number not in (1, counted + 1):
+        raise ValueError(f"beat number {number} after {counted} is not possible")

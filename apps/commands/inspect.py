@@ -18,17 +18,16 @@ from deepphase.apps.corpus_notes import (
 from deepphase.apps.options import FileOptions
 from deepphase.apps.terminal import Outcome, list_left_out, next_step, note, progress, table, warn
 from deepphase.arrays import Array
-from deepphase.corpus.group_passes import other_axes
-from deepphase.corpus.inspection import FileFacts, inspect_files, inspected_floors
+from deepphase.corpus.inspection import FileFacts, inspect_files
 from deepphase.corpus.motion_files import find_motion_files
 from deepphase.corpus.name_labels import named_labels
-from deepphase.corpus.rest_frames import rest_difference, same_rest_frames
+from deepphase.corpus.rest_frames import other_frames_sentence, same_rest_frames
 from deepphase.corpus.store import is_store, open_store, store_groups
 from deepphase.errors import DeepPhaseError, FormatError
 from deepphase.features.moment_kinds import KINDS, clip_kinds
 from deepphase.formats.frame_rates import is_warning
 from deepphase.motion.clip import Clip
-from deepphase.motion.orientation import body_length
+from deepphase.motion.orientation import body_length, other_floors
 from deepphase.short_repr import counted
 
 _ROWS = 40
@@ -55,14 +54,14 @@ def command(
     reader: dict[str, Any] = reading.reader
     if allow_truncated:
         reader["allow_truncated"] = True
-    found: list[FileFacts] = []
     with progress() as report:
-        count, facts = inspect_files(
-            path, description=reading.description, measure=_kind_seconds, **reader
+        found = inspect_files(
+            path,
+            description=reading.description,
+            measure=_kind_seconds,
+            progress=report,
+            **reader,
         )
-        for index, of_file in enumerate(facts):
-            found.extend(of_file)
-            report("inspecting", index + 1, count, "")
     good = [each for each in found if each.error is None]
     if len(found) == 1 and found[0].error is not None:
         raise found[0].error
@@ -141,15 +140,10 @@ def _show_group(members: list[FileFacts], *, detailed: bool) -> dict[str, Any]:
         "up": [each.up for each in members],
     }.items():
         note(f"  {what}: {listed_counts(Counter(values), 'files')}")
-    others = _other_axes(members)
-    # The floor of those that will be read with another axis was measured along the wrong one.
-    turned = {index for index, (axis, _) in others.items() if axis is not None}
-    floor, differing = inspected_floors(
-        [each for index, each in enumerate(members) if index not in turned]
-    )
-    if floor is not None:
+    floors = [each.floor for each in members if each.floor is not None]
+    if floors:
         # Not "-0.00".
-        note(f"  floor: at {round(floor, 2) + 0.0:.2f} m")
+        note(f"  floor: at {round(float(np.median(floors)), 2) + 0.0:.2f} m")
     kinds = None
     measured = [each.measured for each in members if each.measured is not None]
     if measured:
@@ -169,14 +163,11 @@ def _show_group(members: list[FileFacts], *, detailed: bool) -> dict[str, Any]:
     if detailed:
         note(f"  joints: {', '.join(first.joints)}")
     note("")
-    for index, (_, sentence) in others.items():
-        warn(f"{members[index].title}: will be prepared with {sentence}")
     _warn_of_other_rest_frames(members)
-    for each in differing:
-        warn(
-            f"{each.title}: its floor is at {each.floor:.2f} m, that of its skeleton at "
-            f"{floor:.2f} m: its heights may be wrong, or it was captured on other ground"
-        )
+    # As `prepare` measures them: what is below every joint are feet in an unusual pose.
+    length = 0.0 if first.skeleton is None else body_length(first.skeleton)
+    for index, sentence in other_floors([each.lowest_m for each in members], length).items():
+        warn(f"{members[index].title}: {sentence}")
     return {
         "name": first.group,
         "kind": first.kind,
@@ -189,15 +180,6 @@ def _show_group(members: list[FileFacts], *, detailed: bool) -> dict[str, Any]:
     }
 
 
-def _other_axes(members: list[FileFacts]) -> dict[int, tuple[str | None, str]]:
-    """The files whose up axis differs from that of most, as of `other_axes`."""
-    skeleton, ups = members[0].skeleton, [each.up for each in members]
-    if len(set(ups)) < 2 or skeleton is None:
-        return {}
-    levels = [each.levels for each in members if each.levels is not None]
-    return other_axes(ups, [each.notes for each in members], levels, body_length(skeleton))
-
-
 def _warn_of_other_rest_frames(members: list[FileFacts]) -> None:
     """Say which files have bodies whose rotations do not fit the body of the others."""
     known = [(each, each.skeleton) for each in members if each.joints == members[0].joints]
@@ -207,13 +189,9 @@ def _warn_of_other_rest_frames(members: list[FileFacts]) -> None:
     largest = max(bodies, key=len)
     for body in bodies:
         if body is not largest:
-            difference = rest_difference(skeletons[largest[0]], skeletons[body[0]], translated)
-            files = dict.fromkeys(known[index][0].title for index in (body[0], body[-1]))
-            warn(
-                f"{' to '.join(files)}: {counted(len(body), 'clip')} of other rest frames "
-                f"({difference}): `prepare` makes a skeleton of their own of them, and `prepare "
-                "--retarget` puts all on one body"
-            )
+            files = [known[index][0].title for index in body]
+            first, other = skeletons[largest[0]], skeletons[body[0]]
+            warn(other_frames_sentence(files, first, other, translated))
 
 
 def _show_files(files: list[FileFacts]) -> None:

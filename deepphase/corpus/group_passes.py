@@ -10,9 +10,10 @@ from typing import Any
 import numpy as np
 
 from deepphase.arrays import Array
-from deepphase.corpus.rest_frames import rest_difference
+from deepphase.corpus.rest_frames import other_frames_sentence, rest_difference
 from deepphase.corpus.store_writer import StoreWriter, spread_translations, translated_joints
 from deepphase.errors import ParameterError, SkeletonError
+from deepphase.formats.frame_rates import CHECK, CORRECTED
 from deepphase.motion.clip import Clip, in_float32
 from deepphase.motion.kinematics import joint_positions
 from deepphase.motion.mirror import mirror_map, mirrored
@@ -103,9 +104,9 @@ def other_axes(
     up, misread = agreed_up(ups, assumed, np.stack(levels), length)
     of_all = f"in {ups.count(up)} of {len(ups)} clips of its skeleton"
     return {
-        index: (up, f"the up axis {up}, as {of_all}; alone it looked like {own}")
+        index: (up, f"{CORRECTED}the up axis {up}, as {of_all}; alone it looked like {own}")
         if index in misread
-        else (None, f"the up axis {own}, unlike {up} {of_all}; --up gives another one")
+        else (None, f"{CHECK}the up axis {own}, unlike {up} {of_all}; --up gives another one")
         for index, own in enumerate(ups)
         if own != up
     }
@@ -119,15 +120,8 @@ def files_of_another_floor(writer: StoreWriter) -> Iterator[tuple[str, str]]:
     for numbers in writer.hierarchies:
         records = [writer.records[number] for number in numbers]
         heights = {record.clip.source.path: record.provenance["lowest_m"] for record in records}
-        files = list(heights)
-        length = body_length(records[0].clip.skeleton)
-        usual, apart = other_floors(list(heights.values()), length)
-        for file in (files[index] for index in apart):
-            yield (
-                file,
-                f"its lowest joint is at {heights[file]:.2f} m, in most clips of its skeleton at "
-                f"{usual:.2f} m: its heights may be wrong, or it was captured on other ground",
-            )
+        others = other_floors(list(heights.values()), body_length(records[0].clip.skeleton))
+        yield from ((list(heights)[index], sentence) for index, sentence in others.items())
 
 
 def other_rest_frames(writer: StoreWriter) -> list[tuple[str, str]]:
@@ -144,15 +138,8 @@ def other_rest_frames(writer: StoreWriter) -> list[tuple[str, str]]:
         other = largest.setdefault(first.skeleton.hierarchy, name)
         if other != name:
             body = writer.records[groups[other][0]].clip.skeleton
-            difference = rest_difference(body, first.skeleton, moving)
-            notes.append(
-                (
-                    name,
-                    f"{counted(len(clips), 'clip')} ({_ends_of(clips)}) with the joints of "
-                    f"{other}, but other rest frames ({difference}): a skeleton of its own; "
-                    f"--retarget {other} puts all on one body",
-                )
-            )
+            files = [clip.source.path for clip in clips]
+            notes.append((name, other_frames_sentence(files, body, first.skeleton, moving)))
         differences = {
             skeleton: rest_difference(first.skeleton, skeleton, moving)
             for skeleton in dict.fromkeys(clip.skeleton for clip in clips[1:])
@@ -168,11 +155,6 @@ def other_rest_frames(writer: StoreWriter) -> list[tuple[str, str]]:
                 )
             )
     return notes
-
-
-def _ends_of(clips: Sequence[Clip]) -> str:
-    files = [clip.source.path for clip in clips]
-    return files[0] if len(files) == 1 else f"{files[0]} to {files[-1]}"
 
 
 def retarget_clips(

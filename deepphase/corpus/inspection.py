@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections import defaultdict
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
 from deepphase.arrays import Array
 from deepphase.corpus.clips import ANIMATION_LABEL, PointSets, agreed_point_sets, load_clips
+from deepphase.corpus.group_passes import other_axes
 from deepphase.corpus.motion_files import (
     MotionFile,
     find_motion_files,
@@ -22,9 +25,10 @@ from deepphase.motion.clip import Clip
 from deepphase.motion.contacts import foot_contacts
 from deepphase.motion.glitches import Glitch, find_glitches
 from deepphase.motion.kinematics import global_transforms
-from deepphase.motion.orientation import axis_levels, body_length, other_floors
+from deepphase.motion.orientation import AXES, axis_levels, body_length
 from deepphase.motion.roles import find_roles
 from deepphase.motion.skeleton import Skeleton
+from deepphase.progress import Progress
 
 _ROLES = (
     "hips",
@@ -85,9 +89,18 @@ class FileFacts:
         return (self.frames - 1) / self.fps if self.frames else 0.0
 
     @property
+    def lowest_m(self) -> float:
+        """Height in metres of the lowest joint, in all but the lowest frames."""
+        return 0.0 if self.levels is None else float(self.levels[AXES.index(self.up), 0])
+
+    @property
     def group(self) -> str:
         """Name of the file's skeleton group, such as "Hips-22"."""
         return self.skeleton.group_name if self.skeleton is not None else ""
+
+
+_Measure = Callable[[Clip], Any] | None
+_Task = tuple[MotionFile, PointSets, dict[str, Any], _Measure]
 
 
 def inspect_files(
@@ -96,30 +109,57 @@ def inspect_files(
     description: Mapping[str, Any] | None = None,
     measure: Callable[[Clip], Any] | None = None,
     workers: int | None = None,
+    progress: Progress | None = None,
     **reader: Any,
-) -> tuple[int, Iterator[tuple[FileFacts, ...]]]:
-    """Number of motion files, and an iterator over the content of each.
+) -> list[FileFacts]:
+    """The content of motion files, one entry per animation; only glTF files have several.
 
-    Each file has one entry per animation; only glTF files have several.
+    Files whose up axis is misread alone are read with that of their skeleton, as `prepare` does.
     """
     checked_options(reader.get("unit"), reader.get("up"), reader.get("fps"))
     files = find_motion_files(inputs)
     point_sets = agreed_point_sets(files, description, **reader)
     tasks = [(file, point_sets, reader, measure) for file in files]
-    return len(files), map_in_order(
+    results = map_in_order(
         _facts,
         tasks,
         fitting_workers(files, workers),
         lost=lambda task, error: (FileFacts(task[0].file, error=error),),
     )
+    found = []
+    for facts in results:
+        found.append(facts)
+        if progress is not None:
+            progress("inspecting", len(found), len(files), "")
+    if reader.get("up") is None:
+        _agree_on_axes(found, tasks)
+    return list(chain.from_iterable(found))
 
 
-_Measure = Callable[[Clip], Any] | None
+def _agree_on_axes(found: list[tuple[FileFacts, ...]], tasks: Sequence[_Task]) -> None:
+    """Read files again whose up axis differs from that of their skeleton; notes name them."""
+    groups: dict[tuple[str, ...], list[tuple[int, FileFacts]]] = defaultdict(list)
+    for number, facts in enumerate(found):
+        for each in facts:
+            if each.skeleton is not None and each.levels is not None:
+                groups[tuple(sorted(each.joints))].append((number, each))
+    for members in groups.values():
+        ups, skeleton = [each.up for _, each in members], members[0][1].skeleton
+        if len(set(ups)) < 2 or skeleton is None:
+            continue
+        notes, levels = zip(*((each.notes, each.levels) for _, each in members), strict=True)
+        others = other_axes(ups, notes, levels, body_length(skeleton))
+        of_files = {members[index][0]: each for index, each in others.items()}
+        for number, (up, sentence) in of_files.items():
+            if up is not None:
+                file, point_sets, reader, measure = tasks[number]
+                found[number] = _facts((file, point_sets, {**reader, "up": up}, measure))
+            found[number] = tuple(
+                replace(each, notes=(*each.notes, sentence)) for each in found[number]
+            )
 
 
-def _facts(
-    task: tuple[MotionFile, PointSets, dict[str, Any], _Measure],
-) -> tuple[FileFacts, ...]:
+def _facts(task: _Task) -> tuple[FileFacts, ...]:
     each, point_sets, reader, measure = task
 
     def facts() -> tuple[FileFacts, ...]:
@@ -130,20 +170,6 @@ def _facts(
         return within_memory(facts, about=each.path)
     except DeepPhaseError as error:
         return (FileFacts(each.file, error=error),)
-
-
-def inspected_floors(files: Sequence[FileFacts]) -> tuple[float | None, list[FileFacts]]:
-    """The floor of most files of a skeleton in metres, and the files with another one.
-
-    None where no file has feet. See :func:`deepphase.motion.orientation.other_floors`.
-    """
-    known = [(file, file.floor) for file in files if file.floor is not None]
-    if not known:
-        return None, []
-    skeleton = known[0][0].skeleton
-    length = body_length(skeleton) if skeleton is not None else 0.0
-    usual, apart = other_floors([floor for _, floor in known], length)
-    return usual, [known[index][0] for index in apart]
 
 
 def _clip_facts(

@@ -17,6 +17,7 @@ from deepphase.errors import SkeletonError
 from deepphase.motion.clip import Clip
 from deepphase.motion.orientation import body_length
 from deepphase.motion.skeleton import Skeleton
+from deepphase.short_repr import counted
 
 # Share of a body's length from tip to tip up to which a joint may lie elsewhere at rest. People of
 # one laboratory with one rest pose differ by up to .04, mostly in their shins. Arms that hang in
@@ -67,6 +68,18 @@ def rest_difference(body: Skeleton, other: Skeleton, translated: Array) -> RestD
         float(np.degrees(np.arccos(np.clip(cosine, -1.0, 1.0)))),
         float(shift[joint]),
         float(shift[joint]) / max(body_length(body), 1e-9),
+    )
+
+
+def other_frames_sentence(
+    files: Sequence[str], body: Skeleton, other: Skeleton, translated: Array
+) -> str:
+    """What is said of the clips of `files`, whose body is not that of the larger group."""
+    ends = " to ".join(dict.fromkeys((files[0], files[-1])))
+    return (
+        f"{counted(len(files), 'clip')} ({ends}) with the joints of {body.group_name}, but other "
+        f"rest frames ({rest_difference(body, other, translated)}): a skeleton of its own; prepare "
+        "--retarget NAME puts all on one body"
     )
 
 

@@ -72,6 +72,8 @@ ASSUMED_UP = "up axis assumed to be "
 # Share of a body's length: a clip whose lowest joint stays this near to the floor of the others
 # stands, sits or lies on it.
 _ON_FLOOR_SHARE = 0.05
+# The same of a body that lies or crawls, at the floor at 0: its joints are inside its flesh.
+_BELOW_FLOOR_SHARE, _LYING_SHARE = 0.015, 0.06
 
 
 def infer_unit(skeleton_in_file_units: Skeleton) -> tuple[float, str]:
@@ -138,14 +140,18 @@ def body_length(skeleton: Skeleton, roles: Roles | None = None) -> float:
     return float(longest[subtree_mask(skeleton, roles.hips)].max() or longest.max())
 
 
-def other_floors(heights: Sequence[float], length: float) -> tuple[float, list[int]]:
-    """The height of most clips of a skeleton, and the indices of clips on another floor.
+def other_floors(heights: Sequence[float], length: float) -> dict[int, str]:
+    """Clips whose lowest joint is at another height than in most of a skeleton: a sentence each.
 
-    Another floor is a twentieth of the body's `length` away or more.
+    Another height is a twentieth of the body's `length` away or more.
     """
     usual = float(np.median(heights))
-    apart = np.abs(np.asarray(heights) - usual) > _OTHER_FLOOR * length
-    return usual, np.flatnonzero(apart).tolist()
+    apart = np.flatnonzero(np.abs(np.asarray(heights) - usual) > _OTHER_FLOOR * length)
+    return {
+        index: f"its lowest joint is at {heights[index]:.2f} m, in most clips of its skeleton at "
+        f"{usual:.2f} m: its heights may be wrong, or it was captured on other ground"
+        for index in apart.tolist()
+    }
 
 
 def infer_up(clip_in_file_units: Clip) -> tuple[str, str]:
@@ -158,6 +164,9 @@ def infer_up(clip_in_file_units: Clip) -> tuple[str, str]:
         rise = (positions[:, [roles.hips]] - positions[:, list(feet)]).mean(axis=(0, 1))
         if rise.any():
             up, clear = nearest_axis(rise)
+            lain = _up_of_lying(clip.skeleton, roles.hips, feet, positions, up)
+            if lain:
+                return lain, f"{ASSUMED_UP}{lain}: the body stands along it at rest, and lies here"
             doubt = "" if clear else ", but leans far: check it"
             return up, f"{ASSUMED_UP}{up}: from the feet to the hips on average{doubt}"
     # A body travels along the ground and keeps its height above it.
@@ -169,6 +178,25 @@ def infer_up(clip_in_file_units: Clip) -> tuple[str, str]:
         up = nearest_axis(mean * np.eye(3)[axis])[0]
         return up, f"{ASSUMED_UP}{up}: the root keeps its distance along it alone"
     return "y", f"{ASSUMED_UP}y: no legs found, and the root's path is not conclusive"
+
+
+def _up_of_lying(
+    skeleton: Skeleton, hips: int, feet: tuple[int, int], positions: Array, up: str
+) -> str:
+    """The up axis of a body whose hips are along `up` from its feet because it lies or crawls.
+
+    It is the axis along which it stands at rest, where it is on the floor along this axis alone.
+    Empty if it does not lie.
+    """
+    rest = skeleton.rest_positions
+    stands, clear = nearest_axis(rest[hips] - rest[list(feet)].mean(axis=0))
+    if not clear or stands == up:
+        return ""
+    levels = axis_levels(positions, "y") / body_length(skeleton)
+    low, high = levels[AXES.index(stands)]
+    # A body around the origin, whose floor is nowhere near it, has joints below its hips.
+    is_on_floor = low > -_BELOW_FLOOR_SHARE and high < _LYING_SHARE
+    return stands if is_on_floor and np.abs(levels[AXES.index(up)]).max() > high else ""
 
 
 def thinned(clip: Clip, frames: int) -> Clip:

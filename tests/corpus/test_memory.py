@@ -76,8 +76,8 @@ def test_a_shortage_at_any_stage_is_a_refusal(folder, tmp_path, monkeypatch, sta
     taken = read_upload(Session(), "good.bvh", (folder / "good.bvh").read_bytes())
     assert "the memory does not suffice" in taken.error.fact
     if "reader" in stage:
-        _, facts = inspect_files(folder, workers=1)
-        assert all("memory" in each.error.fact for (each,) in facts)
+        found = inspect_files(folder, workers=1)
+        assert all("memory" in each.error.fact for each in found)
         for entry in clips_in([folder]):
             with pytest.raises(OutOfMemoryError, match="the memory does not suffice"):
                 entry.load()

@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 
 from deepphase.corpus import prepare_file
+from deepphase.corpus.inspection import inspect_files
 from deepphase.corpus.prepare import corpus_of, prepare
 from deepphase.corpus.store import open_store
 from deepphase.corpus.store_writer import write_store
@@ -363,13 +364,19 @@ def lying(clip):
 
 def test_a_body_that_lies_is_read_with_the_up_axis_of_the_others(tmp_path, output):
     folder = tmp_path / "room"
-    for seed in range(3):
-        folder.mkdir(exist_ok=True)
-        save_bvh(locomotion(seed, 2.0).clip, folder / f"walk_{seed}.bvh")
-    standing = locomotion(5, 2.0, gait="idle").clip
-    on_back = lying(standing)
-    save_bvh(on_back, folder / "lie.bvh")
+    folder.mkdir()
+    on_back = lying(locomotion(5, 2.0, gait="idle").clip)
+    save_bvh(on_back, tmp_path / "lie.bvh")
+    assert load(tmp_path / "lie.bvh").source.up == "y"
+    # On another floor, the file alone does not say that the body lies on it.
+    clips = {f"walk_{seed}": locomotion(seed, 2.0).clip for seed in range(3)}
+    for name, clip in {**clips, "lie": on_back}.items():
+        raised = replace(clip, translations=clip.translations + np.array([0.0, 0.5, 0.0]))
+        save_bvh(raised, folder / f"{name}.bvh")
     assert load(folder / "lie.bvh").source.up != "y"
+    inspected = {each.file: each for each in inspect_files(folder)}
+    assert {each.up for each in inspected.values()} == {"y"}
+    assert inspected["lie.bvh"].floor < 0.65
     report = prepare(folder, output)
     store = open_store(output)
     assert {source.up for source in store.sources} == {"y"}

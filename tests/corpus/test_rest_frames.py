@@ -112,7 +112,7 @@ def test_two_people_are_two_groups_and_that_is_said(people, tmp_path):
     assert group == second.name
     assert sentence.startswith(f"2 clips (b_0.bvh to b_1.bvh) with the joints of {first.name}")
     assert "LeftForeArm by 180 degrees, 56 cm" in sentence
-    assert f"--retarget {first.name}" in sentence
+    assert "--retarget NAME" in sentence
     store = open_store(tmp_path / "some.store")
     assert (store.group, store.other_bodies) == (first.name, (second.name,))
     assert all(name.startswith("a_") for name in store.names)

@@ -63,6 +63,13 @@ def test_the_up_axis_is_where_the_hips_are_above_the_feet(geometry, up):
     assert note.startswith(f"up axis assumed to be {up}:")
 
 
+def test_the_up_axis_of_a_body_whose_hips_stay_at_the_origin():
+    skeleton, index = body(HUMAN)
+    clip = walking(skeleton, index, heading=0.7)
+    clip = rotate_from_y_up(replace(clip, translations=0.0 * clip.translations), "z")
+    assert infer_up(clip)[0] == "z"
+
+
 def test_the_up_axis_of_a_body_without_legs_is_that_of_its_steady_height():
     skeleton = Skeleton(("a", "b"), [-1, 0], [(0, 0, 0), (0, 0, 0.3)])
     clip = standing(skeleton, frames=200)

@@ -8,7 +8,7 @@ the recorded inputs, so that the network learns to recover.
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import NamedTuple
 
 import torch
@@ -108,18 +108,24 @@ class ClosedLoop(nn.Module):
             )
             old = input_gate[:, self._manifold].reshape(shape)
             new = updated_phases(old, predicted, frequency, amplitude, self._seconds, self._blend)
-            gate = _with_block(gate, self._manifold, new.flatten(1))
+            gate = _changed(gate, self._manifold, lambda _: new.flatten(1))
         if self._phase is not None:
             rate = outputs[:, self._rate].clamp(min=0.0)
             grown = input_gate[:, self._phase] + self._seconds * rate
-            gate = _with_block(gate, self._phase, torch.remainder(grown + 0.5, 1.0) - 0.5)
+            moved = torch.remainder(grown + 0.5, 1.0) - 0.5
+            gate = _changed(gate, self._phase, lambda _: moved)
         return inputs, gate
 
     def _facing(self, outputs: Tensor) -> Tensor:
         """The outputs with trajectory directions of length 1."""
-        block = outputs[:, self._direction].unflatten(1, (-1, 2))
-        length = block.square().sum(-1, keepdim=True).clamp(min=_MIN_LENGTH**2).sqrt()
-        return _with_block(outputs, self._direction, (block / length).flatten(1))
+        return _changed(outputs, self._direction, _unit_pairs)
+
+
+def _unit_pairs(values: Tensor) -> Tensor:
+    """(batch, 2 * n) directions -> the same of length 1."""
+    pairs = values.unflatten(1, (-1, 2))
+    length = pairs.square().sum(-1, keepdim=True).clamp(min=_MIN_LENGTH**2).sqrt()
+    return (pairs / length).flatten(1)
 
 
 def _columns(schema: ControllerSchema, layout: FeatureLayout) -> tuple[list[int], list[int]]:
@@ -165,11 +171,6 @@ class RootOffset(NamedTuple):
             torch.zeros(batch, device=device),
         )
 
-    def mean_square(self, seconds: float) -> Tensor:
-        """Mean square of the velocity error since the first frame, m2/s2; 1 rad/s is 0.5 m/s."""
-        error = self.place.real.square() + self.place.imag.square() + 0.25 * self.angle.square()
-        return error.mean() / seconds**2
-
 
 class ClipGoals(nn.Module):
     """The clip's trajectory as the goal of the network's own motion in an unrolled training."""
@@ -181,49 +182,74 @@ class ClipGoals(nn.Module):
         self._inputs = {name: slices[name] for name in TRAJECTORY_BLOCKS if name in slices}
         self._balls = {name: slices[name] for name in BALL_BLOCKS if name in slices}
 
-    def moved(self, offset: RootOffset, outputs: Tensor, recorded: Tensor) -> RootOffset:
-        """The offset one frame later, after the root's steps in raw outputs (batch, dims) each."""
-        step, turn = self._root(outputs)
-        recorded_step, recorded_turn = self._root(recorded)
+    def steps(self, outputs: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+        """The root's steps in raw outputs (..., dims): complex metres, radians, exp(i radians)."""
+        step, turn = _root_step(outputs, self._outputs, self._seconds)
+        return step, turn, _unit_at(turn)
+
+    def moved(self, offset: RootOffset, outputs: Tensor, recorded: Sequence[Tensor]) -> RootOffset:
+        """The offset one frame later, after the root's step in raw outputs (batch, dims).
+
+        `recorded`: `steps` (batch,) of the clip.
+        """
+        step, turn = _root_step(outputs, self._outputs, self._seconds)
+        recorded_step, recorded_turn, unit = recorded
         place = offset.place + step * _unit_at(-offset.angle) - recorded_step
-        return RootOffset(place * _unit_at(recorded_turn), offset.angle + turn - recorded_turn)
+        return RootOffset(place * unit, offset.angle + turn - recorded_turn)
+
+    def mean_square(self, offsets: Sequence[RootOffset]) -> Tensor:
+        """Mean square of the velocity errors since the first frame, m2/s2; 1 rad/s is 0.5 m/s.
+
+        `offsets` after each frame.
+        """
+        place, angle = (torch.stack(each, 1) for each in zip(*offsets, strict=True))
+        error = torch.view_as_real(place).square().sum(-1) + 0.25 * angle.square()
+        frames = torch.arange(1, len(offsets) + 1, device=angle.device)
+        return (error / (self._seconds * frames).square()).mean()
 
     def seen(self, inputs: Tensor, offset: RootOffset) -> Tensor:
         """Raw recorded inputs with their trajectory relative to the network's own root."""
-        turn = _unit_at(offset.angle)[:, None]
+        turn, place = _unit_at(offset.angle)[:, None], offset.place[:, None]
+
+        def on_ground(values: Tensor) -> Tensor:
+            return _real_columns(_complex_columns(values) * turn)
+
+        def from_root(values: Tensor) -> Tensor:
+            return _real_columns((_complex_columns(values) - place) * turn)
+
         for name, block in self._inputs.items():
-            values = _complex_columns(inputs[:, block])
-            if name == TRAJECTORY_POSITION:
-                values = values - offset.place[:, None]
-            inputs = _with_block(inputs, block, _real_columns(values * turn))
+            change = from_root if name == TRAJECTORY_POSITION else on_ground
+            inputs = _changed(inputs, block, change)
         for name, block in self._balls.items():
+            change = from_root if name == "ball_position" else on_ground
             x, height, z = inputs[:, block].unflatten(1, (-1, 3)).unbind(-1)
-            values = torch.complex(x, z)
-            if name == "ball_position":
-                values = values - offset.place[:, None]
-            values = values * turn
-            moved = torch.stack([values.real, height, values.imag], dim=-1).flatten(1)
-            inputs = _with_block(inputs, block, moved)
+            ground = change(torch.stack([x, z], -1).flatten(1)).unflatten(1, (-1, 2))
+            moved = torch.stack([ground[..., 0], height, ground[..., 1]], -1).flatten(1)
+            inputs = torch.cat([inputs[:, : block.start], moved, inputs[:, block.stop :]], 1)
         return inputs
 
-    def blended(self, outputs: Tensor, seen: Tensor, biases: tuple[Tensor, Tensor]) -> Tensor:
+    def weights(self, position: Tensor, direction: Tensor) -> tuple[Tensor, Tensor]:
+        """Weights of the goals of `blended`, (batch, samples) each, of biases (batch, 1)."""
+        count = self._later - 1
+        return goal_weights(position, count), goal_weights(direction, count)
+
+    def blended(self, outputs: Tensor, seen: Tensor, weights: tuple[Tensor, Tensor]) -> Tensor:
         """Raw outputs with their future trajectory blended with the recorded one.
 
         `outputs` (batch, dims) raw outputs. `seen` (batch, dims) raw inputs of the next frame by
-        `seen`. `biases`: biases of positions and directions, (batch, 1) each; see
-        `blended_positions`.
+        `seen`. `weights` of positions and directions; see `blended_positions`.
         """
-        position, direction = (goal_weights(bias, self._later - 1) for bias in biases)
+        position, direction = weights
         for name, block in self._inputs.items():
             if name not in self._outputs:
                 continue
             columns = self._outputs[name]
-            whole = _complex_columns(outputs[:, columns])
-            before, own = whole[:, : -self._later + 1], whole[:, -self._later + 1 :]
-            goal = _complex_columns(seen[:, block])[:, -self._later + 1 :]
+            start = columns.stop - 2 * (self._later - 1)
+            goal = _complex_columns(seen[:, block.stop - 2 * (self._later - 1) : block.stop])
+            own = _complex_columns(outputs[:, start : columns.stop])
             if name == TRAJECTORY_POSITION:
-                steps = _steps(own) + position * (_steps(goal) - _steps(own))
-                mixed = torch.cumsum(steps, dim=1)
+                # The steps from place to place are blended.
+                mixed = own + torch.cumsum(position * _steps(goal - own), dim=1)
             elif name == TRAJECTORY_DIRECTION:
                 apart = goal * own.conj()
                 # Without a direction, both 0, the angle would have no derivative.
@@ -231,13 +257,9 @@ class ClipGoals(nn.Module):
                 mixed = own * _unit_at(direction * angle)
             else:
                 mixed = own + position * (goal - own)
-            outputs = _with_block(
-                outputs, columns, _real_columns(torch.cat([before, mixed], dim=1))
-            )
+            parts = outputs[:, :start], _real_columns(mixed), outputs[:, columns.stop :]
+            outputs = torch.cat(parts, dim=1)
         return outputs
-
-    def _root(self, outputs: Tensor) -> tuple[Tensor, Tensor]:
-        return _root_step(outputs, self._outputs, self._seconds)
 
 
 class FootVelocities(nn.Module):
@@ -257,24 +279,24 @@ class FootVelocities(nn.Module):
     ) -> Tensor:
         """Mean squared error of the velocities of feet on the floor, m2/s2.
 
-        `inputs`, `outputs` (batch, dims) raw values of the network's own frame, which count where
-        the clip has contacts. `recorded_inputs`, `recorded_outputs` (batch, dims) those of the
+        `inputs`, `outputs` (..., dims) raw values of the network's own frame, which count where
+        the clip has contacts. `recorded_inputs`, `recorded_outputs` (..., dims) those of the
         clip.
         """
         own = self._velocities(inputs, outputs)
         recorded = self._velocities(recorded_inputs, recorded_outputs)
-        contacts = recorded_outputs[:, self._outputs["contact"]]
+        contacts = recorded_outputs[..., self._outputs["contact"]]
         return (contacts * (own - recorded).square().sum(-1)).mean()
 
     def _velocities(self, inputs: Tensor, outputs: Tensor) -> Tensor:
-        """(batch, feet, 3) m/s, in the axes of the root before the step."""
+        """(..., feet, 3) m/s, in the axes of the root before the step."""
         step, turn = _root_step(outputs, self._outputs, self._seconds)
         before, after = (
-            rows[:, slices["joint_position"]].unflatten(1, (-1, 3))[:, self.feet]
+            rows[..., slices["joint_position"]].unflatten(-1, (-1, 3)).index_select(-2, self.feet)
             for rows, slices in ((inputs, self._inputs), (outputs, self._outputs))
         )
-        ground = torch.complex(after[..., 0], after[..., 2]) * _unit_at(-turn)[:, None]
-        ground = ground + step[:, None]
+        ground = torch.complex(after[..., 0], after[..., 2]) * _unit_at(-turn)[..., None]
+        ground = ground + step[..., None]
         moved = torch.stack([ground.real, after[..., 1], ground.imag], dim=-1) - before
         return moved / self._seconds
 
@@ -282,9 +304,9 @@ class FootVelocities(nn.Module):
 def _root_step(
     outputs: Tensor, slices: Mapping[str, slice], seconds: float
 ) -> tuple[Tensor, Tensor]:
-    """(batch,) complex metres and (batch,) radians: the root's step in raw outputs."""
-    step = _complex_columns(outputs[:, slices["root_velocity"]])[:, 0]
-    return seconds * step, seconds * outputs[:, slices["root_turn"]][:, 0]
+    """(...) complex metres and (...) radians: the root's step in raw outputs (..., dims)."""
+    step = _complex_columns(outputs[..., slices["root_velocity"]])[..., 0]
+    return seconds * step, seconds * outputs[..., slices["root_turn"]][..., 0]
 
 
 def _steps(places: Tensor) -> Tensor:
@@ -298,8 +320,8 @@ def _unit_at(angle: Tensor) -> Tensor:
 
 
 def _complex_columns(values: Tensor) -> Tensor:
-    """(batch, 2 * n) x and z interleaved -> (batch, n) complex."""
-    x, z = values.unflatten(1, (-1, 2)).unbind(-1)
+    """(..., 2 * n) x and z interleaved -> (..., n) complex."""
+    x, z = values.unflatten(-1, (-1, 2)).unbind(-1)
     return torch.complex(x, z)
 
 
@@ -308,9 +330,11 @@ def _real_columns(values: Tensor) -> Tensor:
     return torch.view_as_real(values).flatten(1)
 
 
-def _with_block(rows: Tensor, block: slice, values: Tensor) -> Tensor:
-    """(batch, dims) rows with other values (batch, n) in a block of columns."""
-    return torch.cat([rows[:, : block.start], values, rows[:, block.stop :]], dim=1)
+def _changed(rows: Tensor, block: slice, change: Callable[[Tensor], Tensor]) -> Tensor:
+    """(batch, dims) rows whose block of columns is changed."""
+    sizes = [block.start, block.stop - block.start, rows.shape[1] - block.stop]
+    before, own, behind = rows.split(sizes, dim=1)
+    return torch.cat([before, change(own), behind], dim=1)
 
 
 _BODY, _PHASES = ("joint_velocity", "foot_velocity"), ("phase_manifold",)

@@ -199,34 +199,43 @@ class ControllerModule(ResumableModule):
         controller, goals = self.controller, self._goals
         recorded, gates, outputs = batch.inputs, batch.gate, batch.outputs
         inputs, gate = recorded[:, 0], gates[:, 0]
-        total, penalty = torch.zeros((), device=self.device), torch.zeros((), device=self.device)
-        last = recorded.shape[1] - 1
+        penalty: Tensor | float = 0.0
+        frames = recorded.shape[1]
         offset = RootOffset.none(len(recorded), self.device)
-        biases = None if goals is None else random_biases(len(recorded), self.device)
-        for frame in range(last + 1):
+        weights = (
+            None if goals is None else goals.weights(*random_biases(len(recorded), self.device))
+        )
+        steps = () if goals is None else goals.steps(outputs)
+        read, predictions, made_rows, offsets = [], [], [], []
+        for frame in range(frames):
             now, gate_now = controller.normalised(inputs, gate)
             predicted, extra = self._predicted(now if frame else self._with_noise(now), gate_now)
             predicted = predicted.float()
-            target = controller.target(outputs[:, frame], inputs)
-            total = total + self._error(predicted, target)
             penalty = penalty + extra
             made = controller.raw(predicted, inputs)
+            read.append(inputs)
+            predictions.append(predicted)
+            made_rows.append(made)
             if goals is not None:
-                offset = goals.moved(offset, made, outputs[:, frame])
-                seconds = (frame + 1) / self._fps
-                penalty = penalty + _ROOT_WEIGHT * offset.mean_square(seconds)
-            if self._feet is not None and frame:
-                rows = (inputs, made, recorded[:, frame], outputs[:, frame])
-                # As often as the other terms, though the first frame has none.
-                share = _FOOT_WEIGHT * (last + 1) / last
-                penalty = penalty + share * self._feet.error(*rows)
-            if frame < last:
+                offset = goals.moved(offset, made, [each[:, frame] for each in steps])
+                offsets.append(offset)
+            if frame < frames - 1:
                 following = recorded[:, frame + 1]
-                if goals is not None and biases is not None:
+                if goals is not None and weights is not None:
                     following = goals.seen(following, offset)
-                    made = goals.blended(made, following, biases)
+                    made = goals.blended(made, following, weights)
                 inputs, gate = loop.next_frame(following, gates[:, frame + 1], gate, made)
-        return total / (last + 1), penalty / (last + 1)
+        # All frames at once: small operators cost as much as large ones.
+        every, own = torch.stack(read, 1), torch.stack(made_rows, 1)
+        error = self._error(torch.stack(predictions, 1), controller.target(outputs, every))
+        penalty = penalty / frames
+        if goals is not None:
+            penalty = penalty + _ROOT_WEIGHT * goals.mean_square(offsets)
+        if self._feet is not None and frames > 1:
+            # As often as the other terms, though the first frame has none.
+            rows = (each[:, 1:] for each in (every, own, recorded, outputs))
+            penalty = penalty + _FOOT_WEIGHT * self._feet.error(*rows)
+        return error, penalty
 
     def _error(self, predicted: Tensor, target: Tensor) -> Tensor:
         """Mean squared error of normalised outputs, with the config's weight of the phases."""

@@ -38,10 +38,10 @@ def test_a_network_that_repeats_the_clip_stays_on_its_root(samples):
     rows = np.array([5, 100])
     goals, inputs, outputs = _goals_and_rows(samples, rows)
     offset = RootOffset(torch.tensor([0.1 + 0.2j, 0.3j]), torch.tensor([0.2, -0.1]))
-    after = goals.moved(RootOffset.none(2, inputs.device), outputs, outputs)
-    assert float(after.mean_square(0.1)) < 1e-12
+    after = goals.moved(RootOffset.none(2, inputs.device), outputs, goals.steps(outputs))
+    assert float(goals.mean_square([after])) < 1e-12
     # A body elsewhere that makes the same steps in its own axes keeps its distance.
-    moved = goals.moved(offset, outputs, outputs)
+    moved = goals.moved(offset, outputs, goals.steps(outputs))
     turn = outputs[:, samples.schema.outputs.slices["root_turn"]][:, 0] / samples.schema.fps
     assert moved.angle.allclose(offset.angle)
     assert float(turn.abs().max()) > 0
@@ -73,7 +73,8 @@ def test_the_seen_trajectory_is_the_clips_from_where_the_body_is(samples):
 def test_goals_are_blended_as_running_characters_blend_them(samples):
     schema, rows = samples.schema, np.array([5, 100])
     goals, inputs, outputs = _goals_and_rows(samples, rows)
-    made = goals.blended(outputs, inputs, (torch.full((2, 1), 0.5), torch.full((2, 1), 2.0)))
+    weights = goals.weights(torch.full((2, 1), 0.5), torch.full((2, 1), 2.0))
+    made = goals.blended(outputs, inputs, weights)
     blend = TrajectoryBlend(schema, 0.5, 2.0, GoalLimits.of_top_speed(10.0))
     recorded = TrajectoryReader(schema.inputs, schema).read(inputs.numpy())
     predicted = TrajectoryReader(schema.outputs, schema).read(outputs.numpy())

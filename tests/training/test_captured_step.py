@@ -156,6 +156,20 @@ def test_captured_steps_have_the_losses_of_plain_ones(name, monkeypatch):
     )
 
 
+def given_trainer(data: Any, module: Any) -> SimpleNamespace:
+    """What a data module and a module ask of their trainer in a step."""
+    trainer = SimpleNamespace(training=True, world_size=1, global_rank=0, global_step=0)
+    trainer.strategy = SimpleNamespace(root_device=module.device)
+    data.trainer = module._trainer = trainer
+    return trainer
+
+
+def made_batch(data: Any, start: int, device: torch.device) -> Any:
+    """The batch at a position of the training."""
+    rows = data.batch(start, start + data.batch_size).to(device)
+    return getattr(data, "on_after_batch_transfer", lambda rows, _: rows)(rows, 0)
+
+
 class OnDevice(TorchDispatchMode):
     """Refuses operators that wait for the device, or copy from the CPU to it."""
 
@@ -174,15 +188,7 @@ def test_what_is_captured_stays_on_the_device(name, monkeypatch):
     with fake_cuda() as device:
         to_device(module, device)
         module._device = device
-        trainer = SimpleNamespace(
-            training=True,
-            world_size=1,
-            global_rank=0,
-            global_step=0,
-            strategy=SimpleNamespace(root_device=device),
-            estimated_stepping_batches=8,
-        )
-        data.trainer = module._trainer = trainer
+        trainer = given_trainer(data, module)
         steps = []
 
         def stepped(loss: Any, *batch: Tensor) -> Tensor:
@@ -196,8 +202,6 @@ def test_what_is_captured_stays_on_the_device(name, monkeypatch):
         # Windows before targets are drawn on the CPU, outside of the step.
         monkeypatch.setattr(module, "_targets", lambda *_: None, raising=False)
         for start in range(0, data.total_samples, STEPS // 8 * data.batch_size):
-            rows = data.batch(start, start + data.batch_size).to(device)
-            made = getattr(data, "on_after_batch_transfer", lambda rows, _: rows)(rows, 0)
-            module.training_step(made)
+            module.training_step(made_batch(data, start, device))
             trainer.global_step += 1
     assert steps

@@ -10,6 +10,7 @@ from torch.utils._python_dispatch import TorchDispatchMode
 
 import deepphase as dp
 from tests.formula_motion import swinging
+from tests.training.test_captured_step import MADE, given_trainer, made_batch
 
 # Operators of loss, gradients and optimizer: 714, a few of which depend on the version of PyTorch.
 MOST = 740
@@ -55,3 +56,15 @@ def test_operators_of_a_step_of_the_default_phase_training(tmp_path):
         callbacks=[counter],
     )
     assert 0 < counter.mode.count <= MOST
+
+
+# Of loss and gradients, at the end of the training: `experts` over eight frames.
+@pytest.mark.parametrize(("name", "most"), [("experts", 4_100), ("matcher", 410), ("editor", 430)])
+def test_operators_of_other_steps(name, most):
+    data, module = MADE[name]()
+    given_trainer(data, module)
+    batch = made_batch(data, data.total_samples - data.batch_size, module.device)
+    module._targets = lambda *_: None
+    with Operators() as operators:
+        module.training_step(batch).backward()
+    assert 0 < operators.count <= most

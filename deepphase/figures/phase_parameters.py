@@ -36,8 +36,8 @@ _MAX_FRAMES = 6_000
 _MIN_OPACITY = 0.3
 _COLUMNS = {"frequency": "Frequency (Hz)", "amplitude": "Amplitude (latent unit)"}
 _BINS = 80
-# Height of the highest bin as a share of the distance between rows; pixels of a row.
-_PEAK, _ROW_PIXELS = 0.86, 58
+# Pixels of a row.
+_ROW_PIXELS = 58
 # Outliers beyond this percentile would compress all other frames into one bin.
 _MAX_PERCENTILE = 99.8
 # Columns of a strip; a screen has no more pixels.
@@ -308,8 +308,7 @@ def _add_strip(
 def parameter_distributions(parameters: PhaseParameters) -> go.Figure:
     """One row of histograms per channel: frequencies on the left, amplitudes on the right.
 
-    The highest bin of every histogram has the height of a row; a stroke marks the median. All
-    frames have the same weight.
+    A line marks the median. All frames have the same weight.
 
     Parameters
     ----------
@@ -330,85 +329,44 @@ def parameter_distributions(parameters: PhaseParameters) -> go.Figure:
             f"phases must have shape (frames, channels), not {parameters.phase.shape}"
         )
     frames, channels = parameters.phase.shape
-    chart = make_subplots(
-        rows=1,
+    height = 150 + _ROW_PIXELS * max(channels, 3)
+    chart = figure("Frequency and amplitude of each channel", height=height)
+    if not frames:
+        return add_message(chart, "no frames to show")
+    chart.set_subplots(
+        rows=channels,
         cols=2,
-        shared_yaxes=True,
+        shared_xaxes="columns",
         horizontal_spacing=0.04,
-        figure=figure(
-            "Frequency and amplitude of each channel", height=150 + _ROW_PIXELS * max(channels, 3)
-        ),
+        vertical_spacing=0.2 / channels,
     )
     outliers = []
     for column, (name, words) in enumerate(_COLUMNS.items(), start=1):
-        chart.update_xaxes(title_text=words, rangemode="tozero", row=1, col=column)
-        if not frames:
-            continue
         values = getattr(parameters, name)
-        # All channels share the bins, so that heights in a column compare.
+        # All channels share the bins, so that a column compares.
         top = max(float(np.percentile(values, _MAX_PERCENTILE)), 1e-6)
         edges = np.linspace(0.0, 1.02 * top, _BINS + 1)
         if (values > edges[-1]).any():
             outliers.append(f"{100 * (values > edges[-1]).mean():.2g} % with a higher {name}")
         for channel in range(channels):
-            _add_ridge(chart, values[:, channel], edges, channel, channels, column)
-    chart.update_yaxes(
-        tickvals=[channels - 1 - channel for channel in range(channels)],
-        ticktext=[str(channel) for channel in range(channels)],
-        range=[-0.15, channels - 1 + 1.1],
-        showgrid=False,
-        fixedrange=True,
-    )
-    chart.update_yaxes(title_text="Channel (height: share of frames)", row=1, col=1)
-    chart.update_yaxes(ticks="", row=1, col=2)
-    chart.update_layout(showlegend=False)
-    if outliers:
-        add_note(chart, f"not shown: {', '.join(outliers)}")
-    return chart if frames else add_message(chart, "no frames to show")
-
-
-def _add_ridge(
-    chart: go.Figure, values: Array, edges: Array, channel: int, channels: int, column: int
-) -> None:
-    """Draw one histogram on its base line, and a stroke at the median."""
-    colour, base = channel_colour(channel), channels - 1 - channel
-    counts, _ = np.histogram(values, edges)
-    heights = counts / max(int(counts.max()), 1)
-    median = float(np.median(values))
-    outline = np.concatenate([[0.0], np.repeat(heights, 2), [0.0]])
-    places = np.repeat(edges, 2)
-    chart.add_trace(
-        go.Scatter(
-            x=as_float32(places),
-            y=as_float32(base + _PEAK * outline),
-            mode="lines",
-            line={"color": colour, "width": 1.5, "simplify": False},
-            # The base line closes the area of the histogram.
-            fill="toself",
-            fillcolor=with_opacity(colour, 0.3),
-            hoveron="points",
-            customdata=as_float32(
-                np.concatenate([[0.0], np.repeat(counts, 2), [0.0]]) / len(values)
-            ),
-            hovertemplate=(
-                f"channel {channel}<br>%{{x:.3f}}<br>%{{customdata:.1%}} of the frames"
-                "<extra></extra>"
-            ),
-            name=f"channel {channel}",
-        ),
-        row=1,
-        col=column,
-    )
-    unit = "Hz" if column == 1 else "latent unit"
-    chart.add_trace(
-        go.Scatter(
-            x=as_float32([median, median]),
-            y=as_float32([base, base + _PEAK]),
-            mode="lines",
-            line={"color": NEUTRAL, "width": 1.5},
-            hovertemplate=f"channel {channel}<br>median {median:.3f} {unit}<extra></extra>",
-            name=f"channel {channel}: median",
-        ),
-        row=1,
-        col=column,
-    )
+            counts, _ = np.histogram(values[:, channel], edges)
+            place = {"row": channel + 1, "col": column}
+            chart.add_trace(
+                go.Bar(
+                    x=as_float32(0.5 * (edges[1:] + edges[:-1])),
+                    y=as_float32(counts / frames),
+                    width=float(edges[1]),
+                    marker={"color": channel_colour(channel), "line": {"width": 0}},
+                    name=f"channel {channel}",
+                    hovertemplate=f"channel {channel}<br>%{{x:.3f}}<br>%{{y:.1%}} of the frames"
+                    "<extra></extra>",
+                ),
+                **place,
+            )
+            chart.add_vline(float(np.median(values[:, channel])), line_color=NEUTRAL, **place)
+        chart.update_xaxes(title_text=words, row=channels, col=column)
+    for channel in range(channels):
+        chart.update_yaxes(title_text=f"{channel}", row=channel + 1, col=1)
+    chart.update_yaxes(showticklabels=False, showgrid=False, ticks="", fixedrange=True)
+    left_out = f"; not shown: {', '.join(outliers)}" if outliers else ""
+    return add_note(chart, f"line: median{left_out}").update_layout(showlegend=False, bargap=0)

@@ -93,14 +93,11 @@ def test_a_row_a_channel_in_its_colour():
 def test_histograms_hold_every_frame_and_the_median():
     phases = made_phases(2000, 3)
     chart = parameter_distributions(phases)
-    ridges = [t for t in chart.data if t.fill == "toself"]
-    medians = [t for t in chart.data if t.fill is None]
-    assert [t.line.color for t in ridges] == 2 * [channel_colour(i) for i in range(3)]
+    assert [bars.marker.color for bars in chart.data] == 2 * [channel_colour(i) for i in range(3)]
     values = [*phases.frequency.T, *phases.amplitude.T]
-    for ridge, stroke, each in zip(ridges, medians, values, strict=True):
-        # Every bin is given at both of its edges.
-        shown = float(np.sum(ridge.customdata)) / 2
-        assert shown == pytest.approx((each <= ridge.x[-1]).mean(), abs=1e-4)
-        assert stroke.x[0] == pytest.approx(np.median(each), rel=1e-5)
-    assert chart.layout.xaxis.title.text == "Frequency (Hz)"
-    assert chart.layout.xaxis2.title.text == "Amplitude (latent unit)"
+    for bars, line, own in zip(chart.data, chart.layout.shapes, values, strict=True):
+        end = bars.x[-1] + 0.5 * bars.width
+        assert float(np.sum(bars.y)) == pytest.approx((own <= end).mean(), abs=1e-4)
+        assert line.x0 == pytest.approx(np.median(own), rel=1e-5)
+    assert chart.layout.xaxis5.title.text == "Frequency (Hz)"
+    assert chart.layout.xaxis6.title.text == "Amplitude (latent unit)"

@@ -1,8 +1,8 @@
-"""Similarity of frames: of those of two clips (Starke et al. 2022, fig. 18), and of matches."""
+"""Similarity of the frames of two clips (Starke et al. 2022, fig. 18)."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 
 import numpy as np
 import plotly.graph_objects as go
@@ -11,14 +11,10 @@ from plotly.subplots import make_subplots
 from deepphase.arrays import Array
 from deepphase.errors import ParameterError
 from deepphase.figures.theme import (
-    NEUTRAL,
     SEQUENTIAL,
-    WEBGL_POINTS,
     add_message,
     add_note,
     as_float32,
-    channel_colour,
-    channel_style,
     excerpt,
     figure,
     label,
@@ -163,49 +159,3 @@ def _checked(one: Array, other: Array) -> tuple[Array, Array]:
     if not (np.isfinite(one).all() and np.isfinite(other).all()):
         raise ParameterError("features must be finite")
     return one, other
-
-
-def match_distances(
-    matches: Mapping[str, tuple[Array, Sequence[str]]], others: Array, axes: tuple[str, str]
-) -> go.Figure:
-    """Numbered matches among the distances of other frames.
-
-    `others` (frames, 2) distances of some other frames, drawn faintly.
-    """
-    chart = figure("Distances of the matches", height=460)
-    if not any(len(distances) for distances, _ in matches.values()):
-        return add_message(chart, "no matches")
-    kind = go.Scattergl if len(others) > WEBGL_POINTS else go.Scatter
-    chart.add_trace(
-        kind(
-            x=as_float32(others[:, 0]),
-            y=as_float32(others[:, 1]),
-            mode="markers",
-            name="other frames",
-            marker={"color": NEUTRAL, "size": 4, "opacity": 0.35},
-            hoverinfo="skip",
-        )
-    )
-    for index, (name, (distances, words)) in enumerate(matches.items()):
-        colour = channel_colour(index)
-        chart.add_trace(
-            go.Scatter(
-                x=as_float32(distances[:, 0]),
-                y=as_float32(distances[:, 1]),
-                mode="markers+text",
-                name=label(name),
-                text=[str(rank) for rank in range(1, len(distances) + 1)],
-                textposition="top right" if index % 2 == 0 else "bottom left",
-                textfont={"color": colour},
-                marker={"color": colour, "size": 10, "symbol": channel_style(8 * index).symbol},
-                customdata=[label(each, 60) for each in words],
-                hovertemplate="%{text}: %{customdata}<br>%{x:.3f}, %{y:.3f}<extra></extra>",
-            )
-        )
-    chart.update_xaxes(title_text=axes[0], rangemode="tozero")
-    chart.update_yaxes(title_text=axes[1], rangemode="tozero")
-    return chart.update_layout(
-        showlegend=True,
-        legend={"orientation": "h", "y": 1.02, "yanchor": "bottom", "x": 0},
-        margin={"t": 86},
-    )

@@ -97,9 +97,6 @@ def test_a_walk_matches_walking_one_cycle_on(answer):
     first = answer.of(BY_POSE)[0]
     assert first.moment.clip in ("walk", "medley")
     assert first.distance < 5
-    assert answer.others.shape[1] == 2
-    assert np.median(answer.others[:, 1]) > 3 * first.distance
-    assert np.median(answer.others[:, 0]) == pytest.approx(100)
 
 
 def test_a_match_says_how_far_its_timing_is_off(databases, answer):

@@ -24,7 +24,6 @@ from deepphase.cycles import wrapped
 from deepphase.errors import ParameterError
 from deepphase.features.feature import Feature
 from deepphase.features.layout import FeatureLayout
-from deepphase.figures.similarity import match_distances
 from deepphase.figures.theme import NEUTRAL, channel_colour
 from deepphase.matching.database.database import MotionDatabase
 from deepphase.matching.search.moments import Moment, following, nearest_moments
@@ -126,7 +125,6 @@ class Answer:
     row: int
     found: tuple[MatchedMoment, ...]
     features: Mapping[str, tuple[str, ...]]
-    others: Array  # (frames, 2) distances in phase and pose of a random sample of frames
 
     def of(self, *searches: str) -> list[MatchedMoment]:
         """The matches by phase, by pose, or by both."""
@@ -146,10 +144,10 @@ def find(
         by: lambda rows, features=own.database.features: features[rows] - features[row]
         for by, own in searches.items()
     }
-    others = {by: np.linalg.norm(differences(rows), axis=1) for by, differences in apart.items()}
+    usual = float(np.median(np.linalg.norm(apart[BY_PHASE](rows), axis=1)))
     # Of distances in features to those that are shown. A block has one scale.
     scales = {
-        BY_PHASE: 100.0 / max(float(np.median(others[BY_PHASE])), 1e-9),
+        BY_PHASE: 100.0 / max(usual, 1e-9),
         BY_POSE: 100.0 / float(pose.database.normalisation.scale[0]) / len(joints) ** 0.5,
     }
     columns = {BY_PHASE: _phase_columns(phase.database), BY_POSE: _part_columns(pose.database)}
@@ -178,8 +176,7 @@ def find(
                     _cycles_apart(phase.database, row, moment.row),
                 )
             )
-    shown = np.stack([scales[by] * values for by, values in others.items()], axis=1)
-    return Answer(row, tuple(found), {by: tuple(own) for by, own in columns.items()}, shown)
+    return Answer(row, tuple(found), {by: tuple(own) for by, own in columns.items()})
 
 
 def _phase_columns(database: MotionDatabase) -> dict[str, Array]:
@@ -343,23 +340,9 @@ def _show(by_phase: Searched, answer: Answer, chosen: _Controls) -> None:
     st.caption(_ranking(chosen))
     take = matched_take(by_phase.database, answer, _SHOWN[chosen.shown], chosen.seconds)
     widgets.show_player(take, height=_PLAYER_HEIGHT, at_s=BEFORE_S)
-    left, right = widgets.wide_columns("matches", [5, 4])
-    with left:
-        points = {}
-        for by in (BY_PHASE, BY_POSE):
-            found = answer.of(by)
-            distances = [
-                [match.distances[which] for which in (BY_PHASE, BY_POSE)] for match in found
-            ]
-            where = [match.where for match in found]
-            points[f"nearest in {by}"] = np.reshape(distances, (-1, 2)), where
-        axes = (f"Distance in {chosen.phase_words} (%)", "Distance in pose (cm)")
-        chart = match_distances(points, answer.others, axes)
-        widgets.show_figure(chart, "distances", file="match_distances")
-    with right:
-        _table(answer, chosen)
-        widgets.offer_player(take, "matches")
-        _export(by_phase.database, answer.found, chosen.seconds)
+    _table(answer, chosen)
+    widgets.offer_player(take, "matches")
+    _export(by_phase.database, answer.found, chosen.seconds)
 
 
 def _ranking(chosen: _Controls) -> str:

@@ -520,7 +520,8 @@ def run_part(bench: Bench) -> None:
         OTHERS[part](bench)
     else:
         # The share of the CPU as well, so that both models are compared.
-        own = SHARES.get(part, 1.0) if cuda else CPU_SHARE
+        # Passes over the clips are not shortened.
+        own = SHARES.get(part, 1.0) if cuda or part == "experts_paper" else CPU_SHARE
         for share in dict.fromkeys((own, CPU_SHARE) if part == "phase" else (own,)):
             with suppress(EnoughError):
                 TRAININGS[part](bench, share, Clock(bench, share))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import atexit
 import difflib
+import errno
 import gc
 import importlib
 import os
@@ -146,6 +147,14 @@ def _status_of(words: list[str]) -> int:
 
         print(f"deepphase: error: {printable(error)}", file=sys.stderr)
         return MISTAKE
+    except OSError as error:
+        if error.errno != errno.ENAMETOOLONG:
+            raise
+        print(
+            f"deepphase: error: {str(error.filename)[:40]}...: the name is too long",
+            file=sys.stderr,
+        )
+        return MISTAKE
     except KeyboardInterrupt:
         print(_MESSAGE, file=sys.stderr)
         return INTERRUPTED
@@ -250,7 +259,7 @@ def command_named(name: str) -> Callable[..., Any]:
 def _run_command(name: str, words: list[str], *, quiet: bool) -> int:
     # Imported here: it takes longer to import than `deepphase --help` may take.
     from deepphase.apps.command_line import read_command_line
-    from deepphase.apps.terminal import printing
+    from deepphase.apps.terminal import library_notes, printing
     from deepphase.extras import extra_packages
 
     with extra_packages(f"deepphase {name}"):
@@ -259,7 +268,7 @@ def _run_command(name: str, words: list[str], *, quiet: bool) -> int:
         if call.config:
             print(call.config, end="")
             return DONE
-        with printing(quiet=quiet, to_stderr=call.json):
+        with printing(quiet=quiet, to_stderr=call.json), library_notes():
             outcome = command(**call.arguments)
     if outcome is None:
         return DONE

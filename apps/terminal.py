@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import logging
 import math
 import re
 import shlex
@@ -82,6 +83,34 @@ def printing(
         yield
     finally:
         console.quiet, console.stderr, _silent = before
+
+
+class _Notes(logging.Handler):
+    """Prints each note of the library once."""
+
+    def __init__(self) -> None:
+        super().__init__(logging.INFO)
+        self._printed: set[str] = set()
+
+    def emit(self, record: logging.LogRecord) -> None:
+        text = record.getMessage()
+        if text not in self._printed:
+            self._printed.add(text)
+            note(text)
+
+
+@contextmanager
+def library_notes() -> Iterator[None]:
+    """Context in which notes of the library are printed."""
+    logger, notes = logging.getLogger("deepphase"), _Notes()
+    before = logger.level
+    logger.addHandler(notes)
+    logger.setLevel(logging.INFO)
+    try:
+        yield
+    finally:
+        logger.setLevel(before)
+        logger.removeHandler(notes)
 
 
 @contextmanager

@@ -133,6 +133,7 @@ class ControllerTraining:
             raise ParameterError("either samples or epochs must be positive")
         decay = self.weight_decay * self.learning_rate
         for name, fits, rule in (
+            ("epochs", 0 <= self.epochs <= 1e6, "lie in 0 to 1000000"),
             ("batch_size", self.batch_size >= 1, "be positive"),
             ("unroll_frames", self.unroll_frames >= 1, "be positive"),
             ("learning_rate", 0 < self.learning_rate < 1, "lie between 0 and 1"),

@@ -5,13 +5,14 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import asdict, dataclass, fields
-from itertools import accumulate
+from itertools import accumulate, chain
 from pathlib import Path
 from typing import Any, ClassVar, Self, TypeVar
 
 import yaml
 
 from deepphase.errors import ParameterError
+from deepphase.file_bounds import LARGEST_BYTES, check_size
 from deepphase.short_repr import short_repr
 
 ConfigValues = TypeVar("ConfigValues")
@@ -26,22 +27,38 @@ _FOLDER = _PACKAGE / "configs" if (_PACKAGE / "configs").is_dir() else _PACKAGE.
 _DEEPEST = 50
 # Values of a file with its aliases written out: ten aliases of ten aliases grow without an end.
 _MOST_VALUES = 100_000
-_LARGEST_NUMBER = 10**300
+_LARGEST_NUMBER, _MOST_DIGITS = 10**300, 400
+
+# Kind of config -> key of its training that `epochs` replaces.
+_COUNTS = {"phase": "windows", "editor": "windows", "controller": "samples", "dance": "samples"}
 
 YAML_ERRORS = (yaml.YAMLError, ValueError, ArithmeticError, RecursionError)
 """Some dates and numbers are refused by Python itself, and nesting has a limit."""
 
 
 class _Loader(yaml.SafeLoader):
-    """Safe loading, of whole numbers that fit into a float alone."""
+    """Safe loading without merge keys and repeated keys, of whole numbers that fit into a float."""
 
     def construct_yaml_int(self, node: yaml.ScalarNode) -> int:
-        value = super().construct_yaml_int(node)
+        value = super().construct_yaml_int(node) if len(node.value) <= _MOST_DIGITS else math.inf
         if abs(value) > _LARGEST_NUMBER:
-            raise yaml.constructor.ConstructorError(
-                problem="a number is too large", problem_mark=node.start_mark
-            )
+            raise _refused(node, "a number is too large")
         return int(value)
+
+    def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict[Any, Any]:
+        keys = [key for key, _ in node.value]
+        if merge := next((key for key in keys if key.tag == "tag:yaml.org,2002:merge"), None):
+            raise _refused(merge, "merge keys (<<) are not read: write the values out")
+        mapping = super().construct_mapping(node, deep)
+        if len(mapping) < len(keys):
+            values = [key.value for key in keys]
+            again = next((k for i, k in enumerate(keys) if k.value in values[:i]), keys[0])
+            raise _refused(again, f"the key {str(again.value)[:40]!r} is written twice")
+        return mapping
+
+
+def _refused(node: yaml.Node, problem: str) -> yaml.YAMLError:
+    return yaml.constructor.ConstructorError(problem=problem, problem_mark=node.start_mark)
 
 
 _Loader.add_constructor("tag:yaml.org,2002:int", _Loader.construct_yaml_int)
@@ -72,6 +89,7 @@ def config_path(kind: str, name: str | Path) -> Path:
 def read_yaml(path: Path) -> Any:
     """The content of a YAML file."""
     try:
+        check_size(path, "config", ParameterError)
         return parse_yaml(path.read_text(encoding="utf-8"))
     except OSError as error:
         reason = error.strerror or error
@@ -90,24 +108,31 @@ def read_yaml(path: Path) -> Any:
 
 def parse_yaml(text: str) -> Any:
     """The content of YAML text. Raises one of `YAML_ERRORS` if it is not YAML, or too much."""
+    if len(text) > LARGEST_BYTES["config"]:
+        raise ValueError("it is too long")
     # The time of the parser grows with the square of the depth.
     if max(accumulate((each in "[{") - (each in "]}") for each in text), default=0) > _DEEPEST:
         raise ValueError(f"brackets are nested more than {_DEEPEST} deep")
-    content = yaml.load(text, _Loader)
-    if _values(content, {}) > _MOST_VALUES:
-        raise ValueError(f"it has more than {_MOST_VALUES:,} values, by its aliases")
-    return content
+    loader = _Loader(text)
+    try:
+        node = loader.get_single_node()
+        # Before anything is made of them.
+        if _values(node, {}) > _MOST_VALUES:
+            raise ValueError(f"it has more than {_MOST_VALUES:,} values, by its aliases")
+        return None if node is None else loader.construct_document(node)
+    finally:
+        loader.dispose()
 
 
-def _values(content: Any, counts: dict[int, float]) -> float:
+def _values(node: Any, counts: dict[int, float]) -> float:
     """Number of values with aliases written out; inf for one in itself."""
-    if not isinstance(content, dict | list):
+    if not isinstance(node, yaml.CollectionNode):
         return 1
-    if id(content) not in counts:
-        counts[id(content)] = math.inf
-        parts = content.values() if isinstance(content, dict) else content
-        counts[id(content)] = 1 + sum(_values(each, counts) for each in parts)
-    return counts[id(content)]
+    if id(node) not in counts:
+        counts[id(node)] = math.inf
+        parts = chain(*node.value) if isinstance(node, yaml.MappingNode) else node.value
+        counts[id(node)] = 1 + sum(_values(each, counts) for each in parts)
+    return counts[id(node)]
 
 
 def load_config(
@@ -124,9 +149,23 @@ def load_config(
         for key, value in changes.items():
             section, _, inside = key.partition(".")
             as_mapping(content.setdefault(section, {}), section)[inside] = value
+        if kind in _COUNTS:
+            _count_epochs(content.get("training"), _COUNTS[kind], changes)
         return read(content)
     except ParameterError as error:
         raise ParameterError(error.fact, hint=error.hint, path=path) from None
+
+
+def _count_epochs(training: Any, count: str, changes: Mapping[str, Any]) -> None:
+    """Let epochs count where they are set and windows, or samples, are not."""
+    if not isinstance(training, dict) or "epochs" not in training:
+        return
+    both = f"training.{count}" in changes
+    if "training.epochs" in changes:
+        require(not both or training[count] == 0, f"give training.epochs or training.{count}")
+        training[count] = 0
+    elif not both and training.get(count) is None:
+        training[count] = 0
 
 
 def section(

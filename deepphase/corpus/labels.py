@@ -10,10 +10,14 @@ import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
+from typing import Any
 
 from deepphase.errors import FormatError, ParameterError
 from deepphase.extras import extra_packages
+from deepphase.file_bounds import check_size, unpacked_bytes
 
+# Cells for each byte of a file of Parquet, where nothing takes none.
+_CELLS_PER_BYTE, _ALWAYS_ALLOWED = 4, 1_000_000
 _FILE, _START, _STOP = "file", "start_s", "stop_s"
 _ENCODINGS_BY_MARK = {b"\xff\xfe": "utf-16", b"\xfe\xff": "utf-16", b"\xef\xbb\xbf": "utf-8-sig"}
 
@@ -98,11 +102,23 @@ def _parquet_rows(path: Path, by_name: Mapping[str, set[str]]) -> Iterator[tuple
     types = pyarrow.types
     kinds = (types.is_string, types.is_large_string, types.is_integer, types.is_boolean)
     try:
-        table = pyarrow.parquet.read_table(path)
-        for field in table.schema:
-            if field.name in (_START, _STOP) or any(is_kind(field.type) for is_kind in kinds):
-                values = table.column(field.name).to_pylist()
-                cells[field.name] = ["" if value is None else str(value) for value in values]
+        size = check_size(path, "table")
+        with pyarrow.parquet.ParquetFile(path) as file:
+            front, schema = file.metadata, file.schema_arrow
+        names = [
+            field.name
+            for field in schema
+            if field.name in (_START, _STOP) or any(is_kind(field.type) for is_kind in kinds)
+        ]
+        groups = (front.row_group(group) for group in range(front.num_row_groups))
+        unpacked = sum(group.total_byte_size for group in groups)
+        most = max(_CELLS_PER_BYTE * size, _ALWAYS_ALLOWED)
+        if front.num_rows * len(names) > most or unpacked > unpacked_bytes(size):
+            raise ValueError(f"{front.num_rows:,} rows in {size:,} bytes are too many")
+        # A text of a dictionary is kept once, not once a row.
+        table = pyarrow.parquet.read_table(path, columns=names, read_dictionary=names)
+        for name in names:
+            cells[name] = [cell for chunk in table.column(name).chunks for cell in _cells(chunk)]
     # Names and texts that are not UTF-8 are found when they are read.
     except (OSError, ValueError, KeyError, pyarrow.ArrowException) as error:
         raise FormatError(
@@ -124,8 +140,18 @@ def _parquet_rows(path: Path, by_name: Mapping[str, set[str]]) -> Iterator[tuple
             yield number, list(row)
 
 
+def _cells(chunk: Any) -> list[str]:
+    """The values of a column of Parquet as texts, empty where there are none."""
+    own = getattr(chunk, "dictionary", chunk)
+    texts = ["" if value is None else str(value) for value in own.to_pylist()]
+    if own is chunk:
+        return texts
+    return ["" if row is None else texts[row] for row in chunk.indices.to_pylist()]
+
+
 def _text(path: Path) -> str:
     try:
+        check_size(path, "table")
         content = path.read_bytes()
     except OSError as error:
         raise FormatError(

@@ -3,6 +3,7 @@ their folders (`deepphase.yaml`); files of clips."""
 
 from __future__ import annotations
 
+import logging
 import os
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -22,6 +23,8 @@ from deepphase.formats.load import MOTION_FORMATS
 from deepphase.formats.reading import checked_floor, checked_options
 
 SETTINGS_FILE = "deepphase.yaml"
+# The program prints what is logged here.
+_LOG = logging.getLogger("deepphase")
 _HEAD = "# What deepphase knows of the motion files in this folder and below it.\n"
 # Sound files that may lie beside a motion file, in order of preference.
 SONG_SUFFIXES = (".wav", ".flac", ".ogg", ".mp3", ".m4a")
@@ -116,14 +119,16 @@ def save_settings(folder: Path, settings: FolderSettings) -> None:
         file.write((_HEAD + yaml.safe_dump(content, sort_keys=False)).encode())
 
 
-def settings_in(folder: Path) -> FolderSettings:
-    """The settings of motion files in a folder: its own, or those of the nearest one above it."""
+def settings_in(folder: Path, root: Path | None = None) -> FolderSettings:
+    """The settings of motion files in a folder, which are logged: its own, or those of the nearest
+    folder above it that is `root` or inside it."""
     folder = folder.absolute()
-    places = (folder, *folder.parents)
-    return next(
-        (read_settings(place) for place in places if (place / SETTINGS_FILE).is_file()),
-        FolderSettings(),
-    )
+    above = [place for place in folder.parents if root and place.is_relative_to(root.absolute())]
+    place = next((each for each in (folder, *above) if (each / SETTINGS_FILE).is_file()), folder)
+    settings = read_settings(place)
+    if given := ", ".join(f"{name} {value}" for name, value in settings.reader.items()):
+        _LOG.info("settings from %s: %s", place / SETTINGS_FILE, given)
+    return settings
 
 
 @dataclass(frozen=True)
@@ -143,20 +148,23 @@ class MotionFile:
         return {**self.settings.reader, **given, **body}
 
 
-def find_motion_files(inputs: str | Path | Sequence[str | Path]) -> list[MotionFile]:
+def find_motion_files(
+    inputs: str | Path | Sequence[str | Path], root: Path | None = None
+) -> list[MotionFile]:
     """All motion files among files and under folders, sorted by their relative path.
 
     Hidden files and folders, and archives of phases, are skipped; linked folders are
-    entered once.
+    entered once. Settings are looked for in the folder of a file, and above it up to the folder
+    among `inputs`, or up to `root`.
     """
     given = existing(inputs)
-    roots = [path.absolute() for path in given]
-    found: dict[Path, None] = {}
+    places = [path.absolute() for path in given]
+    found: dict[Path, Path | None] = {}
     suffixes: Counter[str] = Counter()
-    for root in roots:
-        for path in files_under(root) if root.is_dir() else [root]:
-            if path == root or is_motion_file(path):
-                found[path] = None
+    for place in places:
+        for path in files_under(place) if place.is_dir() else [place]:
+            if path == place or is_motion_file(path):
+                found[path] = root or (place if place.is_dir() else None)
             suffixes[path.suffix or "without a suffix"] += 1
     if not found:
         others = ", ".join(f"{count} {suffix}" for suffix, count in suffixes.most_common(5))
@@ -168,9 +176,10 @@ def find_motion_files(inputs: str | Path | Sequence[str | Path]) -> list[MotionF
             ),
             path=given[0] if given else None,
         )
-    common = Path(os.path.commonpath([root if root.is_dir() else root.parent for root in roots]))
+    common = Path(os.path.commonpath([each if each.is_dir() else each.parent for each in places]))
     stems = Counter(path.stem for path in found)
-    settings = {folder: settings_in(folder) for folder in {path.parent for path in found}}
+    within = {path.parent: root for path, root in found.items()}
+    settings = {folder: settings_in(folder, root) for folder, root in within.items()}
     motion_files = []
     for file, path in sorted((path.relative_to(common).as_posix(), path) for path in found):
         # Names of clips become file names, so they have no slashes.
@@ -193,7 +202,8 @@ def existing(inputs: str | Path | Sequence[str | Path]) -> list[Path]:
 def song_beside(path: Path) -> str:
     """Name of the sound file that lies beside a motion file with the same stem; empty if none."""
     names = (f"{path.stem}{suffix}" for suffix in SONG_SUFFIXES)
-    return next((name for name in names if path.with_name(name).is_file()), "")
+    # Unlike Path.is_file, no error for a name that is too long.
+    return next((name for name in names if os.path.isfile(path.with_name(name))), "")
 
 
 def fitting_workers(

@@ -105,6 +105,7 @@ def prepare(
     allow_truncated: bool = False,
     workers: int | None = None,
     progress: Progress | None = None,
+    root: Path | None = None,
 ) -> Preparation:
     """Make a store of the motion files among `inputs` and in the folders among them.
 
@@ -142,6 +143,9 @@ def prepare(
         Number of processes; by default chosen by cores and amount of data.
     progress
         Called after every file; see :data:`deepphase.progress.Progress`.
+    root
+        Folder above the files up to which settings (deepphase.yaml) are looked for; by default the
+        one among `inputs`.
 
     Raises
     ------
@@ -162,7 +166,7 @@ def prepare(
             hint="60 is usual",
         )
     check_workers(workers)
-    files = find_motion_files(inputs)
+    files = find_motion_files(inputs, root)
     output = Path(output)
     _check_output(output, files)
     # Only given options: not every format has all of them.

@@ -31,6 +31,7 @@ from deepphase.corpus.store_writer import (
     json_hash,
 )
 from deepphase.errors import CheckpointError, DeepPhaseError, ParameterError
+from deepphase.file_bounds import check_size
 from deepphase.formats.array_file import is_array_file, map_arrays, read_header
 from deepphase.formats.header_values import (
     check_numbers,
@@ -88,6 +89,7 @@ def store_header(path: str | Path) -> dict[str, Any]:
             path=path,
         )
     with _refused(path):
+        check_size(path / STORE_JSON, "store header")
         header = dict(json.loads((path / STORE_JSON).read_bytes()))
         stated = header.pop("json_sha256")
         if type(header["version"]) is int and header["version"] > STORE_VERSION:

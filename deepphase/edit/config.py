@@ -71,8 +71,9 @@ class EditorTraining:
         )
         require(0 < self.held_out < 0.9, f"held_out must lie in 0 to 0.9, not {self.held_out}")
         require_in(
-            self, windows=(0, 10**12), batch_size=(1, 10**6), weight_decay=(0, 1),
-            known_weight=(0, 1), mirror=(0, 1), targets=(0, 1), seed=(0, 2**31 - 1),
+            self, windows=(0, 10**12), epochs=(0, 10**6), batch_size=(1, 10**6),
+            weight_decay=(0, 1), known_weight=(0, 1), mirror=(0, 1), targets=(0, 1),
+            seed=(0, 2**31 - 1),
         )  # fmt: skip
 
 

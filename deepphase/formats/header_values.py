@@ -45,16 +45,21 @@ def checked_count(value: Any, name: str, lowest: int = 0, highest: int = int(_LA
 
 def checked_text(value: Any, name: str) -> str:
     """A text. Raises ParameterError."""
-    if not isinstance(value, str):
-        raise _wrong(value, name, "a text")
+    try:
+        if not isinstance(value, str):
+            raise TypeError
+        # Halves of surrogate pairs are not, which neither files nor terminals take.
+        value.encode()
+    except (TypeError, UnicodeEncodeError):
+        raise _wrong(value, name, "a text") from None
     return value
 
 
 def checked_texts(value: Any, name: str) -> tuple[str, ...]:
     """A list of texts. Raises ParameterError."""
-    if not isinstance(value, list) or not all(isinstance(text, str) for text in value):
+    if not isinstance(value, list):
         raise _wrong(value, name, "a list of texts")
-    return tuple(value)
+    return tuple(checked_text(text, name) for text in value)
 
 
 def checked_joints(value: Any, name: str = "joints") -> tuple[str, ...]:
@@ -70,9 +75,9 @@ def checked_joints(value: Any, name: str = "joints") -> tuple[str, ...]:
 
 def checked_labels(value: Any, name: str = "labels") -> dict[str, str]:
     """Texts by name. Raises ParameterError."""
-    if not isinstance(value, Mapping) or not all(isinstance(text, str) for text in value.values()):
+    if not isinstance(value, Mapping):
         raise _wrong(value, name, "texts by name")
-    return dict(value)
+    return {label: checked_text(text, name) for label, text in value.items()}
 
 
 def checked_mapping(value: Any, name: str) -> dict[str, Any]:

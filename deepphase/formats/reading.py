@@ -11,6 +11,7 @@ import numpy as np
 
 from deepphase.arrays import Array
 from deepphase.errors import FormatError, ParameterError
+from deepphase.file_bounds import check_size
 from deepphase.formats.frame_rates import CHECK, check_rate_option, is_plausible_rate
 from deepphase.motion import quaternions
 from deepphase.motion.clip import Clip, Source
@@ -37,6 +38,7 @@ from deepphase.motion.skeleton import Skeleton, path_length
 
 METRES_PER_UNIT = {"m": 1.0, "cm": 0.01, "mm": 0.001, "inch": 0.0254, "foot": 0.3048}
 _PLURALS = ("metres", "centimetres", "millimetres", "inches", "feet")
+_SMALLEST_UNIT, _LARGEST_UNIT = 1e-6, 1000.0
 LARGEST_FLOOR_M = 1000.0
 # Metres, of a bone and from the origin. Beyond this, distances in float32 are off by more than
 # 6 cm. A body in millimetres that is taken for metres stays far below.
@@ -82,6 +84,7 @@ def read_content(path: Path) -> bytes:
     """All bytes of a file; FormatError if it cannot be read or is empty."""
     try:
         check_is_file(path)
+        check_size(path, "motion")
         content = path.read_bytes()
     except (OSError, ValueError) as error:
         reason = getattr(error, "strerror", None) or error
@@ -94,6 +97,7 @@ def read_content(path: Path) -> bytes:
 def read_text(path: Path) -> str:
     """All text of a UTF-8 file, with or without a byte order mark; raises FormatError."""
     try:
+        check_size(path, "table")
         return path.read_bytes().decode("utf-8-sig")
     except OSError as error:
         raise FormatError(
@@ -117,10 +121,13 @@ def metres_per_unit(unit: str | float) -> float:
         metres = math.nan if isinstance(unit, bool) else float(known or unit)
     except (TypeError, ValueError, OverflowError):
         metres = math.nan
-    if not 0 < metres < math.inf:
+    if not _SMALLEST_UNIT <= metres <= _LARGEST_UNIT:
         raise ParameterError(
             f"a unit of {unit!r} is not possible",
-            hint=f"choose {', '.join(METRES_PER_UNIT)}, or a number of metres",
+            hint=(
+                f"choose {', '.join(METRES_PER_UNIT)}, or a number of metres from "
+                f"{_SMALLEST_UNIT:g} to {_LARGEST_UNIT:g}"
+            ),
         )
     return metres
 

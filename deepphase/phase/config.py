@@ -113,7 +113,7 @@ class TrainingConfig:
     ----------
     windows
         Total number of windows to train on; 0 means `epochs` passes over the training clips, and
-        None two passes, within 25,600 and 153,600 windows.
+        None two passes, within 25,600 and 153,600 windows. A config that sets `epochs` alone has 0.
     epochs
         Number of passes over all windows, if `windows` is 0.
     batch_size
@@ -175,6 +175,7 @@ class TrainingConfig:
         require_in(
             self,
             windows=(0, 1e12),
+            epochs=(0, 1e6),
             # Batch normalisation needs two.
             batch_size=(2, 1e6),
             learning_rate=(1e-9, 0.99),

@@ -12,14 +12,21 @@ import numpy as np
 from deepphase.arrays import Array
 from deepphase.atomic_write import atomic_write
 from deepphase.errors import DeepPhaseError, FormatError
-from deepphase.formats.header_values import checked_rate
+from deepphase.file_bounds import check_size
+from deepphase.formats.header_values import (
+    checked_count,
+    checked_mapping,
+    checked_rate,
+    checked_text,
+)
 from deepphase.motion.root_trajectory import RootTrajectory
 from deepphase.rigs.body_rig import BodyRig
 from deepphase.short_repr import brief_repr
 
 FORMAT, VERSION = "deepphase.keys", 1
 _PLACEMENT, _HEIGHT = ("x", "z", "turn", "y"), "y"
-_MAX_BYTES, _MAX_FRAMES = 500_000_000, 10_000_000
+# Values of all curves in all frames for each byte of a file, whose curves may have few keys.
+_VALUES_PER_BYTE, _ALWAYS_ALLOWED = 8, 1 << 22
 
 
 @brief_repr
@@ -86,19 +93,20 @@ class RigKeys:
         """
         path = Path(path)
         try:
-            if path.stat().st_size > _MAX_BYTES:
-                raise ValueError("too large")
+            size = check_size(path, "keys")
             content = json.loads(path.read_text(encoding="utf-8"))
             if content["format"] != FORMAT or content["version"] > VERSION:
                 raise ValueError(f"not {FORMAT} of version {VERSION}, or of an earlier one")
-            fps, frames = checked_rate(content["fps"]), int(content["frames"])
-            if not 1 <= frames <= _MAX_FRAMES:
-                raise ValueError(f"{frames} frames")
-            curves, ground = content["controls"], {_HEIGHT: [0.0]} | content["placement"]
+            curves = checked_mapping(content["controls"], "controls")
+            units = tuple(checked_text(curve["unit"], "unit") for curve in curves.values())
+            # Names before numbers: controls that rest have one value for all frames.
+            most = max(_VALUES_PER_BYTE * size, _ALWAYS_ALLOWED) // max(len(curves), 1)
+            frames = checked_count(content["frames"], "frames", 1, most)
+            fps, ground = checked_rate(content["fps"]), {_HEIGHT: [0.0]} | content["placement"]
             x, z, turn, y = (_values(ground[name], frames, name) for name in _PLACEMENT)
             return cls(
                 tuple(curves),
-                tuple(str(curve["unit"]) for curve in curves.values()),
+                units,
                 np.stack(
                     [_values(curve["values"], frames, name) for name, curve in curves.items()],
                     axis=1,
@@ -106,7 +114,10 @@ class RigKeys:
                 RootTrajectory.from_ground(np.stack([x, z], axis=1), turn, y),
                 fps,
             )
-        except (OSError, KeyError, TypeError, ValueError, AttributeError, DeepPhaseError) as error:
+        except (
+            OSError, LookupError, TypeError, ValueError, AttributeError, ArithmeticError,
+            RecursionError, DeepPhaseError,
+        ) as error:  # fmt: skip
             raise FormatError(
                 f"this is not a file of keys: {' '.join(str(error).split())[:200]}",
                 hint="`deepphase rig-controls` writes such files",

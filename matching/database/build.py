@@ -96,12 +96,12 @@ class StoreLink:
         path = texts["path"]
         places = [Path(texts["relative_path"] or path), Path(path), Path(Path(path).name)]
         found = [os.path.abspath(beside.parent / place) for place in places if path]
-        known = next((place for place in found if Path(place).exists()), path)
+        known = next((place for place in found if os.path.exists(place)), path)
         return cls(known, texts["group"], texts["sha256"])
 
     def _opened(self, beside: Path | None) -> ClipStore:
         if self._store is None:
-            if not self.path or not Path(self.path).exists():
+            if not self.path or not os.path.exists(self.path):
                 raise self._missing(
                     f"the store of the clips is missing: {self.path or 'it was never saved'}"
                 )

@@ -9,6 +9,7 @@ from deepphase.corpus.clips import clips_in
 from deepphase.corpus.motion_files import (
     SETTINGS_FILE,
     FolderSettings,
+    find_motion_files,
     read_settings,
     save_settings,
     settings_in,
@@ -48,18 +49,19 @@ def test_all_ways_of_reading_know_the_settings(captures, tmp_path, capsys):
     assert {source.up for source in store.sources} == {"z"}
     assert {source.unit_m for source in store.sources} == {0.01}
     assert sorted({labels["style"] for labels in store.labels}) == ["aa", "bb"]
-    (clip,) = (entry.load() for entry in clips_in([captures / "deeper" / "aa_x1.bvh"]))
+    clip = clips_in([captures])[0].load()
     assert (clip.source.up, clip.source.unit_m) == ("z", 0.01)
     capsys.readouterr()
     assert main(["inspect", str(captures)]) == 0
     said = capsys.readouterr().out
+    assert f"{captures / SETTINGS_FILE}: up z, unit cm" in said
     assert "up: z" in said
     assert "style: " in said
     assert "{style}" in said
 
 
 def test_a_floor_becomes_zero_in_all_ways_of_reading(captures, tmp_path):
-    file = captures / "deeper" / "aa_x1.bvh"
+    file, captures = captures / "deeper" / "aa_x1.bvh", captures / "deeper"
     (before,) = (entry.load() for entry in clips_in([file]))
     track = PointTrack(("a", "b"), np.ones((8, 2, 3)), 30.0)
     save_points(track, captures / "points.npz")
@@ -79,14 +81,18 @@ def test_options_of_a_command_come_first(captures):
     save_settings(captures, FolderSettings("z", "cm"))
     entries = clips_in([captures], up="y", unit="m")
     assert {entry.load().source.up for entry in entries} == {"y"}
-    # Commands that read one file by itself have the settings of its folder.
-    assert folder_reader(captures / "deeper" / "aa_x1.bvh") == {"up": "z", "unit": "cm"}
 
 
-def test_the_nearest_folder_counts(captures):
+def test_settings_come_from_where_the_user_pointed(captures):
+    file = captures / "deeper" / "aa_x1.bvh"
     save_settings(captures, FolderSettings("z"))
+    # Of a file that is given alone, only those of its own folder.
+    assert folder_reader(file) == find_motion_files(file)[0].settings.reader == {}
+    assert find_motion_files(captures / "deeper")[0].settings == FolderSettings()
+    assert find_motion_files(captures)[0].settings.up == "z"
+    assert find_motion_files(file, captures)[0].settings.up == "z"
     save_settings(captures / "deeper", FolderSettings("x"))
-    assert settings_in(captures / "deeper").up == "x"
+    assert settings_in(captures / "deeper", captures).up == folder_reader(file)["up"] == "x"
     assert settings_in(captures).up == "z"
 
 
@@ -96,6 +102,9 @@ def test_the_nearest_folder_counts(captures):
         ("up: w", "up axis of 'w'"),
         ("unit: parsec", "unit of 'parsec'"),
         ("unit: yes", "unit of True"),
+        ("unit: 1e7", "unit of '1e7'"),
+        ("up: y\nup: z", "written twice"),
+        ("a: &a {up: z}\n<<: *a", "merge keys"),
         (f"unit: 0x{'f' * 5000}", "number is too large"),
         ("a: &a [*a]", "aliases"),
         (f"a: &a [x]\nb: &b [{'*a, ' * 999}]\nunit: [{'*b, ' * 999}]", "aliases"),

@@ -203,9 +203,10 @@ def folder_of(owner: object) -> Path:
 class _PreparedStore:
     """A store of motion files in a temporary folder, which goes with this object."""
 
-    def __init__(self, motion: tuple[Stamp, ...], progress: Progress) -> None:
+    def __init__(self, found: FoundFolder, progress: Progress) -> None:
         store = folder_of(self) / "prepared.store"
-        prepare([path for path, *_ in motion], store, progress=progress, workers=1)
+        files = [path for path, *_ in found.motion]
+        prepare(files, store, progress=progress, workers=1, root=found.path)
         self.stamp = stamp_of(store)
 
 
@@ -221,7 +222,7 @@ def prepared_store(found: FoundFolder, progress: Progress | None = None) -> Stam
     key = found.motion, repr(found.settings)
 
     def make(progress: Progress) -> _PreparedStore:
-        return _PreparedStore(found.motion, progress)
+        return _PreparedStore(found, progress)
 
     if progress is not None:
         return _prepared.make(key, make, progress).stamp

@@ -27,6 +27,7 @@ import numpy as np
 from deepphase.arrays import Array
 from deepphase.atomic_write import atomic_write
 from deepphase.errors import FormatError, ParameterError
+from deepphase.file_bounds import check_size, unpacked_bytes
 from deepphase.formats.reading import FRONT_BYTES, check_is_file, foreign_content, read_content
 
 Shape = tuple[int | None, ...]
@@ -35,9 +36,8 @@ _SUFFIX = ".npy"
 # AMASS has two spellings, other programs have more.
 _RATES = ("mocap_framerate", "mocap_frame_rate", "fps", "frame_rate", "framerate")
 _MAKE_AGAIN = "make or download the file again"
-# What an archive may unpack to: 20 times its size, as long as that is not a small amount anyway.
-_LARGEST_RATIO, _ALWAYS_ALLOWED_BYTES = 20, 1 << 24
-_MAX_MEMBERS = 1000
+# Texts are names and labels; Python takes up to fifty bytes for each byte of theirs.
+_MAX_MEMBERS, _MAX_TEXTS, _MAX_EMPTY = 1000, 100_000, 1_000_000
 _CHECKSUM_MARK = b"deepphase sha256 "
 _ENCRYPTED = 0x1
 # Others unpack without a bound; NumPy writes none of them.
@@ -128,18 +128,19 @@ class NpzArchive:
 
     def strings(self, key: str) -> tuple[str, ...]:
         """The texts of an array, whatever its axes; bytes are read as UTF-8, else Latin-1."""
-        _, dtype = self._declared(key)
+        shape, dtype = self._declared(key)
         if dtype.kind not in "SU":
             raise self._error(key, f"holds {_described(dtype)}, not text")
+        if (count := math.prod(shape)) > _MAX_TEXTS:
+            raise self._error(key, f"holds {count:,} texts; at most {_MAX_TEXTS:,} are read")
         array = self._content(key).reshape(-1)
         if array.dtype.kind == "S":
             return tuple(_decoded(text) for text in array.tolist())
         codes = np.ascontiguousarray(array.astype(array.dtype.newbyteorder("=")))
-        if array.dtype.itemsize:
-            points = codes.view(np.uint32)
-            low, high = _SURROGATES
-            if ((points > _LARGEST_CODE_POINT) | ((points >= low) & (points <= high))).any():
-                raise self._error(key, "holds text with characters that do not exist")
+        points = codes.view(np.uint32)
+        low, high = _SURROGATES
+        if ((points > _LARGEST_CODE_POINT) | ((points >= low) & (points <= high))).any():
+            raise self._error(key, "holds text with characters that do not exist")
         return tuple(codes.tolist())
 
     def text(self, key: str) -> str:
@@ -209,7 +210,7 @@ def read_npz(path: str | Path) -> NpzArchive:
     path = Path(path)
     with _as_format_error(path):
         check_is_file(path)
-        size = path.stat().st_size
+        size = check_size(path, "motion")
         with path.open("rb") as file:
             front = file.read(FRONT_BYTES)
         if not front.startswith(b"PK"):
@@ -228,10 +229,10 @@ def read_npz(path: str | Path) -> NpzArchive:
         hint = "unpack it, if motion files are in it"
     elif len(set(names)) != len(names):
         fact = f"an archive that holds {next(n for n in names if names.count(n) > 1)!r} twice"
-    elif unpacked > max(_LARGEST_RATIO * size, _ALWAYS_ALLOWED_BYTES):
+    elif unpacked > unpacked_bytes(size):
         fact = (
-            f"{size:,} bytes that would unpack to {unpacked:,}: more than {_LARGEST_RATIO} times "
-            "as many are not read"
+            f"{size:,} bytes that would unpack to {unpacked:,}: more than {unpacked_bytes(size):,} "
+            "are not read"
         )
         hint = "if the file is sound, save it again without compression"
     elif not arrays:
@@ -320,7 +321,10 @@ def _checked_header(
         )
     # NumPy multiplies the sizes other than 0 even where the array is empty.
     largest = math.prod(length or 1 for length in shape) * dtype.itemsize
-    if min(shape, default=0) < 0 or largest >= _LARGEST_ARRAY or len(shape) > _MAX_DIMENSIONS:
+    # Neither the length of an empty array nor the count of texts without letters needs bytes.
+    is_free = largest == 0 or (0 in shape and max(shape) > _MAX_EMPTY)
+    is_negative = min(shape, default=0) < 0
+    if is_negative or is_free or largest >= _LARGEST_ARRAY or len(shape) > _MAX_DIMENSIONS:
         raise error("declares an impossible shape", _MAKE_AGAIN)
     held, declared = size - front.tell(), math.prod(shape) * dtype.itemsize
     if held != declared:

@@ -22,7 +22,7 @@ LAYERS = [
         "deepphase.short_repr",
     },
     {"deepphase.checkout"},
-    {"deepphase.temporary_files"},
+    {"deepphase.file_bounds", "deepphase.temporary_files"},
     {
         "deepphase.config",
         "deepphase.atomic_write",

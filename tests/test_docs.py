@@ -55,7 +55,7 @@ NOT_RUN = {
     "make demo": "sets up an environment of its own; tests/apps/test_demo.py runs the demo",
     "make test": "runs this test",
     "pip install torch --index-url https://download.pytorch.org/whl/cpu": _INSTALLS,
-    "pip install '.[all]'": _INSTALLS,
+    "pip install .[all]": _INSTALLS,
     "pip install --require-hashes --no-deps -r requirements/build.txt": _INSTALLS,
     "pip install --require-hashes --no-deps --no-build-isolation -r requirements/torch.txt "
     "-r requirements/run.txt": _INSTALLS,

@@ -51,7 +51,7 @@ gpu: $(VENV)/installed
 studies: $(VENV)/installed
 	$(BIN)/python -m pytest tests/studies
 
-# The files of deepphase/shipped again, by trainings of some 40 minutes on one free core; FILES="person dog"
+# The files of deepphase/shipped again, by trainings of some 50 minutes on one free core; FILES="person dog"
 # makes some of them. CAPTURES is a folder with the free captures of docs/models.md.
 shipped: $(VENV)/installed
 	$(BIN)/python -m tests.studies.shipped $(FILES) $(if $(CAPTURES),--captures $(CAPTURES))

@@ -1,10 +1,11 @@
-"""Sources of dances: trained dancers and motion databases, from files, and synthetic dances."""
+"""Sources of dances: trained dancers and motion databases, from files, and the shipped dancer."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -12,24 +13,21 @@ import numpy as np
 
 from deepphase.controllers.dance.dancer import Dancer
 from deepphase.controllers.dance.dancing import LOCKED_BAND, generate_dances
-from deepphase.corpus.clip_store import ClipStore
-from deepphase.corpus.store import open_store
 from deepphase.errors import DeepPhaseError
 from deepphase.evaluation.dance import DanceReference
-from deepphase.features.layout import FeatureLayout
 from deepphase.matching.database.database import MotionDatabase
+from deepphase.matching.learned.matcher import Matcher
 from deepphase.matching.music.dancing import dance_with_database
-from deepphase.matching.music.song_tracks import ClipSongTracks, track_features
+from deepphase.matching.music.fitted_tempo import CLOSELY, dance_in_tempo
+from deepphase.matching.music.song_tracks import ClipSongTracks
 from deepphase.matching.player.playback import Playback
 from deepphase.matching.search.searcher import open_searcher
-from deepphase.motion.clip import Clip
 from deepphase.motion.resample import low_passed_clip
-from deepphase.music.features import SongFeatures, features_of
-from deepphase.phase.extractor import PhaseExtractor
+from deepphase.music.features import SongFeatures
+from deepphase.phase.extractor import shipped_model
 from deepphase.progress import Progress
+from deepphase.shipped import SHIPPED
 from deepphase.steering.dance import DanceRequest, DanceResult
-from deepphase.synthetic.dance_motion import dance
-from deepphase.synthetic.song import Song, make_song
 
 # Keys of a database's header.
 _SONGS, _REFERENCE = "songs", "dances"
@@ -47,6 +45,7 @@ class DanceSource:
     reference: DanceReference | None
     made_with: Mapping[str, Any]
     has_lock: bool
+    credit: str = ""  # Whose dances they are, for pages
 
     def dance(
         self, song: SongFeatures, request: DanceRequest, progress: Progress | None = None
@@ -69,23 +68,54 @@ class DanceSource:
         cls, database: MotionDatabase, name: str, warn: Callable[[str], None] | None = None
     ) -> DanceSource:
         """`warn` is called with the reason if the index of the database cannot be used."""
-        content = database.made_with.get(_REFERENCE)
-        reference = DanceReference.from_mapping(content) if isinstance(content, Mapping) else None
 
         def dances(requests: DanceRequests, progress: Progress | None) -> list[DanceResult]:
             searcher = open_searcher(database, progress=progress, note=warn)
             made = (database, Playback.of_database(database, progress), searcher)
-            results = [
+            return [
                 dance_with_database(*made, song, request, progress=progress)
                 for song, request in requests
             ]
+
+        return cls._of_rows(database, name, dances)
+
+    @classmethod
+    def shipped(cls) -> DanceSource:
+        """The shipped dancer, in the tempo of any song."""
+        model = SHIPPED["dancer"]
+        matcher = Matcher.load(model.path)
+        rows = (matcher.database, matcher.motion, matcher.searcher)
+
+        def dances(requests: DanceRequests, progress: Progress | None) -> list[DanceResult]:
+            dance = partial(dance_with_database, *rows, following=CLOSELY, progress=progress)
+            results = [dance_in_tempo(rows[0], dance, *each) for each in requests]
+            encode = shipped_model().encode
+            return [replace(each, phases=encode(each.clip).parameters) for each in results]
+
+        own = cls._of_rows(matcher.database, model.file, dances)
+        made_with = {**own.made_with, "motion": model.motion}
+        return replace(own, made_with=made_with, credit=f"The dancer learnt from {model.motion}.")
+
+    @classmethod
+    def _of_rows(
+        cls,
+        database: MotionDatabase,
+        name: str,
+        dances: Callable[[DanceRequests, Progress | None], list[DanceResult]],
+    ) -> DanceSource:
+        """What `dances` makes out of the rows of a database, in the band of its dances."""
+        content = database.made_with.get(_REFERENCE)
+        reference = DanceReference.from_mapping(content) if isinstance(content, Mapping) else None
+
+        def in_band(requests: DanceRequests, progress: Progress | None) -> list[DanceResult]:
+            results = dances(requests, progress)
             if reference is None:
                 return results
             band = LOCKED_BAND * reference.bandwidth_hz
             return [replace(own, clip=low_passed_clip(own.clip, band)) for own in results]
 
         model = {k: v for k, v in database.made_with.items() if k == "model_sha256"}
-        return cls(dances, reference, {"database": name, **model}, has_lock=True)
+        return cls(in_band, reference, {"database": name, **model}, has_lock=True)
 
 
 def with_songs(
@@ -136,49 +166,3 @@ def find_dance_source(folder: Path) -> tuple[Path | None, Path | None]:
             if is_database and known_songs(MotionDatabase.load(path, verify=False)):
                 return None, path
     return None, None
-
-
-_LAYOUT = "dance_music"
-SYNTHETIC_DANCES = (
-    "synthetic dances of this package, on the beats but of few figures; a dancer of your own "
-    "dances (train dance) has their steps, and follows bars as recorded waltzes do (.80, recorded "
-    ".79)"
-)
-"""Whose dances they are, for a command that dances with them."""
-# (beats a minute, beats in a bar) of the songs, in the range of danced tempi.
-SONGS = ((88, 4), (97, 4), (106, 4), (115, 4), (126, 4), (94, 3), (108, 3), (122, 3))
-_SONG_S = 20.0
-
-
-def synthetic_dances(
-    songs: Sequence[tuple[int, int]], seconds: float, *, seed: int = 0
-) -> Iterator[tuple[Song, Clip]]:
-    """A song of each tempo and metre, as in `SONGS`, and a dance to it."""
-    for number, (bpm, beats_per_bar) in enumerate(songs, start=seed):
-        song = make_song(number, seconds, tempo_bpm=float(bpm), beats_per_bar=beats_per_bar)
-        yield song, dance(song, number).clip
-
-
-def made_dances(
-    model: PhaseExtractor,
-    progress: Progress,
-    songs: Sequence[tuple[int, int]] = SONGS,
-    *,
-    file: Path | None = None,
-) -> MotionDatabase:
-    """A motion database of synthetic dances, each to a song of another tempo."""
-    clips, features = [], {}
-    for number, (song, clip) in enumerate(synthetic_dances(songs, _SONG_S)):
-        bpm, beats_per_bar = songs[number]
-        name = f"{bpm} beats a minute, {beats_per_bar} a bar"
-        clips.append(replace(clip, name=name, source=replace(clip.source, song=name)))
-        features[name] = features_of(song.samples, name=name)
-        progress("making dances, analysing songs", number + 1, len(songs), name)
-    layout = FeatureLayout.load(_LAYOUT)
-    store = ClipStore.from_clips(clips)
-    if file is not None:
-        store.save(file)
-        store = open_store(file)
-    tracks = ClipSongTracks(store, features, (), tuple(track_features(layout)))
-    database = MotionDatabase.build(tracks.store, layout, model, tracks=tracks, progress=progress)
-    return with_songs(database, tracks, progress)

@@ -3,24 +3,28 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Literal
 
 import numpy as np
 
-from deepphase.apps.dance_sources import synthetic_dances
+from deepphase.apps.dance_sources import DanceSource
 from deepphase.arrays import Array
 from deepphase.controllers.runtime.controller import Controller
 from deepphase.controllers.runtime.start import CharacterSource
 from deepphase.formats.bvh.writer import save_bvh
 from deepphase.matching.learned.matcher import Matcher
 from deepphase.motion.clip import Clip
+from deepphase.music.features import features_of
 from deepphase.progress import Progress
 from deepphase.shipped import SHIPPED
+from deepphase.steering.dance import DanceRequest
 from deepphase.steering.root_states import RootStates, side_by_side
 from deepphase.steering.run import Frame, RunnerSource, rollout
 from deepphase.steering.velocity_goals import VelocityGoals
+from deepphase.synthetic.song import make_song
 
 # Seconds from one desired velocity to the next.
 _HOLD_S = 2.5
@@ -67,8 +71,8 @@ PERSON = {
     "elated": (Sample("elated_01", (1.2,)),),
     "rushed": (Sample("rushed_01", (1.5,)),),
 }
-# Beats a minute and beats in a bar of the songs.
-_SONGS = ((92, 4), (104, 4), (118, 4))
+# Beats a minute of the songs.
+_SONGS_BPM = (92.0, 104.0, 118.0)
 DOG = (Sample("walk_01", (0.8, 0.7)), Sample("trot_01", (2.0,), 30.0))
 
 
@@ -79,14 +83,14 @@ def save_samples(
     seed: int = 1,
     progress: Progress | None = None,
 ) -> list[Path]:
-    """Write clips that the shipped characters perform, or synthetic dances with their songs.
+    """Write clips that the shipped characters perform, dances with their songs.
 
     Parameters
     ----------
     folder
         Folder to write. It may exist.
     of
-        Who performs: the shipped person or dog, or synthetic dances.
+        Who performs: the shipped person, dog or dancer.
     seconds
         Length of a clip in seconds.
     seed
@@ -101,7 +105,7 @@ def save_samples(
     """
     folder = Path(folder)
     clips = {"person": _person_clips, "dog": _dog_clips}.get(of)
-    made = _dances(folder, seconds, seed) if clips is None else clips(seconds, seed, progress)
+    made = (clips or partial(_dances, folder))(seconds, seed, progress)
     paths = []
     for clip in made:
         paths.append(folder / f"{clip.name}.bvh")
@@ -109,16 +113,18 @@ def save_samples(
     return paths
 
 
-def _dances(folder: Path, seconds: float, seed: int) -> Iterator[Clip]:
-    """Synthetic dances, whose songs are written into the folder."""
+def _dances(folder: Path, seconds: float, seed: int, progress: Progress | None) -> Iterator[Clip]:
+    """Dances of the shipped dancer, whose songs are written into the folder."""
     import soundfile
 
     folder.mkdir(parents=True, exist_ok=True)
-    songs = synthetic_dances(_SONGS, seconds, seed=seed)
-    for number, (song, clip) in enumerate(songs, start=1):
+    dancer = DanceSource.shipped()
+    for number, bpm in enumerate(_SONGS_BPM, start=1):
         name = f"dance_{number:02d}"
+        song = make_song(seed + number, seconds, tempo_bpm=bpm)
         soundfile.write(folder / f"{name}.flac", song.samples, song.sample_rate)
-        yield replace(clip, name=name)
+        features = features_of(song.samples, name=name)
+        yield dancer.dance(features, DanceRequest(seed=seed), progress).motion()
 
 
 def _person_clips(seconds: float, seed: int, progress: Progress | None) -> Iterator[Clip]:

@@ -45,7 +45,7 @@ class ComputedRows:
     def __getitem__(self, index: Any) -> Array:
         rows, rest = (index[0], index[1:]) if isinstance(index, tuple) else (index, ())
         read = self._read(rows)
-        return read[((slice(None),) * (1 + read.ndim - self.ndim), *rest)] if rest else read
+        return read[(*(slice(None),) * (1 + read.ndim - self.ndim), *rest)] if rest else read
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> Array:
         return np.array(self[:], dtype)

@@ -7,13 +7,18 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from deepphase.apps.dance_sources import DanceSource
 from deepphase.controllers.runtime.controller import Controller
 from deepphase.controllers.runtime.start import CharacterSource
+from deepphase.evaluation.dance import measure_dance
 from deepphase.matching.learned.matcher import Matcher
+from deepphase.music.features import features_of
 from deepphase.shipped import MAX_BYTES, SHIPPED
+from deepphase.steering.dance import DanceRequest
 from deepphase.steering.root_states import RootStates
 from deepphase.steering.run import rollout
 from deepphase.steering.velocity_goals import VelocityGoals
+from deepphase.synthetic.song import make_song
 
 _CARD = Path(__file__).parent.parent / "docs" / "models.md"
 # Character -> speeds in m/s, and directions of travel from the facing in degrees, which it has.
@@ -63,3 +68,15 @@ def test_arms_of_the_person_hang():
     arms = places[:, [joint("LeftArm"), joint("RightArm")]]
     raised = (hands - arms)[..., 1].min(axis=1) > -0.25
     assert np.linalg.norm(hands[raised, 0] - hands[raised, 1], axis=1).max(initial=0.0) < 0.9
+
+
+@pytest.mark.parametrize(("bpm", "beats_per_bar"), [(72.0, 4), (88.0, 3), (110.0, 4), (128.0, 4)])
+def test_the_dancer_keeps_the_tempo_of_any_song(bpm, beats_per_bar):
+    song = make_song(3, 24.0, tempo_bpm=bpm, beats_per_bar=beats_per_bar)
+    features = features_of(song.samples)
+    result = DanceSource.shipped().dance(features, DanceRequest(2.0, 20.0))
+    assert len(result.clip) == 1200
+    assert all(len(values) == 1200 for values in (result.root, result.phases.phase, result.alive))
+    values = measure_dance(result.clip, features, 2.0)
+    assert values["by_motion"] > 1.3 * values["by_motion_chance"]
+    assert 0.3 < values["speed"] < 1.1

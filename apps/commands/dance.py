@@ -25,8 +25,8 @@ def command(
     """Make a new dance to a song, as BVH, glb and a page that plays it with its sound.
 
     Without --dancer and --database, the newest dance database of the current folder dances, or
-    else its newest dancer. Where there is none, synthetic dances are made at once, and one of them
-    is put together for the song.
+    else its newest dancer, or else the shipped dancer. That one learnt from salsa, Indian and
+    modern dances of CMU (mocap.cs.cmu.edu).
 
     Parameters
     ----------
@@ -62,20 +62,14 @@ def command(
 
     # Refused before anything long is imported.
     check_beats(song, beats, bpm)
-    from deepphase.apps.dance_sources import (
-        SYNTHETIC_DANCES,
-        DanceSource,
-        find_dance_source,
-        made_dances,
-    )
-    from deepphase.apps.demo import PHASES
+    from deepphase.apps.dance_sources import DanceSource, find_dance_source
     from deepphase.apps.reports.dance_report import dance_report
     from deepphase.apps.reports.page import headline_table
     from deepphase.atomic_write import check_writable
     from deepphase.controllers.dance.dancer import Dancer
     from deepphase.matching.database.database import MotionDatabase
     from deepphase.music.cache import song_features
-    from deepphase.phase.model import PhaseModel
+    from deepphase.shipped import SHIPPED
     from deepphase.steering.dance import DanceRequest
 
     if dancer is not None and database is not None:
@@ -84,14 +78,12 @@ def command(
         )
     if dancer is None and database is None:
         dancer, database = find_dance_source(Path())
-        note(f"danced by {dancer or database or SYNTHETIC_DANCES}")
+        note(f"danced by {dancer or database or 'a dancer ' + SHIPPED['dancer'].words}")
     request = DanceRequest(start, seconds, seed, variety=variety)
     if dancer is not None:
         source = DanceSource.from_dancer(Dancer.load(dancer), dancer.name)
     elif database is None:
-        with progress() as shown:
-            motions = made_dances(PhaseModel.load(PHASES), shown)
-        source = DanceSource.from_database(motions, "synthetic dances", warn)
+        source = DanceSource.shipped()
     else:
         motions = MotionDatabase.load(database)
         source = DanceSource.from_database(motions, database.name, warn)

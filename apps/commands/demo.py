@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from deepphase.apps.terminal import next_step, note, progress
+from deepphase.apps.terminal import next_step, note
 from deepphase.errors import ParameterError
 
 # What the demo writes into its folder, and a second run replaces.
@@ -17,13 +17,13 @@ _FILES = (
     *("index.html", "clips", "clips.store", "phases.model", "phases.model.report", "phases"),
     *("phases.model.metrics.csv", "evaluation", "figures", "clips.db", "clips.db.exact.index"),
     *("matches", "dog.controller", "run", "steered.db", "steered.db.exact.index"),
-    *("steered.matcher", "steered.matcher.metrics.csv", "compared", "dances.store", "dances.db"),
-    *("dances.db.exact.index", "song.wav", "dance", "live.html", "person.matcher"),
+    *("steered.matcher", "steered.matcher.metrics.csv", "compared", "song.wav", "dance"),
+    *("live.html", "person.matcher"),
 )
 _MARKER = ".deepphase-demo"
 # For a small corpus the batch size is reduced until a pass has this many optimizer steps.
 _MIN_STEPS, _MIN_BATCH = 8, 8
-# Tempo and metre of the song that is danced to; no dance of the database has that tempo.
+# The song that is danced to.
 _TEMPO_BPM, _BEATS_PER_BAR, _SONG_SEED, _SONG_S = 110.0, 4, 77, 14.0
 
 
@@ -36,12 +36,11 @@ class _Size:
     windows: int
     batch_size: int
     matcher_windows: int
-    songs: int
     run_s: int
 
 
-_FULL = _Size(30, 12, 102_400, 256, 64_000, 5, 12)
-_SMALLEST = _Size(6, 5, 6_400, 64, 9_600, 2, 6)
+_FULL = _Size(30, 12, 102_400, 256, 64_000, 12)
+_SMALLEST = _Size(6, 5, 6_400, 64, 9_600, 6)
 # Heading, command as one types it in the folder, page that it writes, and what it does.
 _Step = tuple[str, str, str, str]
 
@@ -189,7 +188,7 @@ def _steps(data: Path | None, size: _Size, png: str) -> Iterator[_Step]:
         "A moment of one clip, and the moments of other clips that are nearest in phase. Equal "
         "phases are equal places in the cycle; no label says what a step is.",
     )
-    _write_inputs(size)
+    _write_inputs()
     yield (
         "Steer a controller",
         f"control dog.controller --path circle --seconds {size.run_s} -o run",
@@ -222,10 +221,11 @@ def _steps(data: Path | None, size: _Size, png: str) -> Iterator[_Step]:
         )
     yield (
         "Dance to a song",
-        f"dance song.wav --database dances.db --seconds {size.run_s} -o dance",
+        f"dance song.wav --seconds {size.run_s} -o dance",
         "dance/index.html",
-        "Motion matching with music: passages of recorded dances follow each other, chosen and "
-        "timed so that steps fall on the beats of a song that they do not belong to.",
+        "Motion matching with music: passages of captured dances follow each other, chosen and "
+        "timed so that steps fall on the beats of a song that they do not belong to. The dancer "
+        "comes with the program and learnt from dances of CMU.",
     )
     yield (
         *("Steer it yourself", "export person.matcher --web -o live.html", "live.html"),
@@ -233,22 +233,15 @@ def _steps(data: Path | None, size: _Size, png: str) -> Iterator[_Step]:
     )
 
 
-def _write_inputs(size: _Size) -> None:
-    """Write what the later commands read beside the clips: characters, dances and a song."""
+def _write_inputs() -> None:
+    """Write what the later commands read beside the clips: characters and a song."""
     import soundfile
 
-    from deepphase.apps.dance_sources import SONGS, made_dances
-    from deepphase.apps.demo import PHASES
-    from deepphase.phase.model import PhaseModel
     from deepphase.shipped import SHIPPED
     from deepphase.synthetic.song import make_song
 
     for name in ("dog", "person"):
         shutil.copyfile(SHIPPED[name].path, SHIPPED[name].file)
-    with progress() as report:
-        model = PhaseModel.load(PHASES)
-        dances = made_dances(model, report, SONGS[: size.songs], file=Path("dances.store"))
-    dances.save(Path("dances.db"))
     song = make_song(_SONG_SEED, _SONG_S, tempo_bpm=_TEMPO_BPM, beats_per_bar=_BEATS_PER_BAR)
     soundfile.write("song.wav", song.samples, song.sample_rate)
 

@@ -25,7 +25,7 @@ def command(
     folder
         Folder to write.
     of
-        Who performs: the shipped person or dog, or synthetic dances, each with its song.
+        Who performs: the shipped person, dog or dancer; a song lies beside each dance.
     seconds
         Length of a clip in seconds.
     seed

@@ -67,6 +67,14 @@ SHIPPED: Mapping[str, ShippedModel] = MappingProxyType(
             "its gaits are formulas; of clips of your own a controller (train controller) keeps "
             "92 % of the movement",
         ),
+        "dancer": ShippedModel(
+            "dancer.matcher",
+            "Dancer",
+            "salsa, Indian and modern dances of CMU: the data used in this project was obtained "
+            "from mocap.cs.cmu.edu; the database was created with funding from NSF EIA-0196217",
+            "it knows no waltz; a database or a dancer of dances of your own (match build, train "
+            "dance) has their figures",
+        ),
         "editor": ShippedModel(
             "two_legs.editor",
             "any body on two legs",

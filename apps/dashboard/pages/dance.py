@@ -10,10 +10,9 @@ from functools import partial
 
 import streamlit as st
 
-from deepphase.apps.dance_sources import DanceSource, made_dances
+from deepphase.apps.dance_sources import DanceSource
 from deepphase.apps.dashboard.parts import widgets
 from deepphase.apps.dashboard.parts.choosers import FileKind, ListedSource, chooser
-from deepphase.apps.dashboard.parts.collection import demo_model
 from deepphase.apps.dashboard.parts.folder import FoundFile, open_folder
 from deepphase.apps.dashboard.parts.messages import (
     cancellable_result,
@@ -88,7 +87,7 @@ class OpenDancer:
 
 
 def dancer_sources() -> list[ListedSource[OpenDancer]]:
-    """The dance databases and dancers of the open folder, then the demo.
+    """The dance databases and dancers of the open folder, then the shipped dancer.
 
     Databases come first, as in `deepphase dance`; see
     `deepphase.apps.dance_sources.find_dance_source`.
@@ -101,7 +100,7 @@ def dancer_sources() -> list[ListedSource[OpenDancer]]:
     ]
     files = DANCERS.files(lambda file: file.format == FORMAT and MUSIC in file.tracks)
     dancers = [DANCERS.source(file, "Dancer: ") for file in files]
-    return [*databases, *dancers, ListedSource("demo", "Made dances (demo)", _demo)]
+    return [*databases, *dancers, ListedSource("shipped", "Dancer (shipped)", _shipped)]
 
 
 def _load_dancer(file: FoundFile) -> OpenDancer:
@@ -116,18 +115,22 @@ DANCERS = FileKind("dancer", _load_dancer)
 
 
 def _database(file: FoundFile) -> OpenDancer:
-    return _cached(file.stamp, file.name, lambda _: MotionDatabase.load(file.path))
+    def opened() -> DanceSource:
+        return DanceSource.from_database(MotionDatabase.load(file.path), file.name)
+
+    return _cached(file.stamp, file.name, opened)
 
 
-def _demo() -> OpenDancer:
-    return _cached("demo", "made dances", lambda progress: made_dances(demo_model(), progress))
+def _shipped() -> OpenDancer:
+    return _cached("shipped", "the shipped dancer", DanceSource.shipped)
 
 
-def _cached(key: Hashable, name: str, load: Callable[[Progress], MotionDatabase]) -> OpenDancer:
-    def opened(progress: Progress) -> OpenDancer:
-        return OpenDancer(name, key, DanceSource.from_database(load(progress), name))
-
+def _cached(key: Hashable, name: str, load: Callable[[], DanceSource]) -> OpenDancer:
     cache = shared_cache("dances to choose from", _CACHED_DATABASES)
+
+    def opened(_: Progress) -> OpenDancer:
+        return OpenDancer(name, key, load())
+
     return cache.find_or_make(key, opened, "Opening the dances")
 
 
@@ -149,6 +152,8 @@ def page() -> None:
             with dancer_place:
                 source = chooser("Dancer", "dancer", dancer_sources())
             opened = source.open()
+            if opened.source.credit:
+                dancer_place.caption(plain(opened.source.credit))
             if song is not None:
                 song_place.caption(song.facts)
                 requests = choose_part(song, opened.source.has_lock, source.id)

@@ -2,7 +2,8 @@
 
 `python -m tests.studies.shipped [NAME ...] [--captures FOLDER]` makes all of them or those that
 are named, and prints their measures. FOLDER has the free captures, of BVH files: `accad`
-(`female1`, `male2`), `style100` and `cmu_dance`. The dog's motion is synthetic.
+(`female1`, `male2`), `style100`, `cmu_dance` and `cmu_locomotion_dance`. The dog's motion is
+synthetic.
 """
 
 from __future__ import annotations
@@ -27,6 +28,7 @@ from deepphase.phase.model import PhaseModel
 from deepphase.progress import Progress
 from deepphase.shipped import SHIPPED
 from tests.studies.shipped.any_skeleton import train_any_skeleton
+from tests.studies.shipped.dancer import train_dancer
 from tests.studies.shipped.dog import train_dog
 from tests.studies.shipped.editor import train_editor
 from tests.studies.shipped.person import train_person
@@ -34,6 +36,7 @@ from tests.studies.shipped.person import train_person
 Shipped: TypeAlias = Controller | Matcher | MotionEditor | PhaseModel
 _OF_CAPTURES: dict[str, Callable[[Path, Progress], Shipped]] = {
     "person": train_person,
+    "dancer": train_dancer,
     "editor": train_editor,
     "any_skeleton": train_any_skeleton,
 }

@@ -14,7 +14,7 @@ from pathlib import Path
 import numpy as np
 from scipy.ndimage import maximum_filter1d
 
-from deepphase.arrays import true_runs
+from deepphase.arrays import Array, true_runs
 from deepphase.corpus.clip_store import ClipStore
 from deepphase.corpus.prepare import corpus_of
 from deepphase.formats.load import load, save
@@ -81,7 +81,7 @@ def _clips(folder: Path) -> Iterator[Clip]:
             if name != _FOLDERS[0]:
                 clip = retarget(clip, body).clip
             style = path.stem.removesuffix("_reference") if "_reference" in path.stem else "neutral"
-            clip = replace(_levelled(clip), name=path.stem, labels={"style": style})
+            clip = replace(levelled(clip), name=path.stem, labels={"style": style})
             kinds = [kind for kind in _SLOWED if kind in path.stem.lower()]
             factors = [factor for kind in kinds for factor in _SLOWED[kind]]
             for piece in _without_t_poses(clip):
@@ -91,23 +91,28 @@ def _clips(folder: Path) -> Iterator[Clip]:
                     yield resample(replace(piece, fps=piece.fps / factor, name=name), piece.fps)
 
 
-def _levelled(clip: Clip) -> Clip:
+def levelled(clip: Clip) -> Clip:
     """The clip with its floor at height 0: that of one person lies at 5 cm."""
     translations = clip.translations.copy()
     translations[:, 0, 1] -= foot_contacts(clip, find_roles(clip.skeleton, clip=clip)).floor
     return replace(clip, translations=translations)
 
 
-def _without_t_poses(clip: Clip) -> Iterator[Clip]:
-    """The pieces of a clip between the T-poses that 100STYLE's captures have in them."""
+def t_poses(clip: Clip) -> Array:
+    """(frames,) bool: the arms are held out to both sides."""
     roles = find_roles(clip.skeleton, clip=clip)
     positions = joint_positions(clip)
     hands = positions[:, [roles.left_hand, roles.right_hand]]
     shoulders = positions[:, [roles.left_shoulder, roles.right_shoulder]]
     raised = (hands - shoulders)[..., 1].min(axis=1) > -_T_POSE_BELOW_M
     apart = np.linalg.norm(np.diff(hands[..., ::2], axis=1)[:, 0], axis=-1) > _T_POSE_APART_M
+    return raised & apart
+
+
+def _without_t_poses(clip: Clip) -> Iterator[Clip]:
+    """The pieces of a clip between the T-poses that 100STYLE's captures have in them."""
     around = 2 * round(_T_POSE_AROUND_S * clip.fps) + 1
-    kept = ~maximum_filter1d(raised & apart, around)
+    kept = ~maximum_filter1d(t_poses(clip), around)
     pieces = [run for run in true_runs(kept) if run[1] - run[0] > _SHORTEST_S * clip.fps]
     for number, (start, stop) in enumerate(pieces):
         name = f"{clip.name}_{number + 1}" if len(pieces) > 1 else clip.name

@@ -93,6 +93,8 @@ class FileOptions(OptionGroup):
         Up axis of the files: x, y, z, -x, -y or -z. Inferred if not given.
     file_fps
         Frame rate of the files in frames per second, where the stored rate is missing or wrong.
+    radians
+        Angles in BVH files are radians, where the format has degrees.
     skeleton_description
         YAML file that assigns joints or points to body parts; see configs/skeletons/example.yaml.
         A store keeps it for the commands that read the store.
@@ -101,13 +103,14 @@ class FileOptions(OptionGroup):
     unit: str | None = None
     up: str | None = None
     file_fps: float | None = None
+    radians: bool = False
     skeleton_description: str | None = None
 
     @property
     def reader(self) -> dict[str, Any]:
         """The options that are set, as keyword arguments of `deepphase.formats.load.load`."""
-        values = {"unit": self.unit, "up": self.up, "fps": self.file_fps}
-        return {name: value for name, value in values.items() if value is not None}
+        values = {"unit": self.unit, "up": self.up, "fps": self.file_fps, "radians": self.radians}
+        return {name: value for name, value in values.items() if value not in (None, False)}
 
     @property
     def description(self) -> dict[str, Any] | None:

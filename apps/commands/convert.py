@@ -54,8 +54,8 @@ def command(
     output
         File to write, whose suffix selects the format; a folder if there are several clips.
     to
-        Motion file with another skeleton, or a store of it. Its unit and axes are those of the
-        results.
+        Motion file with another skeleton, or a store of it, of several bodies the largest. Its unit
+        and axes are those of the results.
     format
         File format of the clips in an output folder. amass writes .npz of SMPL-H, also as a single
         file; a body of two legs is put on the skeleton of SMPL. csv is a table of the places of
@@ -75,7 +75,6 @@ def command(
     """
     from deepphase.corpus.clips import clips_in
     from deepphase.corpus.motion_files import clip_targets
-    from deepphase.corpus.store import is_store, open_store
     from deepphase.formats.amass import save_amass, smpl_layout
     from deepphase.formats.load import save
     from deepphase.formats.smpl_skeleton import BODY, smpl_skeleton
@@ -83,7 +82,7 @@ def command(
 
     moved = None
     if to is not None:
-        moved = _Moved(open_store(to).clip(0) if is_store(to) else clips_in([to])[0].load())
+        moved = _Moved(_sample(to))
     suffix, write = ("npz", save_amass) if format == "amass" else (format, save)
     reader: dict[str, Any] = {
         "allow_truncated": allow_truncated,
@@ -118,6 +117,24 @@ def command(
     note(f"{counted(len(seconds), 'clip')}, {sum(seconds) / 60.0:.1f} minutes -> {output}")
     if moved is not None:
         moved.report()
+
+
+def _sample(path: Path) -> Clip:
+    """The clip whose skeleton others are put on; says which it is of several."""
+    from deepphase.corpus.clips import clips_in
+    from deepphase.corpus.store import is_store, open_store
+    from deepphase.formats.reading import listed
+
+    if is_store(path):
+        store = open_store(path)
+        sample, name, others = store.clip(0), store.group, store.other_bodies
+    else:
+        entries = clips_in([path])
+        sample = entries[0].load()
+        name, others = sample.name, tuple(entry.name for entry in entries[1:])
+    if others:
+        note(f"onto the skeleton of {name} in {path}, not of {listed(others)}: --to takes one file")
+    return sample
 
 
 def _cut(clip: Clip, start: float | None, stop: float | None, fps: float | None) -> Clip:

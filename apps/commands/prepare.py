@@ -68,6 +68,7 @@ def command(
             unit=reading.unit,
             up=reading.up,
             file_fps=reading.file_fps,
+            radians=reading.radians,
             description=reading.description,
         )
     notes = [each for each in done.notes if not is_warning(each[1])]

@@ -97,6 +97,7 @@ def prepare(
     unit: str | float | None = None,
     up: str | None = None,
     file_fps: float | None = None,
+    radians: bool = False,
     mirror: bool = False,
     retarget: str | None = None,
     labels: str | None = None,
@@ -120,7 +121,7 @@ def prepare(
         The store.
     fps
         Frames per second of the store.
-    unit, up, file_fps
+    unit, up, file_fps, radians
         Properties of the files, inferred by default: see :func:`deepphase.formats.load.load`.
     mirror
         Add the mirror image of every clip, named "... mirrored" and labelled mirrored=yes.
@@ -170,7 +171,8 @@ def prepare(
     output = Path(output)
     _check_output(output, files)
     # Only given options: not every format has all of them.
-    reader = {"unit": unit, "up": up, "fps": file_fps, "allow_truncated": allow_truncated}
+    reader = {"unit": unit, "up": up, "fps": file_fps, "radians": radians}
+    reader["allow_truncated"] = allow_truncated
     reader = {name: value for name, value in reader.items() if value not in (None, False)}
     point_sets = agreed_point_sets(files, description, **reader)
     notes = list(point_sets.notes)

@@ -345,10 +345,9 @@ def _doubts_of_limbs(clip: Clip) -> Iterator[str]:
     travels = np.ptp(clip.translations, axis=0)[:, [0, 2]].max() > _LEAST_TRAVEL_M
     alike = np.abs(np.einsum("fjc,jc->fj", turns, turns[0])).min()
     if np.abs(turns[..., 3]).min() > still or (travels and alike > still):
-        yield (
-            f"no joint turns by more than {_STIFF_DEGREES:g} degrees: the file may hold radians, "
-            "where degrees are read, or no motion of the limbs"
-        )
+        # Of all files, only BVH has angles whose unit it does not say.
+        way = "its angles may be radians: --radians, or " if clip.source.rotation_orders else ""
+        yield f"no joint turns by more than {_STIFF_DEGREES:g} degrees: {way}no limb moves"
 
 
 def checked_body(clip: Clip, path: str | Path) -> Clip:

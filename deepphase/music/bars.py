@@ -198,6 +198,8 @@ _IN_THREES = 4.0
 # What speaks for three beats in place of two, by how much more of the bass returns after a beat,
 # and from which difference on.
 _BASS_SPEAKS, _BASS_DIFFERS = 6.0, 0.3
+# The same between a tempo and its double or half, for either.
+_BASS_OF_MULTIPLE = 1.5
 # A level from this probability on is another tempo that is told.
 _TOLD = 0.2
 # Beats are between those that were laid if the bass is so much louder there, and audible.
@@ -261,8 +263,9 @@ def find_rhythm(
                 levels.append(_level(beats_s, spectra, returns, fps))
     if not levels:
         return NO_BEATS, None
-    least = _LEAST_RETURN * max(level.returns[0, 0] for level in levels)
-    levels = [level for level in levels if level.returns[0, 0] >= least] or levels
+    # Of all bands or of the bass: a kick and a snare that is far louder are two beats.
+    most = _LEAST_RETURN * np.max([level.returns[:, 0] for level in levels], axis=0)
+    levels = [level for level in levels if (level.returns[:, 0] >= most).any()] or levels
     levels, shares = _shares(levels)
     chosen = int(shares.argmax())
     level = levels[chosen]
@@ -309,9 +312,12 @@ def _shares(levels: list[_Level]) -> tuple[list[_Level], Array]:
         multiple = max(ratio, 1.0 / ratio)
         is_multiple = abs(multiple - round(multiple)) < _SAME_TEMPO * multiple
         odds = (_OF_MULTIPLE if is_multiple else _OF_OTHER) * (scores[index] - scores[order[0]])
+        more_bass = float(level.returns[1, 0] - best.returns[1, 0])
         if not is_multiple:
-            more_bass = float(level.returns[1, 0] - best.returns[1, 0])
             odds += _BASS_SPEAKS * max(more_bass - _BASS_DIFFERS, 0.0)
+        else:
+            clear = more_bass - np.clip(more_bass, -_BASS_DIFFERS, _BASS_DIFFERS)
+            odds += _BASS_OF_MULTIPLE * clear
         odds -= 0.5 * (np.log2(level.tempo_bpm / _USUAL_BPM) / _USUAL_OCTAVES) ** 2
         odds += np.log(max(level.beat_probability, 1e-3))
         if is_multiple and round(1.0 / ratio) == 2:

@@ -31,6 +31,14 @@ def test_every_format_into_every_other(folder, tmp_path):
             np.testing.assert_allclose(joint_positions(load(end)), expected, atol=1e-4)
 
 
+def test_the_skeleton_of_several_is_said(folder, tmp_path, capsys):
+    words = ["convert", str(folder / "walk_0.bvh"), "-o", str(tmp_path / "a.bvh"), "--to"]
+    assert main([*words, str(folder / "walk_1.bvh")]) == 0
+    assert "onto the skeleton" not in capsys.readouterr().out
+    assert main([*words, str(folder)]) == 0
+    assert "onto the skeleton of walk_0" in capsys.readouterr().out
+
+
 def test_folders_and_stores(folder, tmp_path, capsys):
     store, out = tmp_path / "mocap.store", tmp_path / "out"
     assert main(["convert", str(folder), "-o", str(out), "--format", "glb"]) == 0

@@ -71,13 +71,31 @@ def _doubts(clip):
     return " ".join(note for note in clip.source.notes if note.startswith(CHECK))
 
 
+def test_angles_of_a_bvh_in_radians_are_read_where_that_is_said(tmp_path):
+    walk, path = locomotion(0, 2.0).clip, tmp_path / "walk.bvh"
+    save(walk, path)
+    true = joint_positions(load(path))
+    front, motion = path.read_text().split("MOTION")
+    head, rows = motion.split("Frame Time:")
+    first, *rows = rows.strip().splitlines()
+    values = np.array([row.split() for row in rows], float)
+    # The root's positions come first; all other channels are rotations.
+    values[:, 3:] = np.deg2rad(values[:, 3:])
+    text = "\n".join(" ".join(f"{value:.9f}" for value in row) for row in values)
+    path.write_text(f"{front}MOTION{head}Frame Time: {first}\n{text}\n")
+    assert "--radians" in _doubts(load(path))
+    read = load(path, radians=True)
+    assert not _doubts(read)
+    np.testing.assert_allclose(joint_positions(read), true, atol=1e-5)
+
+
 def test_a_body_that_lies_glides_or_is_far_away_is_doubted(tmp_path):
     walk, path = locomotion(0, 2.0).clip, tmp_path / "walk.glb"
     lying = rotate_from_y_up(walk, "z")
     stiff = replace(walk, rotations=np.repeat(walk.rotations[:1], len(walk), axis=0))
     high = replace(walk, translations=walk.translations + np.array([0, 84.0, 0]))
     for clip, words in (
-        (lying, "--up z"), (stiff, "radians"), (high, "m above 0"), (walk, "")
+        (lying, "--up z"), (stiff, "no limb moves"), (high, "m above 0"), (walk, "")
     ):  # fmt: skip
         save(clip, path)
         assert words in _doubts(load(path))

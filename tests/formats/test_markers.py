@@ -244,16 +244,24 @@ def test_places_of_bones_in_the_frames_of_their_parents_are_refused(tmp_path):
     assert "Global" in caught.value.hint
 
 
-def test_missing_frames_of_an_mvnx_are_named(tmp_path):
-    path = tmp_path / "walk.mvnx"
-    text = mvnx_text(WALK)
+@pytest.mark.parametrize(("left_out", "words"), [("5|6|7", "3 frames"), (r"\d{1,2}", "too long")])
+def test_missing_frames_of_an_mvnx_are_bridged(tmp_path, left_out, words):
+    path, walk = tmp_path / "walk.mvnx", locomotion(0, 2.0).clip
+    text = mvnx_text(walk)
     path.write_text(text)
-    assert not any("missing" in note for note in load(path).source.notes)
-    path.write_text(re.sub(r'<frame[^>]*index="(5|6|7)".*?</frame>', "", text, flags=re.DOTALL))
-    notes = load(path).source.notes
-    assert any(
-        "3 frames are missing in the file, the first after frame 4" in note for note in notes
-    )
+    whole = load(path)
+    assert not any("missing" in note for note in whole.source.notes)
+    # Frame 0 is the first of the clip.
+    pattern = rf'<frame[^>]*index="(?!0")(?:{left_out})".*?</frame>'
+    path.write_text(re.sub(pattern, "", text, flags=re.DOTALL))
+    clip = load(path)
+    assert len(clip) == len(whole)
+    (note,) = [note for note in clip.source.notes if "missing" in note]
+    assert words in note
+    positions, true = joint_positions(clip), joint_positions(whole)
+    np.testing.assert_allclose(positions[[0, 100, 110]], true[[0, 100, 110]], atol=1e-6)
+    if words == "3 frames":
+        assert np.abs(positions - true).max() < 0.02
 
 
 def test_mvnx(tmp_path):

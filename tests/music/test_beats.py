@@ -81,6 +81,20 @@ def test_loud_off_beats_do_not_double_the_tempo(bpm, level, sound):
         assert f"at {2 * bpm:.0f} a minute as well as at {bpm:.0f}" in song.doubt
 
 
+@pytest.mark.parametrize("bpm", [105.0, 120.0, 140.0])
+def test_loud_snares_do_not_halve_the_tempo(bpm):
+    made = make_song(3, 30.0, tempo_bpm=bpm)
+    time = np.arange(round(0.2 * SAMPLE_RATE)) / SAMPLE_RATE
+    hit = np.random.default_rng(0).standard_normal(len(time)) * np.exp(-time / 0.06)
+    samples = made.samples.copy()
+    for moment in made.beats[1:-1:2]:
+        start = round(moment * SAMPLE_RATE)
+        samples[start : start + len(hit)] += hit[: len(samples) - start]
+    song = features_of(samples)
+    assert song.tempo_bpm == pytest.approx(bpm, rel=0.01)
+    assert f_measure(song.beats_s, made.beats) > 0.95
+
+
 def test_clicks_of_two_readings_are_not_certain_and_a_hint_decides():
     """Off-beats as loud as beats: 75 and 150 beats a minute are the same sounds."""
     samples, _ = clicks(150, 20.0)

@@ -59,6 +59,7 @@ def load_bvh(
     up: str | None = None,
     fps: float | None = None,
     allow_truncated: bool = False,
+    radians: bool = False,
 ) -> Clip:
     """Read a BVH file as a clip: metres, Y up. What is inferred is said in `clip.source.notes`.
 
@@ -81,6 +82,8 @@ def load_bvh(
         Frames a second, in place of the file's.
     allow_truncated
         Take the whole frames before the first fault.
+    radians
+        Rotation channels are in radians, which no BVH file says.
     """
     path = Path(path)
     # Checked before a long file is read.
@@ -112,6 +115,10 @@ def load_bvh(
         content, begin.end(), width, path, fps=fps, allow_truncated=allow_truncated
     )
     del content
+    if radians:
+        names = [name for channels in hierarchy.channels for name in channels]
+        motion.values[:, [name.endswith("rotation") for name in names]] *= 180.0 / np.pi
+        notes.append("rotations were read as radians, as given")
     offsets, translations, translated, position_notes = _local_positions(hierarchy, motion.values)
     rotations, end_offsets = _local_rotations(hierarchy, motion.values), hierarchy.end_offsets
     if hierarchy.rests is not None:

@@ -7,16 +7,18 @@ no entity is ever expanded.
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Any
 from xml.parsers import expat
 
 import numpy as np
+from scipy.interpolate import make_interp_spline
 
 from deepphase.arrays import Array
 from deepphase.errors import FormatError
-from deepphase.formats.frame_rates import CORRECTED, resolve_rate
+from deepphase.formats.frame_rates import CHECK, CORRECTED, resolve_rate
 from deepphase.formats.npz.joint_arrays import fitted_clip, unit_quaternions
 from deepphase.formats.reading import (
     COMMAS,
@@ -29,12 +31,16 @@ from deepphase.formats.reading import (
     read_content,
     unique_names,
 )
+from deepphase.motion import quaternions
 from deepphase.motion.clip import Clip, Source
 
 # Numbers of a segment in the elements that are read.
 _WIDTHS = {"orientation": 4, "position": 3}
 _CONNECTORS = ("connector1", "connector2")
 _DEEPEST = 32
+# Frames that are missing for each that is there, as of markers that are seen in a tenth of the
+# frames; and seconds over which nobody knows what the body did.
+_MOST_MISSING, _LONG_GAP_S = 9, 0.25
 
 
 def load_mvnx(
@@ -80,23 +86,37 @@ def load_mvnx(
         raise fault("orientations contradict the positions of the segments")
     if content.has_commas:
         notes = (*notes, COMMAS)
-    notes = (*notes, *fit_notes, *_missing_frames(content.indices), f"a unit of {unit_m:g} m")
+    clip, missing = _bridged(clip, content.indices)
+    notes = (*notes, *fit_notes, *missing, f"a unit of {unit_m:g} m")
     return in_metres_y_up(clip, unit_m, up, Source(str(path), fps=rate, notes=notes))
 
 
-def _missing_frames(indices: list[str]) -> tuple[str, ...]:
-    """A note on frames that the file leaves out, by the indices of the others."""
+def _bridged(clip: Clip, indices: list[str]) -> tuple[Clip, tuple[str, ...]]:
+    """The clip with the frames that the file leaves out, by the indices of the others, and a note.
+
+    As gaps of markers, they are bridged by straight lines.
+    """
     if not all(index.isascii() and index.isdigit() and len(index) < 10 for index in indices):
-        return ()
+        return clip, ()
     numbers = np.array([int(index) for index in indices])
     steps = np.diff(numbers)
-    gaps = np.flatnonzero(steps > 1)
-    if not len(gaps):
-        return ()
-    return (
-        f"{CORRECTED}{(steps[gaps] - 1).sum():,} frames are missing in the file, the first after "
-        f"frame {numbers[gaps[0]]}: the motion jumps there",
+    # Indices that all grow by as much are those of every other frame, and leave out none.
+    if not len(steps) or steps.max() < 2 or steps.min() == steps.max():
+        return clip, ()
+    gap = int(steps.argmax())
+    missing, longest = int((steps - 1).sum()), int(steps[gap]) - 1
+    note = f"{missing:,} frames are missing, at most {longest:,} together after {numbers[gap]}"
+    if steps.min() < 1 or missing > _MOST_MISSING * len(clip):
+        return clip, (f"{CHECK}{note}: the motion jumps there",)
+    place = np.arange(numbers[-1] - numbers[0] + 1)
+    rotations, translations = (
+        make_interp_spline(numbers - numbers[0], values, k=1)(place)
+        for values in (quaternions.sign_continuous(clip.rotations), clip.translations)
     )
+    clip = replace(clip, rotations=quaternions.normalized(rotations), translations=translations)
+    long = longest > _LONG_GAP_S * clip.fps
+    doubt = f"{CHECK}too long to be known: cut it out" if long else ""
+    return clip, (f"{CORRECTED}{note}: bridged by straight lines{doubt and '; '}{doubt}",)
 
 
 class _Content:

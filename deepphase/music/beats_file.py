@@ -127,25 +127,10 @@ def check_beats(song: str | Path, beats: str | Path | None, bpm: float | None = 
             )
     content = sound_bytes(song)
     beats = beats or beats_beside(song)
-    if beats is not None and tempo_hint(beats) is None:
+    if beats is not None:
         given, stated_s = read_beats(beats), stated_duration_s(content, song)
         if stated_s:
             given.check_inside(stated_s)
-
-
-def tempo_hint(path: str | Path) -> float | None:
-    """Beats a minute out of a file whose one line is as in ``bpm 90``; None for a file of beats."""
-    rows = [row.partition(_COMMENT)[0].split() for row in read_text(Path(path)).splitlines()]
-    rows = [row for row in rows if row]
-    if len(rows) != 1 or rows[0][0].lower() != "bpm":
-        return None
-    try:
-        bpm = float(" ".join(rows[0][1:]))
-        check_hint(bpm)
-    except (ValueError, ParameterError) as error:
-        fact = error.fact if isinstance(error, ParameterError) else "no tempo after bpm"
-        raise FormatError(fact, hint="write as in bpm 90", path=path) from None
-    return bpm
 
 
 def beats_beside(song: str | Path) -> Path | None:

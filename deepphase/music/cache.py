@@ -18,7 +18,7 @@ from deepphase.errors import CheckpointError, DeepPhaseError
 from deepphase.formats.array_file import read_arrays, write_arrays
 from deepphase.formats.header_values import checked_count, checked_number
 from deepphase.music.audio import decoded, sound_bytes
-from deepphase.music.beats_file import beats_beside, read_beats, tempo_hint
+from deepphase.music.beats_file import beats_beside, read_beats
 from deepphase.music.features import FPS, SONG_FEATURE_KINDS, SongFeatures, features_of
 
 FORMAT, VERSION = "deepphase.song_features", 5
@@ -56,8 +56,7 @@ def song_features(
     ----------
     beats
         File of the song's beats, see `read_beats`. If not given, the file of the same stem with
-        the suffix .beats beside the song; where there is none, beats are detected. A file of
-        the one line ``bpm 90`` is a hint for that, as `bpm`.
+        the suffix .beats beside the song; where there is none, beats are detected.
     bpm
         About how many beats a minute the song has, where beats are detected at half or twice the
         tempo that people count; not read where there is a file of beats.
@@ -74,9 +73,6 @@ def song_features(
     """
     path = Path(path)
     beats = beats or beats_beside(path)
-    hint = None if beats is None else tempo_hint(beats)
-    if hint is not None:
-        beats, bpm = None, bpm or hint
     given = None if beats is None else read_beats(beats)
     content = sound_bytes(path)
     sha256 = hashlib.sha256(content).hexdigest()

@@ -126,16 +126,3 @@ def test_beats_and_hints_are_checked_without_decoding(tmp_path, monkeypatch):
         check_beats(song, beats, 90.0)
     with pytest.raises(ParameterError, match="3 beats a minute"):
         check_beats(song, None, 3.0)
-
-
-def test_a_file_with_a_tempo_alone_is_a_hint(tmp_path):
-    song, beats = tmp_path / "song.wav", tmp_path / "song.beats"
-    song.write_bytes(file_bytes(make_song(1, 12.0, tempo_bpm=120.0).samples))
-    beats.write_text("# counted at half\nbpm 60\n")
-    check_beats(song, None)
-    assert song_features(song, cache=False).tempo_bpm == pytest.approx(60.0, rel=0.01)
-    assert song_features(song, bpm=120.0, cache=False).tempo_bpm == pytest.approx(120.0, rel=0.01)
-    for text in ("bpm\n", "bpm fast\n", "bpm 900\n"):
-        beats.write_text(text)
-        with pytest.raises(FormatError, match="tempo"):
-            check_beats(song, None)

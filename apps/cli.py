@@ -11,17 +11,21 @@ import os
 import signal
 import sys
 import threading
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import contextmanager, suppress
-from types import FrameType
+from collections.abc import Callable, Iterable, Sequence
+from contextlib import suppress
 from typing import Any, NoReturn
 
+from deepphase.apps.interruption import (
+    INTERRUPTED,
+    MESSAGE,
+    WATCH,
+    interrupts_outside_imports,
+    watch_signals,
+)
 from deepphase.errors import DeepPhaseError, ParameterError
 
-DONE, BUG, MISTAKE, INTERRUPTED = 0, 1, 2, 130
+DONE, BUG, MISTAKE = 0, 1, 2
 _TITLE = "deepphase: phase manifolds from unlabelled motion capture"
-_MESSAGE = "deepphase: interrupted"
-_IMPORT_SYSTEM = "<frozen importlib._bootstrap>"
 # New objects after which Python looks for garbage.
 _NEW_OBJECTS = 50_000
 
@@ -119,7 +123,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
     status = BUG
     # What is registered first is called last.
     atexit.register(lambda: _leave(status))
+    watch_signals()
     status = _status_of(sys.argv[1:])
+    if signal.getsignal(signal.SIGINT) is signal.default_int_handler:
+        # While Python cleans up, it would print a traceback.
+        signal.signal(signal.SIGINT, signal.SIG_DFL)
     return status
 
 
@@ -130,7 +138,9 @@ def _leave(status: int) -> None:
     its stack, through functions of C++ that let nothing through: the process would abort.
     """
     gc.freeze()
-    if any(each.daemon for each in threading.enumerate()):
+    if status == INTERRUPTED or any(
+        each.daemon and each.name != WATCH for each in threading.enumerate()
+    ):
         for stream in (sys.stdout, sys.stderr):
             # Its reader may have closed it.
             with suppress(OSError, ValueError):
@@ -147,6 +157,10 @@ def _status_of(words: list[str]) -> int:
 
         print(f"deepphase: error: {printable(error)}", file=sys.stderr)
         return MISTAKE
+    except BrokenPipeError:
+        # The reader of the output has closed it (`| head`), which is not an error.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return DONE
     except OSError as error:
         if error.errno != errno.ENAMETOOLONG:
             raise
@@ -156,46 +170,10 @@ def _status_of(words: list[str]) -> int:
         )
         return MISTAKE
     except KeyboardInterrupt:
-        print(_MESSAGE, file=sys.stderr)
+        # The terminal may be gone, too.
+        with suppress(OSError):
+            print(MESSAGE, file=sys.stderr)
         return INTERRUPTED
-    except BrokenPipeError:
-        # The reader of the output has closed it (`| head`), which is not an error.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        return DONE
-
-
-@contextmanager
-def interrupts_outside_imports() -> Iterator[None]:
-    """Context in which Ctrl-C and SIGTERM raise KeyboardInterrupt, or end an import at once.
-
-    KeyboardInterrupt inside the import of a C++ extension (PyTorch's have hundreds of such places)
-    can abort the process, since the extension does not expect an exception there. Where another
-    handler of a signal is set, or outside the main thread, nothing changes.
-    """
-    before = {}
-    if threading.current_thread() is threading.main_thread():
-        defaults = {signal.SIGINT: signal.default_int_handler, signal.SIGTERM: signal.SIG_DFL}
-        before = {each: own for each, own in defaults.items() if signal.getsignal(each) is own}
-    for number in before:
-        signal.signal(number, _interrupt)
-    try:
-        yield
-    finally:
-        for number, handler in before.items():
-            if signal.getsignal(number) in (_interrupt, signal.SIG_IGN):
-                signal.signal(number, handler)
-
-
-def _interrupt(number: int, frame: FrameType | None) -> None:
-    while frame is not None:
-        if frame.f_code.co_filename == _IMPORT_SYSTEM:
-            os.write(2, f"{_MESSAGE}\n".encode())
-            os._exit(INTERRUPTED)
-        frame = frame.f_back
-    # torchrun's agent sends both, one after the other.
-    if signal.getsignal(signal.SIGTERM) is _interrupt:
-        signal.signal(signal.SIGTERM, signal.SIG_IGN)
-    raise KeyboardInterrupt
 
 
 def _run(words: list[str]) -> int:
@@ -259,6 +237,7 @@ def command_named(name: str) -> Callable[..., Any]:
 def _run_command(name: str, words: list[str], *, quiet: bool) -> int:
     # Imported here: it takes longer to import than `deepphase --help` may take.
     from deepphase.apps.command_line import read_command_line
+    from deepphase.apps.outputs import protected
     from deepphase.apps.terminal import library_notes, printing
     from deepphase.extras import extra_packages
 
@@ -268,7 +247,11 @@ def _run_command(name: str, words: list[str], *, quiet: bool) -> int:
         if call.config:
             print(call.config, end="")
             return DONE
-        with printing(quiet=quiet, to_stderr=call.json), library_notes():
+        with (
+            printing(quiet=quiet, to_stderr=call.json),
+            library_notes(),
+            protected(name, call.arguments, force=call.force),
+        ):
             outcome = command(**call.arguments)
     if outcome is None:
         return DONE

@@ -47,6 +47,8 @@ _TEXTS = {
     "hips, on the ground, which is added where there is none), hips, or in_place for none. auto is "
     "the topmost joint of the skeleton.",
 }
+# Commands whose clips replace others of that name, as by a copy.
+_REPLACING = ("convert", "edit", "rig-controls", "solve")
 _REQUIRED = inspect.Parameter.empty
 
 
@@ -56,6 +58,7 @@ class Call:
 
     arguments: dict[str, Any]
     json: bool = False
+    force: bool = False
     config: str = ""
 
 
@@ -75,7 +78,7 @@ def read_command_line(
     prints_config = config is not None and "--print-config" in words
     parser = command_parser(f"deepphase {name}", command, required=not prints_config)
     values = vars(parser.parse_intermixed_args(_spelled(words)))
-    common = {key: values.pop(key, None) for key in ("json", "print_config", "set")}
+    common = {key: values.pop(key, None) for key in ("json", "force", "print_config", "set")}
     changes, trainer = split_changes(common["set"] or [])
     if check_inputs and not prints_config:
         # Before the config is read, which imports the libraries of its class.
@@ -92,7 +95,7 @@ def read_command_line(
             given = {option: values.pop(option) for option in _option_names(kind)}
             values[parameter] = kind(**given, **({"trainer": trainer} if trainer else {}))
     printed = _as_yaml(values["config"]) if prints_config else ""
-    return Call(values, json=bool(common["json"]), config=printed)
+    return Call(values, bool(common["json"]), bool(common["force"]), printed)
 
 
 def command_parser(program: str, command: Callable[..., Any], *, required: bool) -> CommandParser:
@@ -123,6 +126,9 @@ def command_parser(program: str, command: Callable[..., Any], *, required: bool)
     if typing.get_type_hints(command).get("return") is Outcome:
         text = "Print one JSON document to standard output; progress and tables go to stderr."
         parser.add_argument("--json", action="store_true", help=text)
+    if "output" in parameters and program.split()[1] not in _REPLACING:
+        text = "Replace results of earlier commands; of a report with the same inputs it is done."
+        parser.add_argument("--force", action="store_true", help=text)
     config = _config_option(parameters)
     if config is not None:
         text = "Print the config with all options applied as YAML, for --config FILE, and exit."

@@ -26,7 +26,7 @@ from rich.progress import (
 from rich.table import Table
 from rich.text import Text
 
-from deepphase.errors import DeepPhaseError, FormatError
+from deepphase.errors import CheckpointError, DeepPhaseError, FormatError
 from deepphase.progress import Progress as Report
 from deepphase.short_repr import counted
 
@@ -225,8 +225,8 @@ def list_or_refuse(refused: Sequence[DeepPhaseError], total: int, what: str, don
 
 def each_clip(
     entries: Sequence[ClipEntry], use: Callable[[ClipEntry], object], doing: str, done: str
-) -> None:
-    """Call a function with every clip; those that it refuses are listed."""
+) -> list[DeepPhaseError]:
+    """Call a function with every clip; the errors of those that it refuses, which are listed."""
     refused: list[DeepPhaseError] = []
     with progress() as report:
         for number, entry in enumerate(entries, start=1):
@@ -236,6 +236,17 @@ def each_clip(
                 refused.append(error)
             report(doing, number, len(entries), entry.name)
     list_or_refuse(refused, len(entries), "clips", done)
+    return refused
+
+
+def refuse_unwritten(refused: Sequence[DeepPhaseError]) -> None:
+    """Raise an error, for the exit status, where results could not be written."""
+    unwritten = [each for each in refused if isinstance(each, CheckpointError)]
+    if unwritten:
+        raise CheckpointError(
+            f"{counted(len(unwritten), 'result')} could not be written",
+            hint="the reasons are listed above",
+        )
 
 
 def table(columns: Sequence[str], rows: Sequence[Sequence[str]], title: str = "") -> None:

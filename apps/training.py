@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 from deepphase.apps.corpus_notes import read_corpus
 from deepphase.apps.options import TrainingOptions
+from deepphase.apps.outputs import claim
 from deepphase.apps.terminal import list_left_out, next_step, note, printing, progress, warn
 from deepphase.atomic_write import atomic_write, check_writable
 from deepphase.corpus.clip_store import ClipStore
@@ -22,6 +23,8 @@ if TYPE_CHECKING:
     from deepphase.phase.signal_corpus import SignalCorpus
 
 
+# Bytes that must be free for a model and its checkpoints.
+_ROOM = 16_000_000
 # Clips that are drawn in the report of a phase model.
 _PAGE_CLIPS = 8
 
@@ -63,7 +66,9 @@ def run_training(
     work = output.with_name(f"{output.name}.unfinished")
     trainer, first = run.trainer_options(output), is_first_process()
     if first:
-        check_writable(output, example="model")
+        if not run.resume:
+            claim(output)
+        check_writable(output, example="model", room=_ROOM)
         # Inside the folder of an unfinished training, where a killed one leaves temporary files.
         check_writable(metrics_file(work) if os.path.isdir(work) else work)
         check_folder(work, resume=run.resume)

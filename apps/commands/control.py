@@ -58,7 +58,6 @@ def command(
     """
     from deepphase.apps.runs.goals import read_goals, run_ground
     from deepphase.apps.runs.run import report_runs
-    from deepphase.atomic_write import check_writable
     from deepphase.controllers.runtime.controller import Controller
     from deepphase.controllers.runtime.frame import CharacterSettings
     from deepphase.controllers.runtime.start import CharacterSource
@@ -66,7 +65,6 @@ def command(
     goals = read_goals(steering.path, steering.gamepad)
     ground = run_ground(steering.terrain, seed=steering.seed)
     settings = CharacterSettings(*_biases(blend), foot_ik=foot_ik)
-    check_writable(output / "index.html")
     opened = Controller.load(controller)
     labels, balls = _label(label, opened), _balls(opened, ball)
     if balls is not None and ground is not None:

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 from deepphase.apps.options import FileOptions
-from deepphase.apps.terminal import each_clip, note, table, warn
+from deepphase.apps.terminal import each_clip, note, refuse_unwritten, table, warn
 from deepphase.errors import ParameterError
 from deepphase.short_repr import counted
 
@@ -109,7 +109,7 @@ def command(
         texts.update(dict.fromkeys(clip.source.notes))
         seconds.append(len(clip) / clip.fps)
 
-    each_clip(entries, write_entry, "writing", "written")
+    refused = each_clip(entries, write_entry, "writing", "written")
     for text in list(texts)[:_MAX_NOTES]:
         note(text)
     if len(texts) > _MAX_NOTES:
@@ -117,6 +117,7 @@ def command(
     note(f"{counted(len(seconds), 'clip')}, {sum(seconds) / 60.0:.1f} minutes -> {output}")
     if moved is not None:
         moved.report()
+    refuse_unwritten(refused)
 
 
 def _sample(path: Path) -> Clip:

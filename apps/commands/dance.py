@@ -63,9 +63,9 @@ def command(
     # Refused before anything long is imported.
     check_beats(song, beats, bpm)
     from deepphase.apps.dance_sources import DanceSource, find_dance_source
+    from deepphase.apps.outputs import claim_folder
     from deepphase.apps.reports.dance_report import dance_report
     from deepphase.apps.reports.page import headline_table
-    from deepphase.atomic_write import check_writable
     from deepphase.controllers.dance.dancer import Dancer
     from deepphase.matching.database.database import MotionDatabase
     from deepphase.music.cache import song_features
@@ -90,7 +90,7 @@ def command(
     features = song_features(song, beats=beats, bpm=bpm)
     if features.doubt:
         warn(features.doubt)
-    check_writable(output / "index.html")
+    claim_folder(output)
     with progress() as shown:
         result = source.dance(features, request, shown)
         page, measures, findings = dance_report(result, source, request, song, output, root_motion)

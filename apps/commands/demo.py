@@ -51,7 +51,8 @@ def command(output: Path = Path("demo"), data: Path | None = None, smallest: boo
     Writes clips (or takes your own) and runs the commands of the program on them: prepare, train,
     encode, evaluate, figures, match, control, dance and export. OUTPUT/index.html
     shows every command with its report, and OUTPUT/live.html is a page in which you steer a
-    character. A second run replaces the files of the first.
+    character. A second run of the
+    same motion replaces the files of the first.
 
     Parameters
     ----------
@@ -63,7 +64,7 @@ def command(output: Path = Path("demo"), data: Path | None = None, smallest: boo
         Run in a minute on very little data: a check that everything works, whose errors are larger
         than those of the method.
     """
-    from deepphase.atomic_write import check_writable
+    from deepphase.apps.outputs import claim_folder
 
     if data is not None:
         from deepphase.corpus.motion_files import find_motion_files
@@ -83,7 +84,7 @@ def command(output: Path = Path("demo"), data: Path | None = None, smallest: boo
         wrong = "this folder contains files that `deepphase demo` did not write"
     if wrong:
         raise ParameterError(wrong, hint="choose a new or an empty folder: -o FOLDER", path=output)
-    check_writable(output / _MARKER)
+    claim_folder(output)
     (output / _MARKER).touch()
     for name in _FILES:
         path = output / name

@@ -2,11 +2,19 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-from deepphase.apps.terminal import list_or_refuse, next_step, note, progress, warn
-from deepphase.errors import ParameterError
+from deepphase.apps.terminal import (
+    list_or_refuse,
+    next_step,
+    note,
+    progress,
+    refuse_unwritten,
+    warn,
+)
+from deepphase.errors import FormatError, ParameterError
 
 
 def command(
@@ -31,7 +39,7 @@ def command(
     """
     from deepphase.atomic_write import check_writable
     from deepphase.corpus.clips import clips_in, song_entries
-    from deepphase.corpus.motion_files import SONG_SUFFIXES
+    from deepphase.corpus.motion_files import SONG_SUFFIXES, unique_stems
     from deepphase.corpus.store import is_store
     from deepphase.phase.encode_files import encode_files, opened_model
     from deepphase.phase.extractor import reads_songs
@@ -64,6 +72,8 @@ def command(
             entries = song_entries(files)
         else:
             entries = clips_in(files, joints=loaded.signals.joints, skeleton=skeleton)
+        for stem in unique_stems(entry.name for entry in entries):
+            _claim_phases(output / f"{stem}.phases.npz", loaded.sha256)
         done = encode_files(model, entries, output, csv=csv, workers=workers, progress=report)
     for text in (text for each in done for text in each.notes):
         warn(text)
@@ -73,12 +83,26 @@ def command(
     written = len(done) - len(refused)
     frames = sum(each.frames for each in done)
     note(f"{written} {what}, {frames:,} frames at {loaded.fps:g} fps -> {output}")
+    refuse_unwritten(refused)
     if of_songs:
         next_step("doctor")
     elif model == shipped.path:
         next_step("app", *([] if files[0].is_file() or is_store(files[0]) else [files[0]]))
     else:
         next_step("figures", model, files[0], "-o", "figures")
+
+
+def _claim_phases(path: Path, model_sha256: str) -> None:
+    """Refuse to replace what is no file of phases of the model."""
+    from deepphase.apps.outputs import claim
+    from deepphase.formats.npz.archive import read_npz
+    from deepphase.phase.clip_phases import FORMAT, VERSION
+
+    if path.exists():
+        with suppress(FormatError):
+            if read_npz(path).meta(FORMAT, VERSION).get("model_sha256") == model_sha256:
+                return
+        claim(path)
 
 
 def _song_without_model(song: Path, fact: str) -> ParameterError:

@@ -33,13 +33,13 @@ def command(
         pfnn, which are fitted to these clips, or files of other models.
     """
     from deepphase.apps.corpus_notes import clips_of_model
+    from deepphase.apps.outputs import claim_folder
     from deepphase.apps.reports.evaluation_report import evaluation_report
     from deepphase.apps.reports.page import headline_table
-    from deepphase.atomic_write import check_writable
     from deepphase.corpus.store import is_store
 
     others = [name.strip() for name in (against or "").split(",") if name.strip()]
-    check_writable(output / "index.html")
+    claim_folder(output)
     with progress() as shown:
         loaded, clips = clips_of_model(model, store, skeleton, shown)
         page, health, measures = evaluation_report(

@@ -34,9 +34,10 @@ def command(
     web
         Write the page in which a controller's character is steered.
     """
-    from deepphase.atomic_write import check_writable
+    from deepphase.apps.outputs import claim, claim_file
 
-    check_writable(output)
+    claim_file(output)
+    claim(output.with_suffix(".motion.onnx"))
     if web:
         _write_page(model, output, body, terrain)
         next_step("live", model)

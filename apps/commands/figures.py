@@ -28,10 +28,10 @@ def command(
         Also write every figure as PNG, which needs Chromium.
     """
     from deepphase.apps.corpus_notes import clips_of_model
+    from deepphase.apps.outputs import claim_folder
     from deepphase.apps.reports.phase_pages import FigureData, figures_page
-    from deepphase.atomic_write import check_writable
 
-    check_writable(output / "index.html")
+    claim_folder(output)
     saved = model.with_name(f"{model.name}.projection")
     with progress() as shown:
         loaded, corpus = clips_of_model(model, store, skeleton, shown)

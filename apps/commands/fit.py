@@ -8,7 +8,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 from deepphase.apps.options import folder_reader
-from deepphase.apps.terminal import each_clip, next_step, note, progress, table
+from deepphase.apps.terminal import (
+    each_clip,
+    next_step,
+    note,
+    progress,
+    refuse_unwritten,
+    table,
+)
 from deepphase.errors import ParameterError
 
 if TYPE_CHECKING:
@@ -50,10 +57,10 @@ def phases_command(
         from its velocity along the principal axis; pfnn a single phase, from the foot strikes.
     """
     from deepphase.apps.corpus_notes import read_corpus
-    from deepphase.atomic_write import check_writable
+    from deepphase.apps.outputs import claim_file
     from deepphase.phase.extractor import fit_phases
 
-    check_writable(output, example=f"{method}.phases")
+    claim_file(output, example=f"{method}.phases")
     with progress() as on_progress:
         corpus = read_corpus(store, skeleton=skeleton, progress=on_progress)
         baseline = fit_phases(corpus, method, description=corpus.description, progress=on_progress)
@@ -92,8 +99,8 @@ def ground_command(
         Number of patches of made ground to compare with every gait cycle. 0 fits a plane that is
         deformed to touch the footsteps, the paper's baseline.
     """
+    from deepphase.apps.outputs import claim_folder
     from deepphase.apps.reports.page import Page
-    from deepphase.atomic_write import check_writable
     from deepphase.corpus.clips import clips_in
     from deepphase.motion.contacts import foot_contacts
     from deepphase.motion.roles import find_roles
@@ -114,7 +121,7 @@ def ground_command(
     if fits > 1 and not patches:
         raise ParameterError("footsteps alone give one ground", hint="give --fits 1")
     entries = clips_in(clips, skeleton=skeleton)
-    check_writable(output / "index.html")
+    claim_folder(output)
     library = None
     if fits:
         library = PatchLibrary.made(patches, _SEED, kinds) if patches else PatchLibrary.level()
@@ -156,11 +163,12 @@ def ground_command(
             own = FootTrack.of_clip(grounded.clip, contacts=grounded.contacts)
             add(f"{stem}.laid-{rank}", ground, Actor.of(grounded.clip), own, actor.floor)
 
-    each_clip(entries, use, "fitting ground", "fitted with ground")
+    refused = each_clip(entries, use, "fitting ground", "fitted with ground")
     columns = ("ground", "cycles", "distance at contacts (mm)", "rise of contacts (m)")
     table(columns, rows)
     page = Page("Fitted ground").add_takes(takes).add_table(columns, rows, heading="Grounds")
     note(f"report: {page.write(output / 'index.html')}")
+    refuse_unwritten(refused)
     if len(entries) > 1:
         next_step("train controller", clips[0], "--terrain", output, "-o", "walk.controller")
     else:
@@ -197,15 +205,15 @@ def ball_command(clips: list[Path], output: Path, skeleton: str | None = None) -
     """
     import numpy as np
 
+    from deepphase.apps.outputs import claim_folder
     from deepphase.apps.reports.page import Page
-    from deepphase.atomic_write import check_writable
     from deepphase.controllers.ball.ball_track import IMPLAUSIBLE, SUFFIX, as_row, save_ball
     from deepphase.corpus.clips import clips_in
     from deepphase.motion.ball import Ball
 
     ball = Ball(_BALL_RADIUS_M, rolling=_ROLLING)
     entries = clips_in(clips, skeleton=skeleton)
-    check_writable(output / "index.html")
+    claim_folder(output)
     tracks: list[BallTrack] = []
     takes: list[Take] = []
     names: Counter[str] = Counter()
@@ -220,7 +228,7 @@ def ball_command(clips: list[Path], output: Path, skeleton: str | None = None) -
             takes.append(_ball_take(clip, track))
         tracks.append(track)
 
-    each_clip(entries, use, "fitting balls", "fitted with a ball")
+    refused = each_clip(entries, use, "fitting balls", "fitted with a ball")
     columns = ("clip", "touches a second", "m/s", "plausible", "implausible frames")
     rows = [as_row(track) for track in tracks]
     table(columns, rows[:_MAX_ROWS])
@@ -237,6 +245,7 @@ def ball_command(clips: list[Path], output: Path, skeleton: str | None = None) -
         note(f"{captured} were captured with the motion")
     page = Page("Fitted balls").add_takes(takes).add_table(columns, rows, heading="Balls")
     note(f"report: {page.write(output / 'index.html')}")
+    refuse_unwritten(refused)
     if len(tracks) > 1:
         next_step("train", "controller", clips[0], "--ball", output, "-o", "dribble.controller")
 

@@ -59,6 +59,7 @@ def command(
     """
     from deepphase.apps.corpus_notes import note_chosen_skeleton
     from deepphase.apps.dance_sources import with_songs
+    from deepphase.apps.outputs import claim
     from deepphase.atomic_write import check_writable
     from deepphase.corpus.store import open_store
     from deepphase.features.layout import FeatureLayout
@@ -102,6 +103,10 @@ def command(
             "features of songs and of ground need one store",
             hint="prepare all clips as one store",
         )
+    claim(output)
+    beside = output.with_suffix(".ground.store")
+    if terrain is not None:
+        claim(beside)
     with progress() as shown:
         options: dict[str, Any] = {"spool": output.absolute().parent, "progress": shown}
         song_tracks = None
@@ -121,7 +126,6 @@ def command(
                 None if trained is None else trained.signals.body,
                 shown,
             )
-            beside = output.with_suffix(".ground.store")
             on_ground.store.save(beside)
             clips = [open_store(beside)]
         database = MotionDatabase.build(clips, config, trained, **options)

@@ -46,14 +46,14 @@ def command(
     labels
         Search only clips with these labels, as in style=old+happy,action=walk.
     """
+    from deepphase.apps.outputs import claim_folder
     from deepphase.apps.reports.matches_page import save_matches
-    from deepphase.atomic_write import check_writable
     from deepphase.matching.database.database import MotionDatabase
     from deepphase.matching.search.moments import nearest_moments, query_moment
     from deepphase.matching.search.searcher import open_searcher
 
     opened = MotionDatabase.load(database)
-    check_writable(output / "index.html")
+    claim_folder(output)
     query = query_moment(opened, clip, frame, model=model)
     with progress() as shown:
         searcher = open_searcher(opened, progress=shown, note=warn)

@@ -59,7 +59,6 @@ def command(
     """
     from deepphase.apps.runs.goals import read_goals, run_ground
     from deepphase.apps.runs.run import report_runs
-    from deepphase.atomic_write import check_writable
     from deepphase.matching.database.on_ground import has_ground_heights
     from deepphase.matching.player.settings import PlayerSettings, moments_line
 
@@ -70,7 +69,6 @@ def command(
     settings = PlayerSettings(moments=played_moments(include))
     settings = settings if keep is None else replace(settings, keep=kept)
     wanted, factors = parse_labels(labels), _factors(weight)
-    check_writable(output / "index.html")
     if _is_matcher(source):
         for name, value in {"compare": compare, "weight": weight}.items():
             if value:

@@ -41,8 +41,8 @@ def command(
     """
     import numpy as np
 
+    from deepphase.apps.outputs import claim_file
     from deepphase.apps.reports.player import song_for_player, takes_of_clips
-    from deepphase.atomic_write import check_writable
     from deepphase.corpus.clips import clips_in
     from deepphase.corpus.motion_files import song_beside
     from deepphase.motion.clip import Clip
@@ -54,7 +54,7 @@ def command(
             "--together shows all clips at once, without their phases",
             hint="leave out --together or --model",
         )
-    check_writable(output)
+    claim_file(output)
     audio = None if song is None else song_for_player(song)
     loaded = trained = None
     if model is not None:

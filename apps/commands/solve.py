@@ -8,7 +8,15 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from deepphase.apps.options import FileOptions
-from deepphase.apps.terminal import list_or_refuse, next_step, note, progress, table, warn
+from deepphase.apps.terminal import (
+    list_or_refuse,
+    next_step,
+    note,
+    progress,
+    refuse_unwritten,
+    table,
+    warn,
+)
 from deepphase.errors import DeepPhaseError
 from deepphase.short_repr import counted
 
@@ -76,6 +84,7 @@ def command(
         done.report()
     clips, minutes = counted(done.clips, "clip"), done.seconds / 60.0
     note(f"{clips}, {minutes:.1f} minutes, {done.joints} joints -> {output}")
+    refuse_unwritten(refused)
     next_step("prepare", output, "-o", "mocap.store")
 
 

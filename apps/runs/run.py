@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from deepphase.apps.options import SteeringOptions
+from deepphase.apps.outputs import claim_folder
 from deepphase.apps.reports.page import (
     Page,
     frame_table,
@@ -197,6 +198,7 @@ def report_runs(
     ways = complete_goals(
         goals, source.travelling_speed, seconds=steering.seconds, speed=steering.speed
     )
+    claim_folder(output)
     # Label -> a run, and by what it differs from others in the report.
     results: dict[str, RunResult] = {}
     differs: dict[str, dict[str, str]] = {}

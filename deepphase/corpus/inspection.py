@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import chain
@@ -30,6 +30,8 @@ from deepphase.motion.roles import find_roles
 from deepphase.motion.skeleton import Skeleton
 from deepphase.progress import Progress
 
+# Skeletons that are named while files are read.
+_SHOWN = 4
 _ROLES = (
     "hips",
     "chest",
@@ -126,11 +128,13 @@ def inspect_files(
         fitting_workers(files, workers),
         lost=lambda task, error: (FileFacts(task[0].file, error=error),),
     )
-    found = []
+    found, so_far = [], Counter[str]()
     for facts in results:
         found.append(facts)
+        so_far.update(each.group or "cannot be read" for each in facts)
         if progress is not None:
-            progress("inspecting", len(found), len(files), "")
+            words = ", ".join(f"{count} {name}" for name, count in so_far.most_common(_SHOWN))
+            progress("inspecting", len(found), len(files), words)
     if reader.get("up") is None:
         _agree_on_axes(found, tasks)
     return list(chain.from_iterable(found))

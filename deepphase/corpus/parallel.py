@@ -9,7 +9,7 @@ import time
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures.process import BrokenProcessPool
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from itertools import islice
 from typing import Any, TypeVar
 
@@ -20,6 +20,8 @@ TaskResult = TypeVar("TaskResult")
 
 # Tasks per worker whose results may be in memory together.
 _TASKS_PER_WORKER = 16
+# Tasks, small as they may be, that take longer than the start of a process.
+_TASKS_OF_A_START = 200
 _IDLE_S = 30
 _PARENT_CHECK_S = 0.5
 
@@ -29,12 +31,12 @@ def workers_for(
 ) -> int:
     """Number of processes for some tasks: the given one, else by cores and bytes of data.
 
-    Below `bytes_per_worker` of data per process, starting one costs more than it saves. Raises
-    ParameterError where the given number is below 1.
+    Below `bytes_per_worker` of data per process, or some hundred tasks, starting one costs more
+    than it saves. Raises ParameterError where the given number is below 1.
     """
     check_workers(workers)
     if workers is None:
-        workers = 1 + sum(sizes) // bytes_per_worker
+        workers = 1 + max(sum(sizes) // bytes_per_worker, tasks // _TASKS_OF_A_START)
         if min(workers, tasks) > 1:
             # Imported where it is used: most commands need one process.
             from joblib import cpu_count
@@ -108,7 +110,8 @@ def _run(function: Callable[[Any], Any], tasks: Sequence[Any], workers: int) -> 
             initargs=(os.getpid(),),
         )
     pool = Parallel(workers, backend, return_as="generator", batch_size=1, max_nbytes=None)
-    results = pool(delayed(function)(task) for task in tasks)
+    with _signals_blocked():
+        results = pool(delayed(function)(task) for task in tasks)
     try:
         # Not `yield from`, which would close `results` before the warning is off.
         for result in results:  # noqa: UP028
@@ -118,6 +121,30 @@ def _run(function: Callable[[Any], Any], tasks: Sequence[Any], workers: int) -> 
             # A run that ends early, by Ctrl-C or an error, drops tasks on purpose.
             warnings.simplefilter("ignore", UserWarning)
             results.close()
+
+
+@contextmanager
+def _signals_blocked() -> Iterator[None]:
+    """Context whose processes are not ended by a signal to all processes of the terminal.
+
+    They would print tracebacks. This process ends them.
+    """
+    if not hasattr(signal, "pthread_sigmask"):
+        yield
+        return
+    from multiprocessing import resource_tracker
+
+    from joblib.externals.loky.backend import resource_tracker as of_loky
+
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGHUP})
+    try:
+        # Their start ends the blocking of SIGINT.
+        resource_tracker.ensure_running()
+        of_loky.ensure_running()
+        signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
 
 
 def _begin_worker(parent: int) -> None:

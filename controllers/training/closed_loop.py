@@ -8,7 +8,7 @@ the recorded inputs, so that the network learns to recover.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 import torch
@@ -173,18 +173,26 @@ class RootOffset(NamedTuple):
 
 
 class ClipGoals(nn.Module):
-    """The clip's trajectory as the goal of the network's own motion in an unrolled training."""
+    """The clip's trajectory as the goal of the network's own motion in an unrolled training.
+
+    Errors are those of the root's way, and of the feet on the floor over the ground.
+    """
+
+    feet: Tensor
 
     def __init__(self, schema: ControllerSchema) -> None:
         super().__init__()
+        feet = [schema.joints.index(name) for name in schema.feet]
+        self.register_buffer("feet", torch.tensor(feet, dtype=torch.long), persistent=False)
         self._seconds, self._later = 1.0 / schema.fps, len(schema.config.later_s)
         slices, self._outputs = schema.inputs.slices, schema.outputs.slices
         self._inputs = {name: slices[name] for name in TRAJECTORY_BLOCKS if name in slices}
         self._balls = {name: slices[name] for name in BALL_BLOCKS if name in slices}
+        self._places = slices["joint_position"], self._outputs["joint_position"]
 
     def steps(self, outputs: Tensor) -> tuple[Tensor, Tensor, Tensor]:
         """The root's steps in raw outputs (..., dims): complex metres, radians, exp(i radians)."""
-        step, turn = _root_step(outputs, self._outputs, self._seconds)
+        step, turn = self._root(outputs)
         return step, turn, _unit_at(turn)
 
     def moved(self, offset: RootOffset, outputs: Tensor, recorded: Sequence[Tensor]) -> RootOffset:
@@ -192,7 +200,7 @@ class ClipGoals(nn.Module):
 
         `recorded`: `steps` (batch,) of the clip.
         """
-        step, turn = _root_step(outputs, self._outputs, self._seconds)
+        step, turn = self._root(outputs)
         recorded_step, recorded_turn, unit = recorded
         place = offset.place + step * _unit_at(-offset.angle) - recorded_step
         return RootOffset(place * unit, offset.angle + turn - recorded_turn)
@@ -261,52 +269,36 @@ class ClipGoals(nn.Module):
             outputs = torch.cat(parts, dim=1)
         return outputs
 
-
-class FootVelocities(nn.Module):
-    """Velocities of feet over the ground, between the pose of inputs and that of outputs."""
-
-    feet: Tensor
-
-    def __init__(self, schema: ControllerSchema) -> None:
-        super().__init__()
-        self._seconds = 1.0 / schema.fps
-        self._inputs, self._outputs = schema.inputs.slices, schema.outputs.slices
-        feet = [schema.joints.index(name) for name in schema.feet]
-        self.register_buffer("feet", torch.tensor(feet, dtype=torch.long), persistent=False)
-
-    def error(
+    def feet_error(
         self, inputs: Tensor, outputs: Tensor, recorded_inputs: Tensor, recorded_outputs: Tensor
     ) -> Tensor:
-        """Mean squared error of the velocities of feet on the floor, m2/s2.
+        """Mean squared error of the velocities of feet that the clip has on the floor, m2/s2.
 
-        `inputs`, `outputs` (..., dims) raw values of the network's own frame, which count where
-        the clip has contacts. `recorded_inputs`, `recorded_outputs` (..., dims) those of the
-        clip.
+        Raw values (..., dims): of the network's own frames, and of the clip.
         """
-        own = self._velocities(inputs, outputs)
-        recorded = self._velocities(recorded_inputs, recorded_outputs)
+        own = self._feet_velocities(inputs, outputs)
+        recorded = self._feet_velocities(recorded_inputs, recorded_outputs)
         contacts = recorded_outputs[..., self._outputs["contact"]]
         return (contacts * (own - recorded).square().sum(-1)).mean()
 
-    def _velocities(self, inputs: Tensor, outputs: Tensor) -> Tensor:
-        """(..., feet, 3) m/s, in the axes of the root before the step."""
-        step, turn = _root_step(outputs, self._outputs, self._seconds)
+    def _feet_velocities(self, inputs: Tensor, outputs: Tensor) -> Tensor:
+        """(..., feet, 3) m/s over the ground, in the axes of the root before the step."""
+        step, turn = self._root(outputs)
         before, after = (
-            rows[..., slices["joint_position"]].unflatten(-1, (-1, 3)).index_select(-2, self.feet)
-            for rows, slices in ((inputs, self._inputs), (outputs, self._outputs))
+            rows[..., block].unflatten(-1, (-1, 3)).index_select(-2, self.feet)
+            for rows, block in zip((inputs, outputs), self._places, strict=True)
         )
         ground = torch.complex(after[..., 0], after[..., 2]) * _unit_at(-turn)[..., None]
         ground = ground + step[..., None]
         moved = torch.stack([ground.real, after[..., 1], ground.imag], dim=-1) - before
         return moved / self._seconds
 
-
-def _root_step(
-    outputs: Tensor, slices: Mapping[str, slice], seconds: float
-) -> tuple[Tensor, Tensor]:
-    """(...) complex metres and (...) radians: the root's step in raw outputs (..., dims)."""
-    step = _complex_columns(outputs[..., slices["root_velocity"]])[..., 0]
-    return seconds * step, seconds * outputs[..., slices["root_turn"]][..., 0]
+    def _root(self, outputs: Tensor) -> tuple[Tensor, Tensor]:
+        """(...) complex metres and (...) radians: the root's step in raw outputs (..., dims)."""
+        velocity, turn = (
+            outputs[..., self._outputs[f"root_{name}"]] for name in ("velocity", "turn")
+        )
+        return self._seconds * _complex_columns(velocity)[..., 0], self._seconds * turn[..., 0]
 
 
 def _steps(places: Tensor) -> Tensor:

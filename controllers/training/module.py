@@ -21,7 +21,6 @@ from deepphase.controllers.training.closed_loop import (
     ClipGoals,
     ClosedLoop,
     Drift,
-    FootVelocities,
     RootOffset,
     random_biases,
 )
@@ -96,7 +95,6 @@ class ControllerModule(ResumableModule):
         unrolled = batches.frames > 1 and not controller.network.is_recurrent
         self._fps = data.schema.fps
         self._loop = ClosedLoop(data.schema) if unrolled else None
-        self._feet = FootVelocities(data.schema) if unrolled and options.unroll_goals else None
         self._goals = ClipGoals(data.schema) if unrolled and options.unroll_goals else None
         self._drift = Drift(data.schema, options.drift) if options.drift else None
         self._checks = CourseChecks(config, data, batches.total_samples)
@@ -231,10 +229,9 @@ class ControllerModule(ResumableModule):
         penalty = penalty / frames
         if goals is not None:
             penalty = penalty + _ROOT_WEIGHT * goals.mean_square(offsets)
-        if self._feet is not None and frames > 1:
             # As often as the other terms, though the first frame has none.
             rows = (each[:, 1:] for each in (every, own, recorded, outputs))
-            penalty = penalty + _FOOT_WEIGHT * self._feet.error(*rows)
+            penalty = penalty + _FOOT_WEIGHT * goals.feet_error(*rows)
         return error, penalty
 
     def _error(self, predicted: Tensor, target: Tensor) -> Tensor:

@@ -8,7 +8,7 @@ from deepphase.controllers.config import ControllerConfig
 from deepphase.controllers.data.controller_batches import ControllerBatches
 from deepphase.controllers.runtime.network_input import TrajectoryBlend, TrajectoryReader
 from deepphase.controllers.training import module as training_module
-from deepphase.controllers.training.closed_loop import ClipGoals, FootVelocities, RootOffset
+from deepphase.controllers.training.closed_loop import ClipGoals, RootOffset
 from deepphase.controllers.training.health import RecordedGoals
 from deepphase.controllers.training.module import ControllerModule
 from deepphase.features.trajectory import TRAJECTORY_BLOCKS, pairs
@@ -129,8 +129,8 @@ def test_the_root_term_is_the_velocity_error_and_teaches_the_root(samples, monke
 def test_feet_that_step_as_the_clips_have_no_error_and_those_that_glide_have_theirs(samples):
     rows = np.array([5, 100, 150])
     inputs, outputs = (torch.from_numpy(each[rows]) for each in (samples.inputs, samples.outputs))
-    feet = FootVelocities(samples.schema)
-    assert float(feet.error(inputs, outputs, inputs, outputs)) < 1e-9
+    goals = ClipGoals(samples.schema)
+    assert float(goals.feet_error(inputs, outputs, inputs, outputs)) < 1e-9
     # Feet on the floor of a body that goes on, and whose pose is still, glide with its root.
     slices = samples.schema.outputs.slices
     still = outputs.clone()
@@ -141,5 +141,5 @@ def test_feet_that_step_as_the_clips_have_no_error_and_those_that_glide_have_the
     stands[:, slices["root_velocity"]] = 0.0
     stands[:, slices["contact"]] = torch.tensor([1.0, 0.0])
     speeds = still[:, slices["root_velocity"]].square().sum(1)
-    found = feet.error(inputs, still, inputs, stands)
+    found = goals.feet_error(inputs, still, inputs, stands)
     assert float(found) == pytest.approx(0.5 * float(speeds.mean()), rel=1e-4)

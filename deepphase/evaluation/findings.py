@@ -1,4 +1,4 @@
-"""Findings of a run in words: characters that ran away, stood still, were lost, or faced away."""
+"""Findings of a run in words: characters that ran away, stood still or bent a knee backward."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from deepphase.arrays import Array, true_runs
-from deepphase.evaluation.motion_measures import MeasuredMotion
+from deepphase.evaluation.motion_measures import BENT_BACK, MeasuredMotion
 from deepphase.evaluation.run_measures import AT_REST_M_S, RUNAWAY_M, idle_speeds
 from deepphase.evaluation.runs import seconds_of
 from deepphase.motion.kinematics import joint_positions, velocities
@@ -28,6 +28,8 @@ _LIFELESS_SHARE = 0.5
 # Share of the frames on cliffs from which on they are said, and of the contact frames with feet in
 # the ground or above it.
 _CLIFF_SHARE, _OFF_GROUND_SHARE = 0.01, 0.25
+# Share of a character's frames beyond the data's from which on bent knees are said.
+_BENT_SHARE = 0.002
 # Share of frames whose facing was replaced by the direction of travel from which on it is said.
 _REPLACED_SHARE = 0.05
 
@@ -47,6 +49,8 @@ def run_findings(run: Run, data: Mapping[str, Any]) -> list[str]:
               the goal did
     lifeless  where standing was desired, the joints moved less than half as fast as in the idle
               frames of the data, as a mean over its seconds
+    knees     in more than 0.2 % of the legs' frames beyond the share in the data, a knee lies 3 cm
+              (of an adult's leg) behind the line from hip to ankle
     facing    in more than a twentieth of the frames, the character faced its direction of travel
               because the data has no motion that travels as desired with the desired facing
     ========  ====================================================================================
@@ -96,6 +100,11 @@ def run_findings(run: Run, data: Mapping[str, Any]) -> list[str]:
             f"{_some(len(lifeless), count)} stood without life: the joints moved less than half as "
             f"fast as in the data's idle frames ({100.0 * data['idle_speed']:.1f} cm/s); try more "
             "clips of bodies that stand"
+        )
+    if bent := _bent_knees(run, living, data):
+        findings.append(
+            f"{_some(len(bent), count)} bent a knee backward: the worst by {max(bent):.0%} of "
+            "the leg; try clips that go as desired, or motion matching, which plays captured poses"
         )
     replaced = run.tracks.get("facing_replaced")
     if replaced is not None and replaced.mean() > _REPLACED_SHARE:
@@ -185,6 +194,16 @@ def _speed_at_rest(run: Run, character: int, standing: float, desired: Array) ->
                 after = speeds[stood : end - half]
                 slowest = float(after.mean()) if len(after) >= half else slowest
             found = max(found, slowest)
+    return found
+
+
+def _bent_knees(run: Run, living: Array, data: Mapping[str, Any]) -> list[float]:
+    """The deepest bend of each character whose knees bend backward, as a share of the leg."""
+    share, found = _BENT_SHARE + float(data.get("bent_back", 0.0)), []
+    for character in living.tolist():
+        bends = MeasuredMotion(run.clip(character), run.spec).bends
+        if bends.size and (bends < -BENT_BACK).mean() > share:
+            found.append(-float(bends.min()))
     return found
 
 

@@ -32,6 +32,8 @@ _TITLES = {
     "found_contact_speed": "feet slide at detected contacts",
     "weaker": "frames weaker than the data",
     "stronger": "frames stronger than the data",
+    "bent_back": "knees bend backward",
+    "pops": "joints jerk",
     "limb_change": "limbs change their length",
     "limb_error": "predicted joints off their limbs",
     "frozen": "frozen while it should move",

@@ -46,6 +46,9 @@ LOWEST_PERCENTILE = 1.0
 _USUAL_PERCENTILE = 99.9
 # Speeds below this share of sqrt(g * leg length), which scales with the body, count as standing.
 _STANDING = 0.12
+BENT_BACK = 0.035
+"""Share of a limb's length by which a knee lies behind the line from hip to ankle that is bent
+backward: 3 cm of an adult's. Captured legs that stretch reach half of it."""
 # Shorter end sites coincide with their joint.
 _MIN_TIP_M = 1e-4
 
@@ -108,6 +111,8 @@ class MeasuredMotion:
         self.foot_speeds = np.zeros((len(clip) - 1, 0))
         if feet:
             self.foot_speeds = foot_speeds(foot_points(clip, feet, transforms), clip.fps)
+        # (frames, limbs) of the limbs' lengths, see `_bends`.
+        self.bends = _bends(clip, roles, transforms[1])
         # m/s: slower motion counts as standing.
         self.standing_speed = _STANDING * float(np.sqrt(GRAVITY * max(legs, default=0.0)))
 
@@ -191,6 +196,34 @@ def _contacts(clip: Clip, roles: Roles, transforms: tuple[Array, Array], feet: l
     return flags
 
 
+def _bends(clip: Clip, roles: Roles, positions: Array) -> Array:
+    """(frames, limbs): how far the middle joints of limbs lie on their side, which is ahead of a
+    knee and behind an elbow, of the line between the joints around them, over the limb's length.
+
+    Ahead is across the limb and the line from the right hip to the left one, whatever the body's
+    posture is.
+    """
+    limbs = LegChains.from_skeleton(clip.skeleton, roles)
+    upper, middle, last = (
+        positions[:, joints].astype(np.float64)
+        for joints in (limbs.upper, limbs.middle, limbs.last)
+    )
+    left = np.zeros_like(upper)
+    for pair in (roles.both("hip"), roles.both("shoulder")):
+        if pair is not None:
+            to_left = positions[:, pair[0]] - positions[:, pair[1]]
+            left[:, np.isin(limbs.upper, pair)] = to_left[:, None]
+    way, own = last - upper, middle - upper
+    along = np.vecdot(own, way) / np.maximum(np.vecdot(way, way), _MIN_TIP_M**2)
+    ahead = np.cross(way, left)
+    ahead /= np.maximum(
+        np.linalg.norm(way, axis=-1) * np.linalg.norm(left, axis=-1), _MIN_TIP_M**2
+    )[..., None]
+    beside = np.vecdot(own - along[..., None] * way, ahead)
+    lengths = np.linalg.norm(own, axis=-1) + np.linalg.norm(last - middle, axis=-1)
+    return limbs.bends * beside / np.maximum(lengths, _MIN_TIP_M)
+
+
 def foot_points(clip: Clip, feet: list[int], transforms: tuple[Array, Array]) -> list[Array]:
     """(frames, points, 3) joints and tips from the ankle on, for each foot."""
     skeleton = clip.skeleton
@@ -219,6 +252,7 @@ def measured_data(clips: Iterable[Clip], body: MeasuredBody) -> dict[str, Any]:
     usual_acceleration      m/s^2: 99.9th percentile over frames of the joint that accelerates most
     largest_contact_speed   m/s over the ground of the slowest point of feet in contact
     mean_contact_speed      m/s: the same on average
+    bent_back               share of the limbs' frames in which a knee bends backward
     skating                 the second over the first (Starke et al. 2022, table 3)
     mean_speed              m/s of the root, over all frames
     travelling_speed        m/s: the median of frames that travel; 0 if none does
@@ -261,6 +295,7 @@ def measured_data(clips: Iterable[Clip], body: MeasuredBody) -> dict[str, Any]:
             "contact_speeds": motion.contact_speeds(),
             "speeds": motion.speeds,
             "turn_rates": np.abs(motion.turn_rates),
+            "bends": motion.bends.ravel(),
             "travelling_seconds": seconds_of(moved, motion.fps)[travels],
             "smoothed_speeds": motion.smoothed_speeds,
             **{f"by {name}": values for name, values in motion.by_speed.items()},
@@ -308,6 +343,9 @@ def measured_data(clips: Iterable[Clip], body: MeasuredBody) -> dict[str, Any]:
         "largest_contact_speed": largest,
         "mean_contact_speed": float(contact.mean()) if contact.size else 0.0,
         "skating": foot_skating(contact, largest) if largest > 0 else 0.0,
+        "bent_back": float(
+            (every_frame["bends"] < -BENT_BACK).mean() if motions[0].bends.size else 0
+        ),
         "mean_speed": float(speed.mean()),
         "travelling_speed": float(np.median(travelling)) if travelling.size else 0.0,
         "top_speed": float(np.percentile(speed, BAND[1])),

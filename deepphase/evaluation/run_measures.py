@@ -14,7 +14,7 @@ import numpy as np
 
 from deepphase.arrays import Array
 from deepphase.evaluation.measurement import Measure, ObservedRun
-from deepphase.evaluation.motion_measures import MeasuredMotion
+from deepphase.evaluation.motion_measures import BENT_BACK, MeasuredMotion
 from deepphase.evaluation.runs import (
     below,
     foot_skating,
@@ -218,6 +218,29 @@ def weaker(o: ObservedRun) -> float:
 )
 def stronger(o: ObservedRun) -> float:
     return float((o.energies > o.data["kinetic_energy"]["high"]).mean())
+
+
+@run_measure(
+    "",
+    "less",
+    "share of the legs' frames in which the knee lies behind the line from hip to ankle by over "
+    f"{BENT_BACK:.1%} of the leg's length",
+    lambda data: data.get("bent_back", 0.0),
+)
+def bent_back(o: ObservedRun) -> float | None:
+    bends = np.concatenate([motion.bends.ravel() for motion in o.motions])
+    return float((bends < -BENT_BACK).mean()) if bends.size else None
+
+
+@run_measure(
+    "",
+    "less",
+    "share of frames in which a joint accelerates more than in 99.9 % of the data's",
+    0.001,
+)
+def pops(o: ObservedRun) -> float | None:
+    usual = o.data.get("usual_acceleration")
+    return None if usual is None else o.mean(lambda motion: motion.accelerations > usual)
 
 
 @run_measure("", "less", "largest change of a limb's length, as a share of it", 0.0)

@@ -11,6 +11,7 @@ from deepphase.controllers.runtime.characters import Characters
 from deepphase.evaluation.findings import ground_findings
 from deepphase.evaluation.findings import run_findings as findings_of_run
 from deepphase.evaluation.motion_measures import measured_data
+from deepphase.evaluation.run_measures import measure
 from deepphase.steering.laid_run import FeetOnGround
 from deepphase.steering.run import rollout
 from deepphase.synthetic.gait_motion import locomotion
@@ -33,6 +34,22 @@ def walked():
 
 def test_characters_that_do_as_desired_are_no_finding(walked):
     assert run_findings(*walked) == []
+
+
+def test_a_knee_that_bends_backward_is_a_finding_and_a_measure(walked):
+    run, data, speeds = walked
+    assert data["bent_back"] == 0.0
+    knee = run.spec.skeleton.index("LeftLeg")
+    rotations = run.rotations.copy()
+    # The inverse of a bend by 60 degrees about the knee's own axis, for a tenth of a second.
+    rotations[1, 60:66, knee] = [np.sin(-np.pi / 6), 0.0, 0.0, np.cos(np.pi / 6)]
+    bent = replace(run, rotations=rotations)
+    (found,) = run_findings(bent, data, speeds)
+    assert found.startswith("1 of 3 characters bent a knee backward: the worst by ")
+    (measured,) = [each for each in measure(bent, data) if each.name == "bent_back"]
+    assert measured.value == pytest.approx(6 / (3 * 2 * len(run)), rel=1e-6)
+    (whole,) = [each for each in measure(run, data) if each.name == "bent_back"]
+    assert whole.value == 0.0
 
 
 def run_findings(run, data, speeds):

@@ -44,7 +44,6 @@ class DanceSource:
     dances: Callable[[DanceRequests, Progress | None], list[DanceResult]]
     reference: DanceReference | None
     made_with: Mapping[str, Any]
-    has_lock: bool
     credit: str = ""  # Whose dances they are, for pages
 
     def dance(
@@ -60,7 +59,6 @@ class DanceSource:
             lambda requests, progress: generate_dances(dancer, requests, progress=progress),
             dancer.reference,
             {"dancer": name, "network": dancer.controller.name},
-            has_lock=False,
         )
 
     @classmethod
@@ -115,7 +113,7 @@ class DanceSource:
             return [replace(own, clip=low_passed_clip(own.clip, band)) for own in results]
 
         model = {k: v for k, v in database.made_with.items() if k == "model_sha256"}
-        return cls(in_band, reference, {"database": name, **model}, has_lock=True)
+        return cls(in_band, reference, {"database": name, **model})
 
 
 def with_songs(

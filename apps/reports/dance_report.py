@@ -55,10 +55,9 @@ def dance_report(
         table = frame_table(dance.clip.fps, phase_columns(dance.phases))
         write_table(folder / name, list(table), zip(*table.values(), strict=True))
         files.append((name, "phase, frequency and amplitude of every channel and frame"))
-    lock = {"lock": 1.0 if request.lock is None else request.lock} if source.has_lock else {}
     save_report(
         folder,
-        {**source.made_with, "seed": request.seed, **lock},
+        {**source.made_with, "seed": request.seed},
         {
             "song": dance.song.name,
             "song_sha256": dance.song.sha256,

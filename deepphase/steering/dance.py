@@ -25,9 +25,6 @@ class DanceRequest:
     start_s: float = 0.0  # The song's second at the first frame
     seconds: float | None = None  # Length; to the song's end if not given, and not beyond it
     seed: int = 0  # Random seed of the start pose and of choices between equally good candidates
-    # How far the playback of a motion database follows the beats, from 0 (not at all) to 1; 1 if
-    # not given. Trained dancers have none.
-    lock: float | None = None
     # How much the dance varies, from 0 to 2. Trained dancers continue from another training pose
     # every 8 / variety seconds, 5.3 s if not given; databases choose among pieces that cost up to
     # so much more, 0.1 if not given.
@@ -42,8 +39,6 @@ class DanceRequest:
             raise ParameterError(f"seed must be at least 0, not {self.seed}")
         if self.variety is not None and not 0.0 <= self.variety <= 2.0:
             raise ParameterError(f"variety must lie in 0 to 2, not {self.variety:g}")
-        if self.lock is not None and not 0.0 <= self.lock <= 1.0:
-            raise ParameterError(f"lock must lie in 0 to 1, not {self.lock:g}")
 
     def frames(self, song: SongFeatures, fps: float, notes: list[str]) -> int:
         """Number of frames of a motion to a song, one at least.

@@ -11,7 +11,6 @@ from scipy.interpolate import CubicSpline
 
 from deepphase.arrays import Array
 from deepphase.cycles import wrapped
-from deepphase.errors import ParameterError
 from deepphase.matching.database.database import MotionDatabase
 from deepphase.matching.music.music_search import LEAST_S, VARIETY, MusicSearch
 from deepphase.matching.player.playback import Playback
@@ -76,30 +75,22 @@ class PlaybackSync:
     """Playback rate that keeps the recorded beats of a database on the beats of a song.
 
     Attributes: `runs`: whether the rate follows the beat; it is 1 otherwise.
-
-    Raises ParameterError if the lock is not between 0 and 1.
     """
 
     def __init__(
         self,
         database: MotionDatabase,
         song: SongFeatures,
-        lock: float,
         notes: list[str],
         following: Following = LOOSELY,
     ) -> None:
-        if not (math.isfinite(lock) and 0.0 <= lock <= 1.0):
-            raise ParameterError(
-                f"lock must lie in 0 to 1, not {lock}", hint="0 is the captured speed"
-            )
-        self._following = following
-        self._max_change, self._rate = following.max_change * lock, 1.0
+        self._following, self._rate = following, 1.0
         self._seconds = 1.0 / database.fps
         self._song = np.asarray(song.beats_s, np.float64)
-        phases = beat_phases(database) if lock else None
-        if lock and phases is None:
+        phases = beat_phases(database)
+        if phases is None:
             notes.append("the database has no beat feature: playback does not follow the beat")
-        if lock and not song.has_beat:
+        if not song.has_beat:
             notes.append("no reliable beat in this song: playback does not follow the beat")
             phases = None
         self._phase: Array = phases[0] if phases else np.zeros(0)
@@ -113,9 +104,8 @@ class PlaybackSync:
         """
         if not self.runs:
             return 1.0
-        change = float(
-            np.clip(self._desired_change(row, time_s), -self._max_change, self._max_change)
-        )
+        most = self._following.max_change
+        change = float(np.clip(self._desired_change(row, time_s), -most, most))
         share = 1.0 - math.exp(-self._seconds / self._following.smoothing_s)
         self._rate += share * (1.0 + change - self._rate)
         return self._rate
@@ -136,9 +126,6 @@ class PlaybackSync:
         own_hz, song_hz = own_beats * own_hz, song_beats * song_hz
         return song_hz / own_hz - 1.0 + difference / (own_hz * self._following.settling_s)
 
-
-DEFAULT_LOCK = 1.0
-"""Default strength with which playback follows the beat."""
 
 PLAYING = PlayerSettings(search_interval_s=0.2, transition_halflife_s=0.15)
 """Settings of the player for dances."""
@@ -209,8 +196,7 @@ def dance_with_database(
     song
         Features of the song.
     request
-        Part of the song, seed, variety and lock. The lock is how far the playback rate follows the
-        beat, from 0 to 1, see `PlaybackSync`; `DEFAULT_LOCK` if not given.
+        Part of the song, seed and variety.
     following
         How closely the rate follows the beat, and how long pieces are.
     progress
@@ -224,8 +210,7 @@ def dance_with_database(
     fps, start_s = database.fps, request.start_s
     notes: list[str] = []
     frames = request.frames(song, fps, notes)
-    lock = DEFAULT_LOCK if request.lock is None else request.lock
-    clock = PlaybackSync(database, song, lock, notes, following)
+    clock = PlaybackSync(database, song, notes, following)
     policy = MusicSearch(
         database,
         searcher,

@@ -77,7 +77,6 @@ def test_a_dance_is_files_a_page_and_measures(folder, database, capsys):
     np.testing.assert_allclose(joint_positions(clip), joint_positions(other), atol=2e-3)
     report = json.loads((out_folder / "report.json").read_text())
     assert report["made_with"]["database"] == "dances.database"
-    assert report["made_with"]["lock"] == 1.0
     assert report["data"]["tempo_bpm"] == pytest.approx(102.0, abs=1.0)
     values = {each["name"]: each for each in report["measures"]}
     for name in ("by_motion", "by_motion_chance", "speed", "sliding", "jerk", "repeat"):

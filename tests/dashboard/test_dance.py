@@ -304,7 +304,6 @@ def test_the_folder_offers_dancers_and_databases_with_music(folder, monkeypatch)
     ]
     chosen(app, "Dancer", f"file:{folder / 'made.dancer'}")
     chosen(app, "Length of the song (s)", _SHORT_S)
-    assert "Held to the beat (%)" not in [each.label for each in app.slider]
     shown = take(app)
     assert shown["gating"]["weights"]["shape"][1] == 2
     assert shown["duration"] == pytest.approx(_SHORT_S, abs=0.1)

@@ -156,7 +156,7 @@ def page() -> None:
                 dancer_place.caption(plain(opened.source.credit))
             if song is not None:
                 song_place.caption(song.facts)
-                requests = choose_part(song, opened.source.has_lock, source.id)
+                requests = choose_part(song, source.id)
             if opened.trials:
                 # How well the dancer followed songs when it was trained.
                 with st.expander(

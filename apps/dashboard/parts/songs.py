@@ -154,7 +154,7 @@ def upload_suffixes() -> list[str]:
     return [*_SONG_SUFFIXES, *(_CONTAINER_SUFFIXES if has_av() else ())]
 
 
-def choose_part(song: OpenSong, has_lock: bool, about: str) -> list[DanceRequest]:
+def choose_part(song: OpenSong, about: str) -> list[DanceRequest]:
     """Draw the controls that choose a part of a song and how it is danced to, once or more."""
     start, stop = _choose_passage(song)
     columns = st.columns(2, vertical_alignment="bottom")
@@ -175,13 +175,6 @@ def choose_part(song: OpenSong, has_lock: bool, about: str) -> list[DanceRequest
         "Dance it again", icon=":material/replay:", on_click=again,
         help="The same passage with seeds that were not danced yet",
     )  # fmt: skip
-    lock = None
-    if has_lock:
-        percent = st.slider(
-            "Held to the beat (%)", 0, 100, 100, step=5, key=f"lock {about}",
-            help="At 100 %, playback is up to a tenth faster or slower than captured",
-        )  # fmt: skip
-        lock = percent / 100
     variety = None
     if st.toggle("Choose the variety", key="varied"):
         variety = st.slider(
@@ -190,7 +183,7 @@ def choose_part(song: OpenSong, has_lock: bool, about: str) -> list[DanceRequest
             "without a choice; a database chooses among pieces that cost up to so much more",
         )  # fmt: skip
     seeds = range(int(seed), int(seed) + tries)
-    return [DanceRequest(start, stop - start, number, lock, variety) for number in seeds]
+    return [DanceRequest(start, stop - start, number, variety) for number in seeds]
 
 
 def _choose_passage(song: OpenSong) -> tuple[float, float]:

@@ -1,4 +1,4 @@
-"""The array type of annotations, computed rows, runs in flags, and pages of files."""
+"""The array type of annotations, computed rows, runs in flags, weights, and pages of files."""
 
 from __future__ import annotations
 
@@ -58,6 +58,11 @@ def true_runs(flags: Array) -> list[tuple[int, int]]:
     """First index, and last + 1, of every run of true values in (n,) flags."""
     edges = np.flatnonzero(np.diff(np.concatenate([[False], flags, [False]]).astype(np.int8)))
     return [(int(start), int(stop)) for start, stop in edges.reshape(-1, 2)]
+
+
+def smoothstep(share: Array) -> Array:
+    """Weights from 0 at share 0 to 1 at share 1, with slope 0 at both, elementwise."""
+    return share * share * (3.0 - 2.0 * share)
 
 
 def release_pages(array: Array | ComputedRows) -> None:

@@ -14,7 +14,6 @@ LAYERS = [
     {"deepphase.arrays"},
     {
         "deepphase.cycles",
-        "deepphase.easing",
         "deepphase.errors",
         "deepphase.lazy_names",
         "deepphase.progress",

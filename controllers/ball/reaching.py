@@ -7,8 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from deepphase.arrays import Array
-from deepphase.easing import smoothstep
+from deepphase.arrays import Array, smoothstep
 from deepphase.motion.ball import Ball
 from deepphase.steering.goal_sources import ForwardedGoals, GoalSource
 from deepphase.steering.root_states import RootStates

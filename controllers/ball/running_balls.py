@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from deepphase.arrays import Array
+from deepphase.arrays import Array, smoothstep
 from deepphase.controllers.ball.fitting import FOOT_RADIUS_M, leg_points
 from deepphase.controllers.ball.reaching import (
     GIVES,
@@ -30,7 +30,6 @@ from deepphase.controllers.runtime.body_pose import BodyPoses
 from deepphase.controllers.runtime.controller import Controller
 from deepphase.controllers.runtime.parts import CharacterPart, StepInput, StepResult
 from deepphase.controllers.schema.config import BALL_BLOCKS
-from deepphase.easing import smoothstep
 from deepphase.errors import ParameterError
 from deepphase.motion.ball import Ball, BallState, advanced, touched
 from deepphase.motion.clip import Clip

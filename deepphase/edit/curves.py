@@ -6,8 +6,7 @@ import numpy as np
 from scipy.linalg import cho_factor, cho_solve
 from scipy.spatial.transform import Rotation, Slerp
 
-from deepphase.arrays import Array, true_runs
-from deepphase.easing import smoothstep
+from deepphase.arrays import Array, smoothstep, true_runs
 from deepphase.motion import quaternions
 from deepphase.motion.resample import low_passed
 from deepphase.steering.springs import rotation_vectors

@@ -8,8 +8,7 @@ import numpy as np
 from scipy.interpolate import CubicSpline
 from scipy.ndimage import gaussian_filter1d, minimum_filter1d, uniform_filter1d
 
-from deepphase.arrays import Array, true_runs
-from deepphase.easing import smoothstep
+from deepphase.arrays import Array, smoothstep, true_runs
 from deepphase.edit.motion_rows import MotionSpace
 from deepphase.errors import SkeletonError
 from deepphase.motion import quaternions

@@ -14,9 +14,8 @@ import torch
 from torch import Tensor
 from torch.nn import functional
 
-from deepphase.arrays import Array
+from deepphase.arrays import Array, smoothstep
 from deepphase.corpus.clip_store import ClipStore
-from deepphase.easing import smoothstep
 from deepphase.edit.config import EditorConfig
 from deepphase.edit.editor import MotionEditor, completed
 from deepphase.edit.missing import made_damage, straight_path, target_gap

@@ -7,8 +7,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from scipy.ndimage import gaussian_filter1d
 
-from deepphase.arrays import Array
-from deepphase.easing import smoothstep
+from deepphase.arrays import Array, smoothstep
 from deepphase.errors import SkeletonError
 from deepphase.motion import quaternions
 from deepphase.motion.clip import Clip, Source

@@ -11,8 +11,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from scipy.spatial.transform import Rotation
 
-from deepphase.arrays import Array
-from deepphase.easing import smoothstep
+from deepphase.arrays import Array, smoothstep
 from deepphase.errors import SkeletonError
 from deepphase.motion import quaternions
 from deepphase.motion.clip import Clip

@@ -7,8 +7,7 @@ from itertools import pairwise
 
 import numpy as np
 
-from deepphase.arrays import Array, true_runs
-from deepphase.easing import smoothstep
+from deepphase.arrays import Array, smoothstep, true_runs
 from deepphase.motion import quaternions
 from deepphase.motion.clip import Clip
 from deepphase.motion.contacts import foot_contacts

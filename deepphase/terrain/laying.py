@@ -16,8 +16,7 @@ from typing import Any
 import numpy as np
 from scipy.ndimage import gaussian_filter1d, maximum_filter1d
 
-from deepphase.arrays import Array, true_runs
-from deepphase.easing import smoothstep
+from deepphase.arrays import Array, smoothstep, true_runs
 from deepphase.motion import quaternions
 from deepphase.motion.clip import Clip
 from deepphase.motion.contacts import Contacts, foot_contacts

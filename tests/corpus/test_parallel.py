@@ -4,9 +4,6 @@ from __future__ import annotations
 
 import os
 import signal
-import subprocess
-import sys
-import time
 from functools import partial
 from pathlib import Path
 
@@ -14,8 +11,6 @@ import pytest
 
 from deepphase.corpus.parallel import check_workers, map_in_order
 from deepphase.errors import ParameterError
-
-ROOT = Path(__file__).parents[2]
 
 
 def deadly(folder: Path, task: tuple[int, int]) -> int:
@@ -62,42 +57,6 @@ def test_only_a_few_tasks_are_taken_ahead():
     assert next(results) == 0
     assert len(taken) <= 32
     results.close()
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("ending", [signal.SIGTERM, getattr(signal, "SIGKILL", signal.SIGTERM)])
-@pytest.mark.skipif(sys.platform == "win32", reason="Windows has no SIGTERM")
-def test_workers_end_with_a_killed_parent(tmp_path, ending):
-    script = (
-        "import os, pathlib, time\n"
-        "from deepphase.corpus.parallel import map_in_order\n"
-        "def pid(task):\n"
-        f"    (pathlib.Path({str(tmp_path)!r}) / str(os.getpid())).touch()\n"
-        "    time.sleep(0.05)\n"
-        "for _ in map_in_order(pid, range(10_000), 2): print('one', flush=True)\n"
-    )
-    run = subprocess.Popen(
-        [sys.executable, "-c", script], stdout=subprocess.PIPE, text=True, cwd=ROOT
-    )
-    assert run.stdout is not None
-    assert [run.stdout.readline() for _ in range(8)] == ["one\n"] * 8
-    run.send_signal(ending)
-    run.communicate(timeout=60)
-    assert run.returncode == -ending
-    workers = [int(path.name) for path in tmp_path.iterdir()]
-    assert workers
-    until = time.monotonic() + 10
-    while any(map(alive, workers)):
-        assert time.monotonic() < until
-        time.sleep(0.05)
-
-
-def alive(pid: int) -> bool:
-    try:
-        os.kill(pid, 0)
-    except ProcessLookupError:
-        return False
-    return True
 
 
 def test_an_impossible_number_of_workers():

@@ -1,8 +1,8 @@
 """Commands ended at random moments by SIGKILL, SIGTERM, SIGINT or SIGHUP.
 
 Moments are random in processor time, up to what a whole run takes. DEEPPHASE_HOSTILE_KILLS is the
-number of moments of each command. Without it, three of a few commands are tried. `-s` prints what
-was seen::
+number of moments of each command; without it, ten of few commands are tried. `-s` prints what was
+seen::
 
     DEEPPHASE_HOSTILE_KILLS=20 python -m pytest tests/hostile/test_kills.py -s -m slow
 """
@@ -20,6 +20,7 @@ import time
 from collections import Counter
 from contextlib import suppress
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -41,19 +42,19 @@ COMMANDS = {
     "match build": f"match build {_STORE} --model {PHASES} -o out/motion.db",
     "train phase": f"train phase {_STORE} -o out/walk.model --set training.windows=3000",
     "train controller": f"train controller {_STORE} -o out/walk.controller --config no_phase "
-    "--set training.samples=20000 --set training.epochs=4",
+    "--set training.samples=20000",
     "train matching": f"train matching {_DATABASE} -o out/walk.matcher --set training.windows=9600",
-    "train editor": f"train editor {_STORE} -o out/walk.editor --set training.windows=1500 "
-    "--set training.epochs=4",
+    "train editor": f"train editor {_STORE} -o out/walk.editor --set training.windows=6000",
     "train path": f"train path {_STORE} -o out/path.editor --editor {SHIPPED['editor'].path} "
     "--windows 1000",
     "train rig": "train rig captures/walk_0.bvh -o out/walk.rig --set training.frames=2000 "
-    "--set training.samples=6000 --set training.epochs=4 --set training.hidden=128",
+    "--set training.samples=20000 --set training.hidden=128",
     "train dance": "train dance dances -o out/walk.dancer --config no_phase "
-    "--set training.samples=20000 --set training.epochs=4",
+    "--set training.samples=20000",
     "demo": "demo --smallest -o out/demo",
 }
-_IN_CI = ("prepare", "encode", "train phase")
+# Commands that CI ends -> how often.
+_IN_CI = {"prepare": 6, "encode": 2, "train phase": 2}
 _MAKING = (
     f"prepare captures -o {_STORE}",
     f"match build {_STORE} --model {PHASES} -o {_DATABASE}",
@@ -106,7 +107,7 @@ def test_an_ended_command_leaves_nothing_half_and_the_next_run_ends_as_a_whole_o
     first = run(folder, words)
     assert first.status == 0, first.errors
     whole, seen, slowest = contents(out), Counter[str](), 0.0
-    for number in range(KILLS or 3):
+    for number in range(KILLS or _IN_CI[name]):
         remove(out, everything=True)
         end_with = _SIGNALS[number % len(_SIGNALS)]
         ended = run(folder, words, generator.uniform(0.0, first.cpu_s), end_with)
@@ -180,7 +181,13 @@ def run(
     own = {"TMPDIR": str(folder / "tmp"), "OMP_NUM_THREADS": "1"}
     with (folder / "tmp" / "errors").open("wb") as errors:
         process = subprocess.Popen(
-            command, cwd=folder, env=os.environ | own, stderr=errors, start_new_session=True
+            command,
+            cwd=folder,
+            env=os.environ | own,
+            stderr=errors,
+            start_new_session=True,
+            # Programs that a shell starts in the background ignore it.
+            preexec_fn=partial(signal.signal, signal.SIGINT, signal.SIG_DFL),
         )
         spent: dict[int, float] = {}
         sent = math.inf

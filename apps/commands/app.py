@@ -76,6 +76,10 @@ def _serve(settings: dict[str, object], port: int) -> None:
     # Ctrl-C is the ordinary end of the server. SIGTERM ends it the same way, so that the files of
     # its sessions are removed.
     signal.signal(signal.SIGTERM, signal.default_int_handler)
+    hangup = getattr(signal, "SIGHUP", signal.SIGTERM)
+    if signal.getsignal(hangup) not in (signal.SIG_IGN, signal.default_int_handler):
+        # Uvicorn waits for the other two.
+        signal.signal(hangup, lambda *_: signal.raise_signal(signal.SIGTERM))
     with suppress(KeyboardInterrupt):
         bootstrap.run_asgi_app(
             str(script), "deepphase.apps.dashboard.script.server:app", [], options

@@ -7,7 +7,6 @@ import json
 import re
 import shutil
 import zipfile
-from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pytest
@@ -125,14 +124,6 @@ def test_it_opens_on_a_dance_with_sound_beats_and_phases(monkeypatch):
     assert {each.label for each in app.get("download_button")} == {
         "BVH", "GLB", "Phases (CSV)", "Player (HTML)", "Report (ZIP)", "Table (CSV)",
     }  # fmt: skip
-
-
-def test_the_longest_song_can_be_made():
-    """In a thread, whose stack is small, as the pages' are."""
-    with ThreadPoolExecutor(1) as pool:
-        song = pool.submit(made_song, 1, 120.0, 160.0, 4, 0.5).result()
-    with soundfile.SoundFile(io.BytesIO(song.content)) as file:
-        assert file.frames / file.samplerate == pytest.approx(120, abs=0.1)
 
 
 def test_a_passage_is_danced_again_and_the_best_of_several_is_shown(page):

@@ -13,11 +13,9 @@ from deepphase.evaluation.dance import (
     beat_alignment,
     beat_alignment_by_chance,
     cycle_fit,
-    cycle_windows,
     cycles_at,
     dance_findings,
     dance_pieces,
-    mean_joint_speed,
     measure_dance,
     motion_beats,
     nearest_repeats,
@@ -29,13 +27,6 @@ from deepphase.synthetic.song import make_song
 FPS, SECONDS = 60.0, 20.0
 TIME = np.arange(round(SECONDS * FPS)) / FPS
 BEATS = np.arange(0.5, SECONDS, 0.5)
-
-
-def test_speed_is_the_mean_over_joints():
-    positions = np.zeros((60, 2, 3))
-    positions[:, 0, 0] = 3.0 * np.arange(60) / FPS
-    positions[:, 1, 1] = 1.0 * np.arange(60) / FPS
-    np.testing.assert_allclose(mean_joint_speed(positions, FPS), 2.0, rtol=1e-9)
 
 
 def test_beats_of_a_movement_are_where_it_slows_down():
@@ -72,19 +63,6 @@ def test_the_share_that_a_cycle_explains_and_its_phase():
     assert cycle_fit(sine + np.sin(4 * np.pi * cycles), cycles)[1] == pytest.approx(0.5)
     assert cycle_fit(np.random.default_rng(0).standard_normal(6000), cycles)[1] < 0.005
     assert cycle_fit(np.full(6000, 0.9), cycles) == (0j, 0.0)
-
-
-def test_windows_have_three_cycles():
-    cycles = np.full(3000, np.nan)
-    assert cycle_windows(cycles, FPS) == []
-    cycles[100:2700] = np.arange(2600) / 90
-    windows = cycle_windows(cycles, FPS)
-    assert [len(each) for each in windows] == [1200, 1200]
-    assert windows[0][0] == 200
-    cycles[400:] = np.nan
-    assert [len(each) for each in cycle_windows(cycles, FPS)] == [300]
-    cycles[300:] = np.nan
-    assert cycle_windows(cycles, FPS) == []
 
 
 @pytest.mark.parametrize("hertz", [1.0, 3.0, 9.0])

@@ -7,8 +7,7 @@ import pytest
 
 from deepphase.controllers.dance.config import MUSIC, DanceConfig
 from deepphase.controllers.dance.dance_set import with_skeleton
-from deepphase.controllers.dance.dancer import Dancer, MusicInput
-from deepphase.controllers.dance.dancing import generate_dances
+from deepphase.controllers.dance.dancer import Dancer
 from deepphase.controllers.dance.health import dance_words
 from deepphase.controllers.dance.training import DanceData, path_share, train_dance
 from deepphase.controllers.runtime.controller import Controller
@@ -20,7 +19,6 @@ from deepphase.motion.point_track import PointTrack
 from deepphase.music.audio import HOP, SAMPLE_RATE
 from deepphase.music.features import features_of
 from deepphase.solving.point_structure import clip_of_points
-from deepphase.steering.dance import DanceRequest
 from tests.controllers.made_dances import (
     BeatAndBarPhases,
     dance_to,
@@ -59,21 +57,6 @@ def data(corpus):
 def dancer(data, tmp_path_factory):
     folder = tmp_path_factory.mktemp("work")
     return train_dance(data, DanceConfig.load("experts", **_TINY), folder=folder)
-
-
-def test_audio_features_are_normalised():
-    songs = [made_song_features(100.0), made_song_features(130.0, seed=3)]
-    names = ("mel", "mfcc", "onset_strength", "beat_cycle")
-    music = MusicInput.from_songs(songs, names, _STEP_S)
-    rows = np.concatenate([music.rows(song) for song in songs])
-    assert rows.shape == (1440, 27 + 20 + 1 + 2)
-    np.testing.assert_allclose(rows[:, :48].mean(axis=0), 0.0, atol=1e-3)
-    for block in (slice(0, 27), slice(27, 47), slice(47, 48), slice(48, 50)):
-        assert np.sqrt(np.square(rows[:, block]).mean()) == pytest.approx(1.0, rel=1e-3)
-    again = MusicInput.from_mapping(music.as_mapping())
-    np.testing.assert_array_equal(again.rows(songs[0]), music.rows(songs[0]))
-    with pytest.raises(CheckpointError, match="music input"):
-        MusicInput.from_mapping({**music.as_mapping(), "mean": [0.0]})
 
 
 def test_the_network_input_has_the_audio_of_each_frame(data):
@@ -264,24 +247,6 @@ def test_a_stalled_dance_is_restarted_without_a_jump(dancer, corpus, monkeypatch
     np.testing.assert_array_equal(again.clip.rotations, made.clip.rotations)
     other = dance_to(dancer, song, seed=1, variety=0.0)
     assert np.abs(other.clip.rotations - made.clip.rotations).max() > 1e-3
-
-
-def test_a_restart_does_not_change_the_other_dances(dancer, monkeypatch):
-    _fails(monkeypatch, dancer, 1, 2.0)
-    # So that only what does not move at all stands.
-    lively = replace(dancer, reference=replace(dancer.reference, usual_speed=1e-2))
-    request = DanceRequest(variety=0.0)
-    requests = [(made_song_features(bpm, 7.0), request) for bpm in (105.0, 95.0, 115.0)]
-    free, held = (generate_dances(lively, requests, guard=guard) for guard in (False, True))
-    assert [len(each.restarts_s) for each in held] == [0, 1, 0]
-    for index in (0, 2):
-        for name in ("rotations", "translations"):
-            np.testing.assert_array_equal(
-                getattr(held[index].clip, name), getattr(free[index].clip, name)
-            )
-        np.testing.assert_array_equal(held[index].gating, free[index].gating)
-        np.testing.assert_array_equal(held[index].phases.phase, free[index].phases.phase)
-    assert np.abs(held[1].clip.rotations - free[1].clip.rotations).max() > 1e-2
 
 
 def test_a_dance_out_of_bounds_is_restarted(dancer, monkeypatch):

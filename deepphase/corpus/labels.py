@@ -117,6 +117,7 @@ def _parquet_rows(path: Path, by_name: Mapping[str, set[str]]) -> Iterator[tuple
             raise ValueError(f"{front.num_rows:,} rows in {size:,} bytes are too many")
         # A text of a dictionary is kept once, not once a row.
         table = pyarrow.parquet.read_table(path, columns=names, read_dictionary=names)
+        table.validate(full=True)
         for name in names:
             cells[name] = [cell for chunk in table.column(name).chunks for cell in _cells(chunk)]
     # Names and texts that are not UTF-8 are found when they are read.

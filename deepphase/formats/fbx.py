@@ -26,6 +26,7 @@ from deepphase.errors import FormatError, ParameterError
 from deepphase.formats.frame_rates import resolve_rate
 from deepphase.formats.gltf.reader import load_gltf
 from deepphase.formats.gltf.writer import save_gltf
+from deepphase.formats.header_values import checked_mapping, checked_number, checked_texts
 from deepphase.formats.reading import (
     check_writable_body,
     checked_options,
@@ -92,9 +93,14 @@ def load_fbx(
     with tempfile.TemporaryDirectory(prefix="deepphase-") as name:
         request = {"task": "read", "input": str(path.resolve())}
         answer = call_blender(request, Path(name), path)
-        clip = load_gltf(Path(name) / "out.glb", fps=float(answer["whole_fps"]))
-    rate, notes = resolve_rate({"fps": float(answer["fps"])}, fps, path)
-    notes = (*notes, *answer["notes"])
+        try:
+            rates = [checked_number(answer.get(key), key) for key in ("fps", "whole_fps")]
+            told = checked_texts(answer.get("notes"), "notes")
+            clip = load_gltf(Path(name) / "out.glb", fps=rates[1])
+        except (FormatError, ParameterError) as error:
+            raise FormatError(f"a wrong answer of Blender: {error.fact}", path=path) from None
+    rate, notes = resolve_rate({"fps": rates[0]}, fps, path)
+    notes = (*notes, *told)
     clip = _with_end_sites(replace(clip, fps=rate))
     if unit_m is None:
         size = body_length(clip.skeleton)
@@ -137,7 +143,7 @@ def save_fbx(clip: Clip, path: str | Path) -> None:
         save_gltf(replace(body, fps=float(whole)), folder / "in.glb")
         fps = [whole, whole / clip.fps]
         call_blender({"task": "write", "fps": fps, "frames": len(clip)}, folder, path)
-        content = (folder / "out.fbx").read_bytes()
+        content = read_content(folder / "out.fbx")
     with atomic_write(path) as file:
         file.write(content)
 
@@ -160,17 +166,16 @@ def call_blender(
     if not _run(program, folder, seconds):
         raise fault(f"Blender did not end within {seconds:g} s", hint="the file may be too large")
     try:
-        answer: dict[str, Any] = json.loads((folder / "answer.json").read_text(encoding="utf-8"))
-    except (OSError, ValueError):
+        answer = checked_mapping(json.loads(read_content(folder / "answer.json")), "answer")
+    # A pipe or folder of this name is refused as well.
+    except (ValueError, RecursionError, FormatError, ParameterError):
         raise fault(
             "Blender ended without an answer: the file may be damaged",
             hint=f"does {program} have bpy? {_INSTALL}",
         ) from None
-    if "error" in answer:
-        raise fault(
-            f"Blender cannot do this: {str(answer['error'])[:300]}",
-            hint=_INSTALL if "ModuleNotFoundError" in answer["error"] else "",
-        )
+    if error := str(answer.get("error", "")):
+        hint = _INSTALL if "ModuleNotFoundError" in error else ""
+        raise fault(f"Blender cannot do this: {error[:300]}", hint=hint)
     return answer
 
 
@@ -187,7 +192,8 @@ def _run(program: str, folder: Path, seconds: float) -> bool:
     try:
         process = subprocess.Popen(
             [program, *options, str(_WORKER), "--", str(folder)],
-            stdin=nowhere,
+            # Closed when this process ends, however it does: then the worker ends, too.
+            stdin=subprocess.PIPE,
             stdout=nowhere,
             stderr=nowhere,
             env=environment,

@@ -1,21 +1,27 @@
 """Program that runs inside Blender's Python: FBX to .glb and back.
 
 It is started by `deepphase.formats.fbx` with a folder: `request.json` and `in.glb` are read,
-`answer.json` and `out.glb` or `out.fbx` are written. It needs bpy alone.
+`answer.json` and `out.glb` or `out.fbx` are written. It needs bpy alone, and ends when its standard
+input is closed, or the time is over.
 """
 
 from __future__ import annotations
 
+import faulthandler
 import json
 import os
 import sys
+import threading
 from pathlib import Path
 
-_MAX_BONES, _MAX_FRAMES = 10_000, 200_000
+_MAX_BONES, _MAX_FRAMES, _TIME_LIMIT_S = 10_000, 200_000, 330
 
 
 def main(folder: Path) -> None:
     """Answer the request in a folder."""
+    threading.Thread(target=_end_with_parent, daemon=True).start()
+    # In a thread that needs no Python, where Blender holds all others.
+    faulthandler.dump_traceback_later(_TIME_LIMIT_S, exit=True)
     request = json.loads((folder / "request.json").read_text(encoding="utf-8"))
     try:
         sys.addaudithook(_refuse_network)
@@ -28,6 +34,11 @@ def main(folder: Path) -> None:
     (folder / "answer.json").write_text(json.dumps(answer), encoding="utf-8")
     # Blender's own clean-up may crash after the work is done.
     os._exit(0)
+
+
+def _end_with_parent() -> None:
+    os.read(0, 1)
+    os._exit(1)
 
 
 def _refuse_network(event: str, arguments: tuple) -> None:

@@ -1,7 +1,12 @@
 """FBX through Blender: round trips where it is installed, and what is said without."""
 
+import contextlib
+import os
 import shutil
+import signal
 import subprocess
+import sys
+import time
 from dataclasses import replace
 from pathlib import Path
 
@@ -59,6 +64,62 @@ def test_a_time_limit_ends_it(damaged, tmp_path, monkeypatch):
     fake(tmp_path, monkeypatch, "sleep 60")
     with pytest.raises(FormatError, match=r"within 0\.2 s"):
         call_blender({"task": "read"}, tmp_path, damaged, seconds=0.2)
+
+
+@pytest.mark.parametrize(
+    "script",
+    [
+        "mkfifo $folder/answer.json",
+        "mkdir $folder/answer.json",
+        "echo '[1]' > $folder/answer.json",
+        "printf '[%.0s' $(seq 20000) > $folder/answer.json",
+        "echo '{}' > $folder/answer.json",
+        """echo '{"fps": NaN, "whole_fps": 30, "notes": []}' > $folder/answer.json""",
+        """echo '{"fps": 30, "whole_fps": 30, "notes": 3}' > $folder/answer.json""",
+        """echo '{"fps": 30, "whole_fps": 30, "notes": []}' > $folder/answer.json""",
+        """mkfifo $folder/out.glb;echo '{"fps":9,"whole_fps":9,"notes":[]}' >$folder/answer.json""",
+    ],
+)
+def test_wrong_answers_are_one_error(damaged, tmp_path, monkeypatch, script):
+    fake(tmp_path, monkeypatch, f"for folder; do :; done; {script}")
+    for call in (lambda: load(damaged), lambda: save(WALK, damaged.with_name("new.fbx"))):
+        with pytest.raises(FormatError):
+            call()
+    assert not damaged.with_name("new.fbx").exists()
+
+
+@pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGHUP, signal.SIGTERM])
+def test_the_worker_ends_with_the_program(tmp_path, number):
+    """Python in the place of Blender, whose bpy is a module that sleeps."""
+    (tmp_path / "request.json").write_text('{"task": "read"}')
+    (tmp_path / "bpy.py").write_text(
+        "import os, time\nopen('pid', 'w').write(str(os.getpid()))\ntime.sleep(60)"
+    )
+    program = "from pathlib import Path; import sys; from deepphase.formats import fbx\n"
+    program += "fbx.blender_program = lambda: sys.argv[1]\n"
+    program += "fbx.call_blender({'task': 'read'}, Path('.').absolute(), Path('a.fbx'))"
+    wrapper = tmp_path / "python"
+    wrapper.write_text(f'#!/bin/sh\ncd {tmp_path}\nshift\nPYTHONPATH=. {sys.executable} "$@"\n')
+    wrapper.chmod(0o755)
+    parent = subprocess.Popen(
+        [sys.executable, "-c", program, str(wrapper)],
+        cwd=tmp_path,
+        env={**os.environ, "PYTHONPATH": os.getcwd()},
+    )
+    worker = _waited_for(lambda: (tmp_path / "pid").read_text())
+    parent.send_signal(number)
+    parent.wait(10)
+    _waited_for(lambda: not Path(f"/proc/{worker}").exists())
+
+
+def _waited_for(value, seconds=20.0):
+    end = time.monotonic() + seconds
+    while time.monotonic() < end:
+        with contextlib.suppress(OSError):
+            if found := value():
+                return found
+        time.sleep(0.02)
+    raise AssertionError("it did not happen")
 
 
 def test_what_is_no_fbx_is_refused_before_blender_starts(tmp_path, monkeypatch):

@@ -489,7 +489,7 @@ KINDS: dict[str, Kind] = {
     "keys": Kind(
         ".csv",
         read_keys,
-        _text("frame,time,steps\n0,0,\n30,1.0,2\n60,2.5,\n", "frame\n0\n30\n"),
+        _text("frame,time\n0,0\n30,1.0\n60,2.5\n", "frame\n0\n30\n"),
         mutations.TABLE,
     ),
     "effector paths": Kind(

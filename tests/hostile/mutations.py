@@ -82,7 +82,7 @@ def _or_a_flip(change: Change, random: Random, content: bytes) -> bytes:
     try:
         return change(random, content)
     # Earlier changes broke what the change reads: then a byte is changed.
-    except (ValueError, LookupError, TypeError, AttributeError, RecursionError):
+    except (ValueError, LookupError, TypeError, AttributeError, RecursionError, struct.error):
         return _flip(random, content, content)
 
 

@@ -2,6 +2,7 @@
 
 import hashlib
 import io
+import json
 import math
 import random
 import zipfile
@@ -9,7 +10,7 @@ import zipfile
 import numpy as np
 import pytest
 
-from deepphase.errors import CheckpointError, FormatError
+from deepphase.errors import CheckpointError, DeepPhaseError, FormatError
 from deepphase.formats import array_file
 from deepphase.formats.load import load, save
 from deepphase.formats.points import load_points
@@ -20,7 +21,7 @@ from deepphase.phase.clip_phases import load_phases
 from tests.compatibility.test_formats import _FILES as FILES
 from tests.hostile.kinds import KINDS
 from tests.hostile.mutations import ARRAY_FILE, array_file_parts, changed_bytes, signed_array_file
-from tests.hostile.test_fuzz import CASES
+from tests.hostile.test_fuzz import CASES, bounds
 
 _FIELDS = [
     ("store", ("fps",)),
@@ -156,6 +157,66 @@ def test_files_without_a_checksum_are_read(tmp_path):
     plain = tmp_path / "points.npz"
     np.savez(plain, positions=np.ones((9, 3, 3)), fps=60.0)
     assert len(load_points(plain)) == 9
+
+
+def _free_texts():
+    """An archive whose 30,000,000 texts have no letters, and no bytes."""
+    header = b"{'descr': '<U0', 'fortran_order': False, 'shape': (30000000,), }"
+    member = b"\x93NUMPY\x01\x00" + len(header).to_bytes(2, "little") + header
+    content = io.BytesIO()
+    np.savez(content, positions=np.ones((9, 3, 3)), fps=60.0)
+    with zipfile.ZipFile(content, "a") as archive:
+        archive.writestr("names.npy", member)
+    return content.getvalue()
+
+
+def _free_rows():
+    """Three million rows of nothing in Parquet."""
+    import pyarrow
+    from pyarrow import parquet
+
+    content = io.BytesIO()
+    parquet.write_table(pyarrow.table({"name": pyarrow.nulls(3_000_000, "string")}), content)
+    return content.getvalue()
+
+
+def _free_curves():
+    """Thirty controls that rest for ten million frames."""
+    rest = {"unit": "1", "values": [0.0]}
+    content = {"format": "deepphase.keys", "version": 1, "fps": 60.0, "frames": 10_000_000}
+    content |= {"placement": {key: [0.0] for key in ("x", "z", "turn")}}
+    return json.dumps(content | {"controls": {f"c{i}": rest for i in range(30)}}).encode()
+
+
+def _nested(line):
+    """Eight values, each of nine times the one before."""
+    return "a0: &a0 {up: y}\n" + "".join(
+        line.format(i, ", ".join([f"*a{i - 1}"] * 9)) for i in range(1, 9)
+    )
+
+
+_BOMBS = {
+    "points": ("npz", _free_texts),
+    "rows": ("labels in Parquet", _free_rows),
+    "curves": ("rig keys", _free_curves),
+    "deep": ("rig keys", lambda: b'{"format": ' + b"[" * 20_000),
+    "large": ("rig keys", lambda: _free_curves().replace(b"10000000", b"9" * 400)),
+    "merges": ("settings", lambda: _nested("a{0}: &a{0}\n  <<: [{1}]\n").encode()),
+    "aliases": ("phase config", lambda: _nested("a{0}: &a{0} [{1}]\n").encode()),
+    "long": ("description", lambda: b"a: [" + b"[1, 2], " * 100_000),
+}
+
+
+@pytest.mark.parametrize("name", _BOMBS)
+def test_small_files_of_much_are_refused_in_a_moment(name, tmp_path):
+    of_kind, content = _BOMBS[name]
+    kind = KINDS[of_kind]
+    path = tmp_path / f"input{kind.suffix}"
+    path.write_bytes(kind.examples(tmp_path)[0])
+    kind.read(path)
+    path.write_bytes(content())
+    with pytest.raises(DeepPhaseError), bounds(path.stat().st_size, seconds=0.5):
+        kind.read(path)
 
 
 @pytest.mark.parametrize("read", [load_phases, KINDS["ground"].read])

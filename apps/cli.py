@@ -88,6 +88,12 @@ JOBS = {
 COMMANDS = {name: text for rows in JOBS.values() for name, text in rows.items()}
 # First words of commands whose functions stand in one module.
 _MODULES = ("train", "fit", "edit")
+# Command -> packages of extras that it always needs.
+_NEEDS = {
+    "dance": ("librosa", "soundfile", "soxr"),
+    "train dance": ("librosa", "soundfile", "soxr"),
+    "app": ("streamlit",),
+}
 # Commands of earlier versions, which still work -> what they are now.
 _RENAMED = {"retarget": "convert", "edit effectors": "edit path"}
 # Job of the README -> its first lines, on a folder of clips, and for dances of clips with songs.
@@ -239,11 +245,12 @@ def _run_command(name: str, words: list[str], *, quiet: bool) -> int:
     from deepphase.apps.command_line import read_command_line
     from deepphase.apps.outputs import protected
     from deepphase.apps.terminal import library_notes, printing
-    from deepphase.extras import extra_packages
+    from deepphase.extras import extra_packages, require_packages
 
     with extra_packages(f"deepphase {name}"):
         command = command_named(name)
         call = read_command_line(name, command, words, check_inputs=True)
+        require_packages(*_NEEDS.get(name, ()))
         if call.config:
             print(call.config, end="")
             return DONE

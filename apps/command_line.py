@@ -7,6 +7,7 @@ import dataclasses
 import difflib
 import inspect
 import math
+import os
 import re
 import sys
 import types
@@ -33,6 +34,8 @@ _FORMATS = {
     "editor": "deepphase.editor",
     "source": None,
 }
+# Parameters with motion: files of it, folders, or stores.
+_CLIPS = ("store", "stores", "clips", "clip", "dances", "poses", "rig")
 # Parameter -> its help in every command that says nothing else.
 _TEXTS = {
     "allow_truncated": "Use the readable frames of files that end too early.",
@@ -277,6 +280,31 @@ def _check_inputs(parser: argparse.ArgumentParser, values: Mapping[str, Any]) ->
             from deepphase.formats.array_file import read_header
 
             read_header(value, _FORMATS[action.dest])
+        for path in paths if action.dest in _CLIPS else ():
+            if isinstance(path, Path) and str(path) != "-":
+                _check_clips(path, values.get("skeleton"))
+    output = values.get("output")
+    for folder in output.absolute().parents if isinstance(output, Path) else ():
+        if os.path.exists(folder):
+            if not os.path.isdir(folder):
+                raise FormatError(
+                    f"it cannot be written: {folder} is not a folder", hint="choose another path",
+                    path=output,
+                )  # fmt: skip
+            return
+
+
+def _check_clips(path: Path, skeleton: str | None) -> None:
+    """Refuse a file of a kind without motion, and a store without the skeleton that is named."""
+    from deepphase.corpus.motion_files import SONG_SUFFIXES
+    from deepphase.corpus.store import groups_with, is_store
+    from deepphase.formats.load import format_of
+
+    if is_store(path):
+        if skeleton is not None and path.is_dir():
+            groups_with(path, skeleton)
+    elif path.is_file() and path.suffix.lower() not in SONG_SUFFIXES:
+        format_of(path)
 
 
 def _spelled(words: Sequence[str]) -> list[str]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from importlib.util import find_spec
 
 from deepphase.errors import ParameterError
 
@@ -25,6 +26,13 @@ EXTRAS = {
     "av": "av",
 }
 """Package, as it is imported -> the extra of deepphase that installs it."""
+
+
+def require_packages(*packages: str) -> None:
+    """Raise ModuleNotFoundError for the first package that is missing, without importing any."""
+    for package in packages:
+        if find_spec(package) is None:
+            raise ModuleNotFoundError(name=package)
 
 
 @contextmanager

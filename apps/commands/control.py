@@ -57,13 +57,15 @@ def command(
         Leave feet where the network has them, without holding them during contacts.
     """
     from deepphase.apps.runs.goals import read_goals, run_ground
+
+    # Refused before anything long is imported.
+    goals = read_goals(steering.path, steering.gamepad)
+    ground = run_ground(steering.terrain, seed=steering.seed)
     from deepphase.apps.runs.run import report_runs
     from deepphase.controllers.runtime.controller import Controller
     from deepphase.controllers.runtime.frame import CharacterSettings
     from deepphase.controllers.runtime.start import CharacterSource
 
-    goals = read_goals(steering.path, steering.gamepad)
-    ground = run_ground(steering.terrain, seed=steering.seed)
     settings = CharacterSettings(*_biases(blend), foot_ik=foot_ik)
     opened = Controller.load(controller)
     labels, balls = _label(label, opened), _balls(opened, ball)

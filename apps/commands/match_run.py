@@ -58,12 +58,14 @@ def command(
         where the database has it.
     """
     from deepphase.apps.runs.goals import read_goals, run_ground
+
+    # Refused before anything long is imported.
+    goals = read_goals(steering.path, steering.gamepad)
+    ground = run_ground(steering.terrain, seed=steering.seed)
     from deepphase.apps.runs.run import report_runs
     from deepphase.matching.database.on_ground import has_ground_heights
     from deepphase.matching.player.settings import PlayerSettings, moments_line
 
-    goals = read_goals(steering.path, steering.gamepad)
-    ground = run_ground(steering.terrain, seed=steering.seed)
     kept = tuple(name.strip() for name in (keep or "").split(",") if name.strip())
     kept = () if kept == ("none",) else kept
     settings = PlayerSettings(moments=played_moments(include))

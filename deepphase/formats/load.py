@@ -98,7 +98,7 @@ def load(path: str | Path, *, floor: float | None = None, **options: Any) -> Cli
     ParameterError
         If no format's reader has such an option.
     """
-    return _read(_format_of(path).load, path, floor, options)[0]
+    return _read(format_of(path).load, path, floor, options)[0]
 
 
 def load_all(path: str | Path, *, floor: float | None = None, **options: Any) -> tuple[Clip, ...]:
@@ -106,7 +106,7 @@ def load_all(path: str | Path, *, floor: float | None = None, **options: Any) ->
 
     Files of other formats hold one clip. Options and errors are those of `load`.
     """
-    kind = _format_of(path)
+    kind = format_of(path)
     if kind.load_all is None or options.get("animation") is not None:
         return _read(kind.load, path, floor, options)
     options.pop("animation", None)
@@ -175,7 +175,7 @@ def list_animations(path: str | Path) -> tuple[tuple[int, str], ...]:
 
     Empty for formats whose files hold one clip; the file is then not opened.
     """
-    kind = _format_of(path)
+    kind = format_of(path)
     if kind.list_animations is None:
         return ()
     found: tuple[tuple[int, str], ...] = _function(kind.list_animations)(path)
@@ -194,7 +194,7 @@ def save(clip: Clip, path: str | Path, **options: Any) -> None:
     CheckpointError
         If the file cannot be written.
     """
-    kind, suffix = _format_of(path), Path(path).suffix
+    kind, suffix = format_of(path), Path(path).suffix
     if kind.save is None:
         raise FormatError(
             f"{suffix} files ({kind.name}) are read only",
@@ -206,7 +206,8 @@ def save(clip: Clip, path: str | Path, **options: Any) -> None:
     writer(clip, path, **options)
 
 
-def _format_of(path: str | Path) -> MotionFormat:
+def format_of(path: str | Path) -> MotionFormat:
+    """The format of a motion file by its suffix; FormatError where it has none."""
     suffix = Path(path).suffix
     known = MOTION_FORMATS.get(suffix.lower())
     if suffix.lower() in (".pkl", ".pickle"):

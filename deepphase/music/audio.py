@@ -91,6 +91,12 @@ def sound_bytes(path: str | Path) -> bytes:
     return content
 
 
+def check_no_text(content: bytes, path: str | Path) -> None:
+    """Raise FormatError where a file begins with letters, which no sound does."""
+    if content and _is_text(content):
+        raise _no_sound(content, Path(path), ValueError("text"))
+
+
 def read_sound(path: str | Path) -> Sound:
     """The sound of a file; its content decides what it is, not its suffix."""
     return decoded(sound_bytes(path), path)
@@ -254,6 +260,10 @@ def _not_finite(piece: Array, done: int, rate: int, path: Path) -> FormatError:
     )
 
 
+def _is_text(content: bytes) -> bool:
+    return not content[:200].translate(None, _TEXT)
+
+
 def _no_sound(content: bytes, path: Path, error: Exception) -> FormatError:
     known = foreign_content(content)
     for (offset, front), what in _UNREAD.items():
@@ -270,7 +280,7 @@ def _no_sound(content: bytes, path: Path, error: Exception) -> FormatError:
         fact = f"not read as sound: {known}"
     elif content[:4] == b"fLaC":
         fact = "the sound is cut off or damaged"
-    elif not content[:200].translate(None, _TEXT):
+    elif _is_text(content):
         fact = f"no sound but text: {content[:30].decode('ascii')!r} ..."
     else:
         said = str(getattr(error, "error_string", error)).rstrip(".")

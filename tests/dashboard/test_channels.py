@@ -55,7 +55,8 @@ def test_each_section_draws(section, charts, monkeypatch):
 
 
 def test_the_player_knows_the_joints_of_each_channel(read):
-    known = take_with_joints(read, 0, Span(0.0, 5.0, 0.0))
+    span = Span(0.0, float(read.store.lengths[0]) / read.store.fps, 0.0)
+    known = take_with_joints(read, 0, span)
     shares = followed(read, 0)
     given = known.channels.joint_shares
     names = known.actors[0].joint_names

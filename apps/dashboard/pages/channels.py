@@ -93,15 +93,19 @@ def reconstructing(extractor: PhaseExtractor) -> PhaseModel | None:
 
 
 def take_with_joints(read: Encodings, index: int, span: Span) -> Take:
-    """Some seconds of a clip with the joints that each channel follows, if they are known."""
-    take = read.take(index, span)
+    """Some seconds of a clip with the joints that each channel follows in them."""
+    signals, phases = read.part(index, span)
+    take = read.take(index, span, phases)
+    if signals is None:
+        signals = read.extractor.signals.read(read.store.clip(index))[span.frames(phases.fps)]
+    inside = phases.interior if phases.interior.any() else np.ones(len(phases), bool)
     try:
-        found = followed(read, index)
+        found = joints_followed(phases.parameters[inside], signals[: len(inside)][inside])
     except ParameterError:
         return take
     names = take.actors[0].joint_names
-    shares = np.zeros((len(found.shares), len(names)), np.float32)
-    for joint, share in zip(found.joints, found.shares.T, strict=True):
+    shares = np.zeros((len(found), len(names)), np.float32)
+    for joint, share in zip(read.extractor.signals.joints, found.T, strict=True):
         if joint in names:
             shares[:, names.index(joint)] = share
     assert take.channels is not None, "an excerpt has phases"

@@ -44,6 +44,8 @@ _PAUSE_S, _PAGE_S, _IDLE_S, _BEFORE_S, _MOST_WAITED_S = 0.002, 1.5, 4.0, 0.3, 10
 # Frames that are read while a page waits, in a second; and before a page asks: an hour of them, in
 # half a minute of one processor.
 _AT_ONCE_FRAMES, _AHEAD_FRAMES = 12_000, 216_000
+# Seconds around a part of a clip over which its signals are smoothed.
+_REACH_S = 1.0
 # Seconds between two looks at what a thread has read.
 _LOOK_S = 0.5
 # Frames whose signals are stored, the largest number of points in a cloud.
@@ -166,24 +168,45 @@ class Encodings:
         self.phases(index)
         return self._speeds[index]
 
-    def _read(self, index: int) -> None:
-        clip, extractor = self.store.clip(index), self.extractor
+    def _encoded(self, clip: Clip) -> tuple[Array, ClipPhases]:
+        """The signals of a clip, and their phases."""
+        extractor = self.extractor
         signals = extractor.signals.read(clip)
         if isinstance(extractor, PhaseModel):
-            phases = extractor.encode_signals(signals, name=clip.name, source=clip.source.path)
-        else:
-            phases = extractor.encode(clip)
+            source = clip.source.path
+            return signals, extractor.encode_signals(signals, name=clip.name, source=source)
+        return signals, extractor.encode(clip)
+
+    def _read(self, index: int) -> None:
+        signals, phases = self._encoded(self.store.clip(index))
         frames = self._frames[index]
         self._signals[index] = signals[frames[frames < len(phases)]]
-        self._speeds[index] = ground_speed(extractor, signals)
+        self._speeds[index] = ground_speed(self.extractor, signals)
         self._phases[index] = phases
 
-    def take(self, index: int, span: Span) -> Take:
+    def part(self, index: int, span: Span) -> tuple[Array | None, ClipPhases]:
+        """Phases of some seconds of a clip, with their signals where only these were read.
+
+        A clip that has not been read is read as far as the windows of these seconds reach.
+        """
+        clip, extractor = self.store.clip(index), self.extractor
+        frames = span.frames(extractor.fps)
+        local = isinstance(extractor, PhaseModel) and clip.fps == extractor.fps
+        if index in self._phases or not local:
+            return None, self.phases(index)[frames]
+        reach = extractor.window // 2 + round(_REACH_S * clip.fps)
+        first = max(frames.start - reach, 0)
+        signals, phases = self._encoded(clip.sliced(first, min(frames.stop + reach, len(clip))))
+        own = slice(frames.start - first, frames.stop - first)
+        return signals[own], phases[own]
+
+    def take(self, index: int, span: Span, phases: ClipPhases | None = None) -> Take:
         """A take of some seconds of a clip with their phases."""
-        clip, phases = self.store.clip(index), self.phases(index)
+        clip = self.store.clip(index)
         frames = span.frames(clip.fps)
+        phases = self.part(index, span)[1] if phases is None else phases
         part = clip.sliced(frames.start, min(frames.stop, len(clip)))
-        (take,) = takes_of_clips([part], [phases[span.frames(phases.fps)]], self.extractor)
+        (take,) = takes_of_clips([part], [phases], self.extractor)
         return take
 
 

@@ -133,8 +133,14 @@ def _joined(archive: NpzArchive, root: str, body: str) -> tuple[tuple[str, ...],
 
 
 def _vectors(archive: NpzArchive, key: str) -> Array:
-    """(frames, joints, 3) rotation vectors, stored in this shape or with one row per frame."""
+    """(frames, joints, 3) rotation vectors, stored so, as one row per frame, or as matrices."""
     shape = archive.shape(key)
+    if len(shape) == 4 and shape[2:] == (3, 3) and 0 not in shape:
+        try:
+            matrices = Rotation.from_matrix(archive.array(key).reshape(-1, 3, 3))
+        except ValueError:
+            raise archive.fault(f"array {key!r} holds matrices that are no rotations") from None
+        return matrices.as_rotvec().reshape(*shape[:2], 3)
     flat = len(shape) == 2 and shape[1] % 3 == 0
     if not flat and (len(shape) != 3 or shape[2] != 3):
         raise _unknown_layout(archive, key)

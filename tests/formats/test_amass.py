@@ -44,6 +44,20 @@ def test_joints_are_where_plain_matrices_put_them(tmp_path, joints):
     assert (clip.fps, clip.source.up, clip.source.unit_m) == (60.0, "z", 1.0)
 
 
+def test_poses_as_matrices(tmp_path):
+    """As programs write them that estimate people from video: (frames, joints, 3, 3)."""
+    poses = walk_poses(40, 22).reshape(40, 22, 3)
+    matrices = Rotation.from_rotvec(poses.reshape(-1, 3)).as_matrix().reshape(40, 22, 3, 3)
+    path, trans = tmp_path / "walk.npz", walk_translations(40)
+    arrays = {"global_orient": matrices[:, :1], "transl": trans, "fps": 60.0}
+    np.savez(path, body_pose=matrices[:, 1:], **arrays)
+    clip, whole = load(path), load(written_smpl(tmp_path / "whole.npz", joints=22))
+    np.testing.assert_allclose(joint_positions(clip), joint_positions(whole), atol=1e-9)
+    np.savez(path, body_pose=-matrices[:, 1:], **arrays)
+    with pytest.raises(FormatError, match="no rotations"):
+        load(path)
+
+
 @pytest.mark.parametrize("joints", COUNTS)
 def test_the_rest_skeleton_is_an_average_adult_in_a_t_pose(joints):
     names = LAYOUTS[joints]

@@ -244,6 +244,50 @@ def test_places_of_bones_in_the_frames_of_their_parents_are_refused(tmp_path):
     assert "Global" in caught.value.hint
 
 
+def _later_columns(text):
+    return re.sub(r"([XYZ])(\d+)", lambda match: f"{match[1]}{int(match[2]) + 4}", text)
+
+
+def _labels_without_gaps(text):
+    return re.sub(r"\t\t\t(?=\w)", "\t", text)
+
+
+@pytest.mark.parametrize(
+    ("change", "note"),
+    [
+        # Headers that other readers refuse: opensim-core 2345, 2487 and 2289, opensim-gui 1112.
+        (_later_columns, ""),
+        (_labels_without_gaps, ""),
+        (lambda text: text.replace("\t25\tmm", "\t23\tmm"), "25 markers, but NumMarkers is 23"),
+        (lambda text: text.replace("\tOrigDataStartFrame", ""), ""),
+        (lambda text: re.sub(r"\t+", " ", text), ""),
+        (lambda text: text.replace("\r\n\r\n", "\r\n"), ""),
+    ],
+)
+def test_headers_of_trc_files_of_many_writers(tmp_path, change, note):
+    path = tmp_path / "walk.trc"
+    path.write_text(change(trc_text(markers_of(WALK), WALK.skeleton.names)), newline="")
+    clip = load(path)
+    order = [clip.skeleton.names.index(name) for name in WALK.skeleton.names]
+    np.testing.assert_allclose(joint_positions(clip)[:, order], joint_positions(WALK), atol=1e-5)
+    assert bool(note) == any("NumMarkers" in each for each in clip.source.notes)
+    assert not note or any(note in each for each in clip.source.notes)
+
+
+def test_results_of_plug_in_gait_are_not_markers(tmp_path):
+    """As in opensim-core 4112, in files without the groups of such points; and without a rate."""
+    truth, path = markers_of(WALK), tmp_path / "walk.c3d"
+    others = ["LHipAngles", "RKneeMoment", "LAnklePower", "LGroundReactionForce"]
+    noise = 30.0 * np.random.default_rng(0).normal(size=(len(truth), len(others), 3))
+    content = c3d_bytes(np.concatenate([truth, noise], axis=1), [*WALK.skeleton.names, *others])
+    path.write_bytes(content.replace(b"RATE", b"RATX"))
+    clip = load(path)
+    assert (clip.fps, len(clip.skeleton), clip.source.up) == (100.0, 25, "z")
+    order = [clip.skeleton.names.index(name) for name in WALK.skeleton.names]
+    np.testing.assert_allclose(joint_positions(clip)[:, order], joint_positions(WALK), atol=1e-4)
+    assert any("4 of 29 points were left out" in note for note in clip.source.notes)
+
+
 @pytest.mark.parametrize(("left_out", "words"), [("5|6|7", "3 frames"), (r"\d{1,2}", "too long")])
 def test_missing_frames_of_an_mvnx_are_bridged(tmp_path, left_out, words):
     path, walk = tmp_path / "walk.mvnx", locomotion(0, 2.0).clip
@@ -293,7 +337,7 @@ MVNX = mvnx_text(WALK.sliced(0, 5))
     ("suffix", "content", "fact", "line"),
     [
         (".trc", TRC.replace("NumMarkers", "Markers"), "has no DataRate and NumMarkers", 3),
-        (".trc", TRC.replace("\t25\tmm", "\t26\tmm"), "25 labels, but NumMarkers is 26", 4),
+        (".trc", TRC.replace(f"\t{LABELS[0]}\t\t\t", "\t"), "24 labels, but NumMarkers is 25", 4),
         (".trc", TRC.replace("\t25\tmm", "\t999999\tmm"), "999,999 markers", 3),
         (".trc", TRC.replace("3\t0.02000\t", "3\t0.02000\tinf"), "not a finite number", 9),
         (".trc", TRC.split("\n")[0], "ends too early", None),

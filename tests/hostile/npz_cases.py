@@ -203,7 +203,7 @@ _AMASS_FAULTS: dict[str, tuple[bytes, str]] = {
     "poses of 100 columns": (changed(AMASS, poses=np.zeros((FRAMES, 100))), "no pose of the SMPL"),
     "poses of matrices": (
         changed(AMASS, poses=np.zeros((FRAMES, 52, 3, 3))),
-        "no pose of the SMPL",
+        "matrices that are no rotations",
     ),
     "poses of quaternions": (changed(AMASS, poses=np.zeros((FRAMES, 52, 4))), "no pose of the"),
     "poses of one axis": (changed(AMASS, poses=np.zeros(156)), "no pose of the SMPL"),

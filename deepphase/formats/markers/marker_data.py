@@ -22,6 +22,8 @@ MAX_POINTS = 4096
 _UNSEEN = 9_999_999
 # Labels that programs give to markers that nobody labelled; C3D files have empty ones, too.
 _UNLABELLED = re.compile(r"|\*.*|u_\d+|(unlabell?ed|unnamed|unidentified)\W*\w*|new \d+")
+# Results of Plug-in Gait, which lie among the markers as if they were places.
+_NO_PLACE = re.compile(r".*[a-z](Angles?|Forces?|Moments?|Powers?|GRF)")
 # Fewer markers under a prefix are a prop, not a body.
 _FEWEST = 8
 # Markers that are seen in a smaller share of the frames are left out: their gaps cannot be bridged.
@@ -59,12 +61,16 @@ def marker_bodies(data: MarkerData) -> list[MarkerData]:
     """
     own = [name.rpartition(":")[2].strip() for name in data.names]
     labelled = [p for p, name in enumerate(own) if not _UNLABELLED.fullmatch(name.lower())]
+    no_places = [point for point in labelled if _NO_PLACE.fullmatch(own[point])]
+    labelled = [point for point in labelled if point not in no_places]
     if len(labelled) < 2:
         filled = tuple(name or f"point_{point:02d}" for point, name in enumerate(data.names))
         return [replace(data, names=filled)]
     notes = []
-    if len(labelled) < len(own):
-        notes.append(f"{len(own) - len(labelled)} markers without a label were left out")
+    if no_places:
+        notes.append(f"{len(no_places)} of {len(own)} points were left out: angles and forces")
+    if unnamed := len(own) - len(labelled) - len(no_places):
+        notes.append(f"{unnamed} markers without a label were left out")
     prefixes = [name.rpartition(":")[0].strip() for name in data.names]
     counts = Counter(prefixes[point] for point in labelled if prefixes[point])
     subjects = [prefix for prefix, count in counts.items() if count >= _FEWEST]

@@ -12,6 +12,7 @@ import numpy as np
 
 from deepphase.arrays import Array
 from deepphase.errors import FormatError
+from deepphase.formats.frame_rates import CORRECTED
 from deepphase.formats.markers.marker_data import MAX_POINTS, MarkerData
 from deepphase.formats.reading import (
     COMMAS,
@@ -116,16 +117,22 @@ def read_trc(path: Path) -> MarkerData:
     if not 0 < count <= MAX_POINTS:
         raise fault(f"there are {count:,} markers", hint=f"1 to {MAX_POINTS:,} are read", line=3)
     names = [label for cell in _cells(lines[3])[2:] if (label := cell.strip())]
+    rows = [
+        (number, _cells(line)) for number, line in enumerate(lines[5:], start=6) if line.strip()
+    ]
+    miscounted: tuple[str, ...] = ()
+    if len(names) != count and rows and len(rows[0][1]) == 2 + 3 * len(names):
+        # Programs that leave out or add markers forget the header.
+        miscounted = (f"{CORRECTED}{len(names)} markers, but NumMarkers is {count}",)
+        count = len(names)
     if len(names) != count:
         raise fault(
             f"{len(names)} labels, but NumMarkers is {count}",
             hint="line 4 has Frame#, Time and every label",
             line=4,
         )
-    rows = [
-        (number, _cells(line)) for number, line in enumerate(lines[5:], start=6) if line.strip()
-    ]
     table, notes = _number_rows(rows, 2 + 3 * count, path)
+    notes = (*miscounted, *notes)
     positions = np.ascontiguousarray(table[:, 2:]).reshape(len(table), count, 3)
     word, frames = stated.get("units", "").lower(), stated.get("numframes", "")
     unit_m = _unit(word)

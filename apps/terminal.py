@@ -141,12 +141,16 @@ def progress() -> Iterator[Report]:
             if what not in tasks:
                 tasks[what] = bars.add_task(what, total=total, words="", speed="")
             task = bars.tasks[tasks[what]]
-            speed = f"{task.speed:,.0f}/s" if task.speed else ""
+            speed = _speed(task.speed) if task.speed else ""
             bars.update(
                 tasks[what], completed=done, total=total, words=printable(words), speed=speed
             )
 
         yield report
+
+
+def _speed(speed: float) -> str:
+    return f"{speed:,.0f}/s" if speed >= 10 else f"{speed:.2g}/s"
 
 
 @contextmanager
@@ -172,7 +176,7 @@ def _progress_lines() -> Report:
         spent = now - began
         line = f"{what}: {done:,} of {total:,}"
         if spent > 0 and 0 < done < total:
-            line += f", {done / spent:,.0f}/s, {spent * (total - done) / done:.0f} s left"
+            line += f", {_speed(done / spent)}, {spent * (total - done) / done:.0f} s left"
         print(printable(f"{line}{', ' if words else ''}{words}"), file=console.file, flush=True)
 
     return report

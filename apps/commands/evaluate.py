@@ -52,7 +52,7 @@ def command(
     if is_store(store):
         next_step("match", "build", store, "--model", model, "-o", "mocap.db")
     else:
-        next_step("prepare", store, "-o", "mocap.store")
+        next_step("prepare", store, "-o", f"{store.stem}.store")
     plain = {
         name: [
             {"name": each.name, "value": each.value, "unit": each.unit or None} for each in found

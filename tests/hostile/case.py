@@ -21,21 +21,10 @@ _FREE_BYTES, _LARGEST_RATIO = 4_000_000, 20
 
 @dataclass(frozen=True)
 class Bad:
-    """A file that must be refused.
-
-    Parameters
-    ----------
-    content
-        The file.
-    reason
-        A part of the error's fact.
-    line
-        The line that it names; None where none is asked for.
-    options
-        Of the reader.
-    """
+    """A file that must be refused."""
 
     content: bytes | str
+    # A part of the error's fact, and the line that it names; None where none is asked for
     reason: str
     line: int | None = None
     options: Mapping[str, Any] = field(default_factory=dict)
@@ -43,19 +32,7 @@ class Bad:
 
 @dataclass(frozen=True)
 class Odd:
-    """A file that must be read.
-
-    Parameters
-    ----------
-    content
-        The file.
-    right
-        Whether the clip is the right one.
-    note
-        A part of one of the clip's notes.
-    options
-        Of the reader.
-    """
+    """A file that must be read, as a clip that is right, with a note of which a part is given."""
 
     content: bytes | str
     right: Callable[[Clip], bool]

@@ -83,30 +83,17 @@ from tests.music.made_sounds import clicks, file_bytes
 
 @dataclass(frozen=True)
 class Kind:
-    """Files that one reader reads.
-
-    Parameters
-    ----------
-    suffix
-        Of the files.
-    read
-        The reader.
-    examples
-        Good files, written to a folder or returned as bytes.
-    changes
-        Changes from within; all kinds are changed from outside as well.
-    hashed
-        Whether a hash protects the whole file: any change from outside is refused, or changes
-        nothing that is read.
-    slow
-        Whether the examples take more than a second.
-    """
+    """Files that one reader reads."""
 
     suffix: str
     read: Callable[[Path], Any]
+    # Good files, made in a folder
     examples: Callable[[Path], list[bytes]]
+    # From within; all kinds are changed from outside as well
     changes: tuple[Change, ...] = ()
+    # Whether any change from outside is refused, or changes nothing that is read
     hashed: bool = False
+    # Whether the examples take more than a second
     slow: bool = False
 
 

@@ -31,19 +31,8 @@ _WORDS = (*_WORD_LIST.split(), "9" * 400, "a" * 3000, *"\0\x1a\ufeff\u0661\r\t\n
 _YAML_WORDS = (
     *(b"[" * 3000, b"{a: " * 3000, b"2001-13-45", b"0b", b"1:99", b".nan", b".inf", b"!!binary x"),
     *(b"!!python/object:os.system x", b"&a [*a]", b"*b", b"=", b"<<", b"1e400", b"-1", b"0", b"1"),
-    *(
-        b"~",
-        b"true",
-        b"[]",
-        b"{}",
-        b"0x" + b"f" * 5000,
-        b"[1, 2]",
-        b"{1: 2}",
-        b"? x",
-        b"9" * 5000,
-        b"text",
-        b"\0",
-    ),
+    *(b"~", b"true", b"[]", b"{}", b"0x" + b"f" * 5000, b"[1, 2]", b"{1: 2}", b"? x"),
+    *(b"9" * 5000, b"text", b"\0", b"&m {up: y}\n<<: *m"),
 )
 _DTYPES = ("f2", "f4", ">f8", "i1", "u1", "i8", ">i4", "u8", "?", "c16", "S3", "U5", "M8[s]")
 
@@ -51,15 +40,7 @@ _DTYPES = ("f2", "f4", ">f8", "i1", "u1", "i8", ">i4", "u8", "?", "c16", "S3", "
 def mutated(
     random: Random, content: bytes, changes: Sequence[Change], others: Sequence[bytes]
 ) -> bytes:
-    """A file that differs from a good one in one to four ways.
-
-    Parameters
-    ----------
-    changes
-        Changes from within, which are made more often than those of bytes.
-    others
-        Files of which pieces may be put in.
-    """
+    """A file that differs from a good one in one to four ways; pieces of others may be put in."""
     for _ in range(random.choice((1, 1, 1, 2, 3, 4))):
         if not content:
             return content

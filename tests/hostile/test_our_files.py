@@ -100,15 +100,8 @@ def test_arrays_of_another_type_are_refused(name, tmp_path):
         pytest.skip("its example takes long")
     (whole,) = kind.examples(tmp_path)
     path = tmp_path / f"input{kind.suffix}"
-    other = {
-        "F16": "I16",
-        "F32": "I32",
-        "F64": "I64",
-        "I64": "U64",
-        "BOOL": "U8",
-        "U8": "I8",
-        "I8": "U8",
-    }
+    other = {"F16": "I16", "F32": "I32", "F64": "I64", "I64": "U64", "BOOL": "U8"}
+    other |= {"U8": "I8", "I8": "U8"}
     for array in array_file_parts(whole)[1]:
         header, rows, data = array_file_parts(whole)
         rows[array]["dtype"] = other[rows[array]["dtype"]]

@@ -303,7 +303,8 @@ def _check_clips(path: Path, skeleton: str | None) -> None:
     if is_store(path):
         if skeleton is not None and path.is_dir():
             groups_with(path, skeleton)
-    elif path.is_file() and path.suffix.lower() not in SONG_SUFFIXES:
+    # Keys of a rig are clips to `rig-controls`.
+    elif path.is_file() and path.suffix.lower() not in (*SONG_SUFFIXES, ".json"):
         format_of(path)
 
 

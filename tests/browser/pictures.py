@@ -13,9 +13,11 @@ from __future__ import annotations
 
 import base64
 import contextlib
+import html
 import io
 import json
 import os
+import re
 import shutil
 import sys
 import tempfile
@@ -113,6 +115,16 @@ def opened(
             shown.add_style_tag(content=plain)
         yield shown
         context.close()
+
+
+def player_of(report: Path) -> Path:
+    """The player of a report as a page of its own."""
+    (framed,) = re.findall(
+        r'<iframe class="player"[^>]* srcdoc="([^"]*)"', report.read_text("utf-8")
+    )
+    page = report.with_name("player.html")
+    page.write_text(html.unescape(framed), "utf-8")
+    return page
 
 
 def player_at(page: Any, seconds: float, keys: str = "") -> None:
@@ -242,7 +254,7 @@ def dance(work: Path) -> None:
     sound = make_song(77, 14.0, tempo_bpm=110.0)
     soundfile.write(song, sound.samples, sound.sample_rate)
     run(f"dance {song} -o {folder}", folder)
-    with opened(folder / "player.html", height=620) as shown:
+    with opened(player_of(folder / "index.html"), height=620) as shown:
         player_at(shown, _DANCE_S, "q" * 2 + "d" * 50)
         save(photograph(shown), "dance")
 
@@ -330,16 +342,16 @@ def notebook(path: Path, work: Path) -> None:
                 outputs.append({"output_type": "stream", "name": "stdout", "text": text})
             if result is not None:
                 data = {"text/plain": repr(result)[:_CELL_TEXT]}
-                html = html_of(result)
-                if html is None and hasattr(result, "to_html"):
-                    html = result.to_html()
-                if html is not None:
+                view = html_of(result)
+                if view is None and hasattr(result, "to_html"):
+                    view = result.to_html()
+                if view is not None:
                     # Tables and lists stay text; players and plots are pictures.
-                    is_text = "<iframe" not in html and "<svg" not in html and "<script" not in html
+                    is_text = "<iframe" not in view and "<svg" not in view and "<script" not in view
                     data |= (
-                        {"text/html": html}
+                        {"text/html": view}
                         if is_text
-                        else {"image/jpeg": cell_picture(page, html, work)}
+                        else {"image/jpeg": cell_picture(page, view, work)}
                     )
                 shown = {"output_type": "execute_result", "execution_count": None}
                 outputs.append({**shown, "metadata": {}, "data": data})
@@ -347,10 +359,10 @@ def notebook(path: Path, work: Path) -> None:
     path.write_text(json.dumps(content, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
 
 
-def cell_picture(page: Any, html: str, work: Path) -> str:
+def cell_picture(page: Any, view: str, work: Path) -> str:
     """What a cell shows, as JPEG in base64."""
     style = "<style>body { font-family: sans-serif; margin: 4px }</style>"
-    (work / "cell.html").write_text(f"{style}<div>{html}</div>", encoding="utf-8")
+    (work / "cell.html").write_text(f"{style}<div>{view}</div>", encoding="utf-8")
     page.goto((work / "cell.html").as_uri())
     page.wait_for_timeout(4000)
     height = page.evaluate("document.body.firstElementChild.offsetHeight") + 8

@@ -8,10 +8,11 @@ from typing import Any
 import numpy as np
 
 from deepphase.arrays import Array, true_runs
-from deepphase.evaluation.motion_measures import BENT_BACK, MeasuredMotion
+from deepphase.evaluation.motion_measures import BENT_BACK, MeasuredMotion, limb_bends
 from deepphase.evaluation.run_measures import AT_REST_M_S, RUNAWAY_M, idle_speeds
 from deepphase.evaluation.runs import seconds_of
 from deepphase.motion.kinematics import joint_positions, velocities
+from deepphase.motion.roles import find_roles
 from deepphase.motion.root_trajectory import to_root_space
 from deepphase.steering.laid_run import FeetOnGround
 from deepphase.steering.run import Run
@@ -200,8 +201,9 @@ def _speed_at_rest(run: Run, character: int, standing: float, desired: Array) ->
 def _bent_knees(run: Run, living: Array, data: Mapping[str, Any]) -> list[float]:
     """The deepest bend of each character whose knees bend backward, as a share of the leg."""
     share, found = _BENT_SHARE + float(data.get("bent_back", 0.0)), []
+    roles = find_roles(run.spec.skeleton, description=dict(run.spec.body))
     for character in living.tolist():
-        bends = MeasuredMotion(run.clip(character), run.spec).bends
+        bends = limb_bends(run.spec.skeleton, roles, joint_positions(run.clip(character)))
         if bends.size and (bends < -BENT_BACK).mean() > share:
             found.append(-float(bends.min()))
     return found

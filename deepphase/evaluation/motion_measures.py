@@ -35,7 +35,7 @@ from deepphase.motion.kinematics import end_positions, global_transforms, veloci
 from deepphase.motion.resample import BANDS_HZ, low_passed_rotations
 from deepphase.motion.roles import Roles, find_roles
 from deepphase.motion.root_trajectory import root_trajectory, to_root_space
-from deepphase.motion.skeleton import bone_lengths, path_length, subtree_mask
+from deepphase.motion.skeleton import Skeleton, bone_lengths, path_length, subtree_mask
 
 MIN_FRAMES = 5
 BAND = (1.0, 99.0)
@@ -111,8 +111,8 @@ class MeasuredMotion:
         self.foot_speeds = np.zeros((len(clip) - 1, 0))
         if feet:
             self.foot_speeds = foot_speeds(foot_points(clip, feet, transforms), clip.fps)
-        # (frames, limbs) of the limbs' lengths, see `_bends`.
-        self.bends = _bends(clip, roles, transforms[1])
+        # (frames, limbs) of the limbs' lengths, see `limb_bends`.
+        self.bends = limb_bends(clip.skeleton, roles, transforms[1])
         # m/s: slower motion counts as standing.
         self.standing_speed = _STANDING * float(np.sqrt(GRAVITY * max(legs, default=0.0)))
 
@@ -196,14 +196,14 @@ def _contacts(clip: Clip, roles: Roles, transforms: tuple[Array, Array], feet: l
     return flags
 
 
-def _bends(clip: Clip, roles: Roles, positions: Array) -> Array:
+def limb_bends(skeleton: Skeleton, roles: Roles, positions: Array) -> Array:
     """(frames, limbs): how far the middle joints of limbs lie on their side, which is ahead of a
     knee and behind an elbow, of the line between the joints around them, over the limb's length.
 
     Ahead is across the limb and the line from the right hip to the left one, whatever the body's
     posture is.
     """
-    limbs = LegChains.from_skeleton(clip.skeleton, roles)
+    limbs = LegChains.from_skeleton(skeleton, roles)
     upper, middle, last = (
         positions[:, joints].astype(np.float64)
         for joints in (limbs.upper, limbs.middle, limbs.last)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -104,10 +104,10 @@ def save_samples(
         The BVH files.
     """
     folder = Path(folder)
-    clips = {"person": _person_clips, "dog": _dog_clips}.get(of)
-    made = (clips or partial(_dances, folder))(seconds, seed, progress)
+    performers: dict[str, Callable[[float, int, Progress | None], Iterator[Clip]]]
+    performers = {"person": _person_clips, "dog": _dog_clips, "dances": partial(_dances, folder)}
     paths = []
-    for clip in made:
+    for clip in performers[of](seconds, seed, progress):
         paths.append(folder / f"{clip.name}.bvh")
         save_bvh(clip, paths[-1])
     return paths

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from deepphase.viewer.notebook import html_of
+from deepphase.viewer.notebook import VIEWS
 
 ROOT = Path(__file__).parent.parent
 NOTEBOOKS = sorted((ROOT / "docs" / "notebooks").glob("*.ipynb"))
@@ -18,6 +18,15 @@ def cells_of(path: Path) -> list[tuple[str, str]]:
     """Kind ("markdown", "code") and text of each cell."""
     content = json.loads(path.read_text(encoding="utf-8"))
     return [(cell["cell_type"], "".join(cell["source"])) for cell in content["cells"]]
+
+
+def html_of(value: object) -> str | None:
+    """What a notebook shows of an object; None where it shows the text alone."""
+    for kind in type(value).__mro__:
+        view = VIEWS.get(f"{kind.__module__}.{kind.__name__}")
+        if view is not None:
+            return view(value)
+    return None
 
 
 def run_cell(code: str, names: dict[str, Any]) -> Any:

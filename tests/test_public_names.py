@@ -13,8 +13,8 @@ import pytest
 
 import deepphase
 from deepphase.motion.point_track import PointTrack
-from deepphase.viewer.notebook import html_of
 from tests.matching.made_databases import swinging_store
+from tests.test_notebooks import html_of
 
 TOPICS = [value for value in map(partial(getattr, deepphase), deepphase.__all__) if ismodule(value)]
 PACKAGES = (deepphase, *TOPICS)

@@ -25,15 +25,6 @@ _WIDTH, _ROW, _LEFT, _BOTTOM = 760, 30, 58, 22
 _COLUMNS, _CHANNELS = 700, 12
 
 
-def html_of(value: object) -> str | None:
-    """What a notebook shows of an object; None where it shows the text alone."""
-    for kind in type(value).__mro__:
-        view = VIEWS.get(f"{kind.__module__}.{kind.__name__}")
-        if view is not None:
-            return view(value)
-    return None
-
-
 def load_ipython_extension(shell: Any) -> None:
     """Register the views in an IPython shell."""
     formatter = shell.display_formatter.formatters["text/html"]

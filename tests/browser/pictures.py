@@ -45,12 +45,11 @@ from deepphase.phase.extractor import load_model
 from deepphase.synthetic.gait_motion import locomotion
 from deepphase.synthetic.song import make_song
 from deepphase.synthetic.training_set import corpus
-from deepphase.viewer.notebook import html_of
 from deepphase.viewer.page import save_player
 from deepphase.viewer.take import Curve, Marker, Take
 from tests.browser.conftest import chromium
 from tests.browser.dashboard_pages import settled, started, until
-from tests.test_notebooks import NOTEBOOKS, run_cell
+from tests.test_notebooks import NOTEBOOKS, html_of, run_cell
 
 PICTURES = Path(__file__).parents[2] / "docs" / "pictures"
 # Pixels of the page, which a README shows at 840, and pixels of the file per pixel of the page.

@@ -139,7 +139,7 @@ def _encoded(path: Path, start_s: float, seconds: float) -> bytes:
     import soxr
 
     first = round(start_s * SAMPLE_RATE)
-    part = read_sound(path).samples[first : first + round(seconds * SAMPLE_RATE)]
+    part = read_sound(path)[first : first + round(seconds * SAMPLE_RATE)]
     part = soxr.resample(part, SAMPLE_RATE, _RATE)
     return ogg_vorbis(part / max(float(np.abs(part).max(initial=0.0)), 1.0), _RATE)
 

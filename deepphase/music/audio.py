@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import hashlib
 import io
 import os
 from collections.abc import Iterator
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -40,32 +38,16 @@ _PIECE_S = 20
 _INSTALL = "pip install 'deepphase[av]'"
 _CONVERT = "turn it into one that is read, as in: ffmpeg -i SONG song.flac"
 _TEXT = bytes(range(32, 127)) + b"\t\r\n"
-# First bytes (from the offset) -> formats that need PyAV.
-_UNREAD = {
-    (4, b"ftyp"): "an MP4 (m4a, AAC) file",
-    (0, b"\x1aE\xdf\xa3"): "a Matroska or WebM file",
-    (0, b"\x30\x26\xb2\x75"): "a WMA file",
-    (0, b"\xff\xf1"): "an AAC file",
-    (0, b"\xff\xf9"): "an AAC file",
+_AGAIN = "copy or download it again, or save what is left of it as a new file"
+# First bytes of containers and raw streams, which PyAV reads.
+_CONTAINERS = {
+    b"\x1aE\xdf\xa3": "a Matroska or WebM file",
+    b"\x30\x26\xb2\x75": "a WMA file",
+    b"\xff\xf1": "an AAC file",
+    b"\xff\xf9": "an AAC file",
+    b"\x00\x00\x01\xba": "an MPEG file",
+    b"FLV\x01": "an FLV file",
 }
-_MIDI = b"MThd"
-# First bytes of containers and raw streams: Matroska and WebM, WMA, AAC, MPEG, FLV.
-_CONTAINERS = (
-    b"\x1aE\xdf\xa3",
-    b"\x30\x26\xb2\x75",
-    b"\xff\xf1",
-    b"\xff\xf9",
-    b"\x00\x00\x01\xba",
-    b"FLV\x01",
-)
-
-
-@dataclass(frozen=True, eq=False)
-class Sound:
-    """The samples of a file."""
-
-    samples: Array  # (samples,) float32, mono, SAMPLE_RATE a second, finite; as loud as in the file
-    sha256: str
 
 
 def sound_bytes(path: str | Path) -> bytes:
@@ -97,8 +79,11 @@ def check_no_text(content: bytes, path: str | Path) -> None:
         raise _no_sound(content, Path(path), ValueError("text"))
 
 
-def read_sound(path: str | Path) -> Sound:
-    """The sound of a file; its content decides what it is, not its suffix."""
+def read_sound(path: str | Path) -> Array:
+    """(samples,) float32 of a file: mono, finite, SAMPLE_RATE a second, as loud as in the file.
+
+    Its content decides what it is, not its suffix.
+    """
     return decoded(sound_bytes(path), path)
 
 
@@ -113,7 +98,7 @@ def stated_duration_s(content: bytes, path: str | Path) -> float:
         with decoder_errors(content):
             return float(soundfile.info(io.BytesIO(content)).duration)
     except soundfile.LibsndfileError:
-        if not (_is_container(content) and has_av()):
+        if not (_container(content) and has_av()):
             return 0.0
     file = ContainerSound(content, Path(path))
     try:
@@ -122,16 +107,11 @@ def stated_duration_s(content: bytes, path: str | Path) -> float:
         file.close()
 
 
-def decoded(content: bytes, path: str | Path) -> Sound:
-    """The sound in a file's bytes; `path` is only named. Raises FormatError as `read_sound`."""
+def decoded(content: bytes, path: str | Path) -> Array:
+    """The samples in a file's bytes, as of `read_sound`; `path` is only named."""
     path = Path(path)
-    missing = truncation(content)
-    if missing:
-        raise FormatError(
-            f"the sound is cut off or damaged: {missing}",
-            hint="copy or download it again, or save what is left of it as a new file",
-            path=path,
-        )
+    if missing := truncation(content):
+        raise _cut_off(f": {missing}", path)
     import soundfile
 
     try:
@@ -145,13 +125,13 @@ def decoded(content: bytes, path: str | Path) -> Sound:
             samples = _resampled(pieces, file.samplerate)
     except soundfile.LibsndfileError as error:
         # What a decoder of sound files does not know may be a container: m4a, or a video.
-        if foreign_content(content) or not _is_container(content) or not has_av():
+        if foreign_content(content) or not _container(content) or not has_av():
             raise _no_sound(content, path, error) from None
         samples, errors = _of_container(content, path), []
     if errors:
         raise FormatError(
             f"the sound is damaged: {len(errors)} of its frames cannot be decoded ({errors[0]})",
-            hint="copy or download it again, or save what is left of it as a new file",
+            hint=_AGAIN,
             path=path,
         )
     if len(samples) < HOP:
@@ -161,7 +141,7 @@ def decoded(content: bytes, path: str | Path) -> Sound:
             hint="a song takes a few seconds",
             path=path,
         )
-    return Sound(samples, hashlib.sha256(content).hexdigest())
+    return samples
 
 
 def _of_container(content: bytes, path: Path) -> Array:
@@ -192,22 +172,24 @@ def _checked(
             yield mixed(piece)
     # Formats without a length say that they are as long as can be.
     if done < stated - slack and stated < _ENDLESS:
-        raise FormatError(
-            f"the sound is cut off or damaged: {done / rate:.1f} s of {stated / rate:.1f} s "
-            "can be read",
-            hint="copy or download it again, or save what is left of it as a new file",
-            path=path,
-        )
+        read = f": {done / rate:.1f} s of {stated / rate:.1f} s can be read"
+        raise _cut_off(read, path)
 
 
-def _is_container(content: bytes) -> bool:
-    """Whether first bytes are those of a container that PyAV may read."""
-    if content[4:8] == b"ftyp" or (content[:4] == b"RIFF" and content[8:11] == b"AVI"):
-        return True
+def _cut_off(what: str, path: Path) -> FormatError:
+    return FormatError(f"the sound is cut off or damaged{what}", hint=_AGAIN, path=path)
+
+
+def _container(content: bytes) -> str:
+    """The container, in words, that first bytes are of; empty if PyAV reads none of the kind."""
+    if content[4:8] == b"ftyp":
+        return "an MP4 (m4a, AAC) file"
+    if content[:4] == b"RIFF" and content[8:11] == b"AVI":
+        return "an AVI file"
     # MPEG transport streams have this byte at the start of every packet.
-    if content[:1] == b"G" and content[188:189] == b"G":
-        return True
-    return content.startswith(_CONTAINERS)
+    if content[:1] == content[188:189] == b"G":
+        return "an MPEG transport stream"
+    return next((what for front, what in _CONTAINERS.items() if content.startswith(front)), "")
 
 
 def _check_front(rate: int, channels: int, path: Path) -> None:
@@ -265,16 +247,12 @@ def _is_text(content: bytes) -> bool:
 
 
 def _no_sound(content: bytes, path: Path, error: Exception) -> FormatError:
-    known = foreign_content(content)
-    for (offset, front), what in _UNREAD.items():
-        if content[offset : offset + len(front)] == front:
-            # Reached without PyAV only.
-            return FormatError(
-                f"not read as sound: {what}",
-                hint=f"for m4a, AAC and video files {_INSTALL}, or {_CONVERT}",
-                path=path,
-            )
-    if content.startswith(_MIDI):
+    # A container is only refused where PyAV is missing.
+    container, hint = _container(content), f"wav, flac, ogg and mp3 are read; {_CONVERT}"
+    known = container or foreign_content(content)
+    if container:
+        hint = f"for m4a, AAC and video files {_INSTALL}, or {_CONVERT}"
+    elif content.startswith(b"MThd"):
         known = "a MIDI file: notes, no sound"
     if known:
         fact = f"not read as sound: {known}"
@@ -285,12 +263,11 @@ def _no_sound(content: bytes, path: Path, error: Exception) -> FormatError:
     else:
         said = str(getattr(error, "error_string", error)).rstrip(".")
         fact = f"no sound that can be decoded ({said})"
-    return FormatError(fact, hint=f"wav, flac, ogg and mp3 are read; {_CONVERT}", path=path)
+    return FormatError(fact, hint=hint, path=path)
 
 
 # What may be missing at the end: the last frame, and what encoders round.
 MISSING_S = 0.5
-_CUT_OFF = "copy or download it again, or save what is left of it as a new file"
 # AV_TIME_BASE.
 _MICROSECONDS = 1e6
 
@@ -321,7 +298,7 @@ class ContainerSound:
             self._file: Any = av.open(io.BytesIO(content), mode="r")
         except (av.error.FFmpegError, OSError, ValueError) as error:
             raise FormatError(
-                f"no sound that can be decoded ({_said(error)})", hint=_CUT_OFF, path=path
+                f"no sound that can be decoded ({_said(error)})", hint=_AGAIN, path=path
             ) from None
         streams = self._file.streams.audio
         if not streams:
@@ -357,11 +334,8 @@ class ContainerSound:
                     done += len(piece)
                     yield piece
         except (av.error.FFmpegError, OSError, ValueError) as error:
-            raise FormatError(
-                f"the sound is cut off or damaged after {done / self.rate:.1f} s ({_said(error)})",
-                hint=_CUT_OFF,
-                path=self._path,
-            ) from None
+            after = f" after {done / self.rate:.1f} s ({_said(error)})"
+            raise _cut_off(after, self._path) from None
 
     def _from_start(self, piece: Array, frame: Any) -> Array:
         """The first piece, so that sample 0 is at the container's start."""

@@ -38,9 +38,6 @@ _AUDIBLE_DIFFERENCES, _AUDIBLE_DB = (0.02, 0.15, 0.03, 0.15), 3.0
 _CLEAR_ACCENT, _CLEAR_RETURN = 1.2, 0.35
 # What the strength of first beats adds to what returns after a bar.
 _STRENGTH = 0.25
-# Log odds of bars of three per unit by which their score exceeds that of bars of four: logistic
-# regression over half of the songs of docs/measurements/songs.md, without an intercept.
-_METRE_LOG_ODDS = 6.5
 
 
 @dataclass(frozen=True, eq=False)
@@ -51,8 +48,6 @@ class Bars:
     downbeats: Array  # (bars,) index of the beat that each whole or last bar begins with
     # 0 to 1: how much clearer this metre and these first beats are than the others.
     confidence: float
-    # Probability that bars have 3 beats and not 4, as likely as each other beforehand.
-    triple_probability: float = 0.5
 
 
 @dataclass(frozen=True, eq=False)
@@ -79,6 +74,11 @@ class BarEvidence:
         """How much of the sound returns after one to four bars, in the mean."""
         return float(np.mean(self.returns[metre::metre]))
 
+    @property
+    def alternation(self) -> float:
+        """How much more a beat sounds like the next but one than like those beside that."""
+        return max(0.0, float(self.returns[2] - max(self.returns[1], self.returns[3])))
+
     def score(self, metre: int) -> float:
         """How well bars of a metre fit."""
         return self.repeats(metre) + _STRENGTH * self.strength[metre]
@@ -104,8 +104,7 @@ def find_bars(evidence: BarEvidence) -> Bars | None:
     clear_accent = np.clip((evidence.strength[metre] - chance) / _CLEAR_ACCENT, 0, 1)
     # Of synthetic songs whose confidence is 0.5 or more, 99 % have the right bars.
     confidence = (clear_return * clear_accent) ** 0.25
-    triple = 1 / (1 + np.exp(-_METRE_LOG_ODDS * (scores[3] - scores[4])))
-    return Bars(metre, downbeats, float(confidence), float(triple))
+    return Bars(metre, downbeats, float(confidence))
 
 
 def bar_position(bars: Bars, beat: Array) -> Array:
@@ -197,11 +196,16 @@ _OF_MULTIPLE, _OF_OTHER = 0.15, 0.4
 _IN_THREES = 4.0
 # What speaks for three beats in place of two, by how much more of the bass returns after a beat,
 # and from which difference on.
-_BASS_SPEAKS, _BASS_DIFFERS = 6.0, 0.3
+_BASS_SPEAKS, _BASS_DIFFERS = 8.0, 0.3
 # The same between a tempo and its double or half, for either.
 _BASS_OF_MULTIPLE = 1.5
-# A level from this probability on is another tempo that is told.
-_TOLD = 0.2
+# Kick and snare alternate from beat to beat, and not at half the tempo: what that adds to the log
+# odds of the faster, by how much more beats alternate there, from which difference on, and from
+# which tempo of the slower on.
+_ALTERNATION, _ALTERNATE_ALIKE, _SLOWEST_HALF = 6.0, 0.2, 60.0
+# Another tempo is told from this probability on, and where the song speaks for it nearly as much
+# as for the one that is counted (log odds): people's habit alone decides between these.
+_TOLD, _AS_WELL = 0.2, 0.3
 # Beats are between those that were laid if the bass is so much louder there, and audible.
 _LOUDER_BASS, _LOUD_BASS = 1.6, 0.5
 # As much of the onsets returns after a beat, as a share of the level of which most does: a song of
@@ -266,17 +270,14 @@ def find_rhythm(
     # Of all bands or of the bass: a kick and a snare that is far louder are two beats.
     most = _LEAST_RETURN * np.max([level.returns[:, 0] for level in levels], axis=0)
     levels = [level for level in levels if (level.returns[:, 0] >= most).any()] or levels
-    levels, shares = _shares(levels)
+    levels, shares, heard = _shares(levels)
     chosen = int(shares.argmax())
-    level = levels[chosen]
-    others = [
-        float(other.tempo_bpm)
-        for other, share in zip(levels, shares, strict=True)
-        if other is not level and share >= _TOLD
-    ]
-    share, bars = float(shares[chosen]), find_bars(level.bars)
+    level, bars = levels[chosen], find_bars(levels[chosen].bars)
+    fits = (shares >= _TOLD) | (heard >= heard[chosen] - _AS_WELL)
+    others = tuple(levels[other].tempo_bpm for other in np.flatnonzero(fits) if other != chosen)
+    share = min(float(shares[chosen]), 1.0 - _TOLD if others else 1.0)
     confidence = level.beat_probability * share
-    beats = Beats(level.beats_s, level.tempo_bpm, confidence, share, tuple(others))
+    beats = Beats(level.beats_s, level.tempo_bpm, confidence, share, others)
     if bars is not None:
         bars = replace(bars, confidence=bars.confidence * level.beat_probability)
     return beats, bars
@@ -296,36 +297,39 @@ def _on_bass(beats_s: Array, bass: Array, fps: float) -> Array:
     return between[(between >= 0) & (between < len(bass) / fps)]
 
 
-def _shares(levels: list[_Level]) -> tuple[list[_Level], Array]:
-    """Levels of different tempi, and the probability (levels,) that people count each."""
+def _shares(levels: list[_Level]) -> tuple[list[_Level], Array, Array]:
+    """Levels of different tempi; for each, how likely people count it, and what speaks for it.
+
+    Probabilities and log odds, (levels,) each; the log odds leave out which tempi are usual.
+    """
     scores = [float(_LEVEL_WEIGHTS @ level.evidence) for level in levels]
-    order = np.argsort(scores, kind="stable")[::-1]
-    best = levels[order[0]]
-    different: list[_Level] = []
-    log_odds = []
-    for index in order:
-        level = levels[index]
-        tempi = np.array([other.tempo_bpm for other in different])
-        if (np.abs(level.tempo_bpm / tempi - 1.0) < _SAME_TEMPO).any():
-            continue
-        ratio = level.tempo_bpm / best.tempo_bpm
-        multiple = max(ratio, 1.0 / ratio)
-        is_multiple = abs(multiple - round(multiple)) < _SAME_TEMPO * multiple
-        odds = (_OF_MULTIPLE if is_multiple else _OF_OTHER) * (scores[index] - scores[order[0]])
-        more_bass = float(level.returns[1, 0] - best.returns[1, 0])
-        if not is_multiple:
-            odds += _BASS_SPEAKS * max(more_bass - _BASS_DIFFERS, 0.0)
-        else:
-            clear = more_bass - np.clip(more_bass, -_BASS_DIFFERS, _BASS_DIFFERS)
-            odds += _BASS_OF_MULTIPLE * clear
-        odds -= 0.5 * (np.log2(level.tempo_bpm / _USUAL_BPM) / _USUAL_OCTAVES) ** 2
-        odds += np.log(max(level.beat_probability, 1e-3))
-        if is_multiple and round(1.0 / ratio) == 2:
-            odds += _IN_THREES * min(0.0, best.bars.returns[2] - best.bars.returns[3])
-        different.append(level)
-        log_odds.append(odds)
-    shares = np.exp(np.array(log_odds) - max(log_odds))
-    return different, shares / shares.sum()
+    kept: list[int] = []
+    for index in np.argsort(scores, kind="stable")[::-1].tolist():
+        others = np.array([levels[other].tempo_bpm for other in kept])
+        if (np.abs(levels[index].tempo_bpm / others - 1.0) >= _SAME_TEMPO).all():
+            kept.append(index)
+    levels, score = [levels[index] for index in kept], np.array(scores)[kept]
+    tempi = np.array([level.tempo_bpm for level in levels])
+    ratio = tempi / tempi[0]
+    multiple = np.maximum(ratio, 1.0 / ratio)
+    is_multiple = np.abs(multiple - np.round(multiple)) < _SAME_TEMPO * multiple
+    bass = np.array([level.returns[1, 0] for level in levels])
+    clear = (bass - bass[0]) - np.clip(bass - bass[0], -_BASS_DIFFERS, _BASS_DIFFERS)
+    heard = np.where(is_multiple, _OF_MULTIPLE, _OF_OTHER) * (score - score[0])
+    heard += np.where(is_multiple, _BASS_OF_MULTIPLE * clear, _BASS_SPEAKS * np.maximum(clear, 0))
+    heard += np.log(np.maximum([level.beat_probability for level in levels], 1e-3))
+    after_two, after_three = levels[0].bars.returns[2:4]
+    heard[is_multiple & (np.round(1.0 / ratio) == 2)] += _IN_THREES * min(
+        0, after_two - after_three
+    )
+    alternation = np.array([level.bars.alternation for level in levels])
+    is_half = np.abs(2.0 * tempi / tempi[:, None] - 1.0) < _SAME_TEMPO
+    for fast, slow in np.argwhere(is_half & (tempi >= _SLOWEST_HALF)):
+        more = alternation[fast] - alternation[slow] - _ALTERNATE_ALIKE
+        heard[fast] += _ALTERNATION * max(more, 0.0)
+    log_odds = heard - 0.5 * (np.log2(tempi / _USUAL_BPM) / _USUAL_OCTAVES) ** 2
+    shares = np.exp(log_odds - log_odds.max())
+    return levels, shares / shares.sum(), heard
 
 
 def _level(beats_s: Array, spectra: Spectra, returns: OnsetReturns, fps: float) -> _Level:

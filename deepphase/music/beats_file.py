@@ -56,8 +56,7 @@ class GivenBeats:
         downbeats = np.flatnonzero(self.numbers == 1)
         lengths = np.diff(downbeats)
         metre = int(np.median(lengths)) if len(lengths) else int(self.numbers.max())
-        triple = {3: 1.0, 4: 0.0}.get(metre, 0.5)
-        return Bars(metre, downbeats, 1.0, triple)
+        return Bars(metre, downbeats, 1.0)
 
     def check_inside(self, duration_s: float) -> None:
         """Raise FormatError, with the line, for a beat behind the end of the song."""

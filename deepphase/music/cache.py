@@ -1,6 +1,6 @@
 """Cache of song features in the user's cache folder, by the hash of the files' bytes.
 
-Format "deepphase.song_features", version 5: one file a song, which docs/formats.md describes. A
+Format "deepphase.song_features", version 6: one file a song, which docs/formats.md describes. A
 file that is damaged, foreign or of another version is written again; nothing depends on one. The
 version also rises when the computation of the features changes.
 """
@@ -21,7 +21,7 @@ from deepphase.music.audio import decoded, sound_bytes
 from deepphase.music.beats_file import beats_beside, read_beats
 from deepphase.music.features import FPS, SONG_FEATURE_KINDS, SongFeatures, features_of
 
-FORMAT, VERSION = "deepphase.song_features", 5
+FORMAT, VERSION = "deepphase.song_features", 6
 
 CACHE_VARIABLE = "DEEPPHASE_CACHE"
 """The environment variable that names another cache folder; empty for no cache."""
@@ -90,9 +90,9 @@ def song_features(
             with suppress(OSError):
                 os.utime(kept)
             return features
-    sound = decoded(content, path)
+    samples = decoded(content, path)
     features = features_of(
-        sound.samples, name=path.stem, source=str(path), sha256=sha256, beats=given, bpm=bpm
+        samples, name=path.stem, source=str(path), sha256=sha256, beats=given, bpm=bpm
     )
     if kept is not None:
         # Neither is a folder that cannot be written.
@@ -115,7 +115,6 @@ def _write(features: SongFeatures, path: Path) -> None:
         "tempo_bpm": features.tempo_bpm,
         "beat_confidence": features.beat_confidence,
         "bar_confidence": features.bar_confidence,
-        "triple_probability": features.triple_probability,
         "tempo_confidence": features.tempo_confidence,
         "other_tempi": list(features.other_tempi),
         "values": {name: list(kind.values) for name, kind in SONG_FEATURE_KINDS.items()},
@@ -151,9 +150,6 @@ def _read(path: Path, sha256: str, song: Path) -> SongFeatures:
         song.stem,
         str(song),
         sha256,
-        triple_probability=checked_number(
-            header.get("triple_probability", 0.5), "triple_probability"
-        ),
         tempo_confidence=checked_number(header["tempo_confidence"], "tempo_confidence"),
         other_tempi=tuple(checked_number(tempo, "other_tempi") for tempo in header["other_tempi"]),
     )

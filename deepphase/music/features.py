@@ -13,13 +13,7 @@ from deepphase.music.audio import HOP, SAMPLE_RATE
 from deepphase.music.bars import BarEvidence, Bars, bar_position, find_bars, find_rhythm
 from deepphase.music.beats import Beats, beat_position, check_hint, local_tempo_bpm
 from deepphase.music.beats_file import GivenBeats
-from deepphase.music.spectra import (
-    MEL_BANDS,
-    MFCC,
-    PITCH_CLASSES,
-    Spectra,
-    short_time_spectra,
-)
+from deepphase.music.spectra import MEL_BANDS, MFCC, PITCH_CLASSES, Spectra, short_time_spectra
 from deepphase.short_repr import short_repr, timed
 
 FPS = SAMPLE_RATE / HOP
@@ -91,12 +85,8 @@ class SongFeatures:
     beat_confidence, bar_confidence
         Probability that the song has a beat and that people count it at this tempo, see
         `find_rhythm`, and confidence from 0 to 1 in its bars; 1 where they are
-        given. Below `MIN_CONFIDENCE` the beats are a
-        guess, which noise and speech get too (`has_beat`), and there are no bars where theirs is
-        below it.
-    triple_probability
-        Probability that bars have 3 beats and not 4, even where neither is clear; 0.5 without
-        beats.
+        given. Below `MIN_CONFIDENCE` the beats are a guess, which noise and speech get too
+        (`has_beat`), and there are no bars where theirs is below it.
     name, source, sha256
         The song, its file, and the hash of the file's bytes; empty where it was not a file.
     fps
@@ -118,7 +108,6 @@ class SongFeatures:
     source: str = ""
     sha256: str = ""
     fps: float = FPS
-    triple_probability: float = 0.5
     tempo_confidence: float = 1.0
     other_tempi: tuple[float, ...] = ()
 
@@ -171,31 +160,6 @@ class SongFeatures:
         check_names(names)
         return np.concatenate([self.blocks[name] for name in names], axis=1)
 
-    def windows(
-        self, frames: Array, offsets_s: Sequence[float], names: Sequence[str] = PAPER_FEATURES
-    ) -> Array:
-        """The features around some frames.
-
-        Parameters
-        ----------
-        frames : (...,)
-            Indices of frames, whole or not, inside or outside of the song: each is rounded.
-        offsets_s
-            Seconds from the frame, as in -1 to 1.
-
-        Returns
-        -------
-        (..., offsets * dims) float32, offset by offset. Before the song's start and after its end
-        the first and last frame are repeated.
-
-        Raises ParameterError for a name that is none.
-        """
-        offsets = np.asarray(offsets_s, np.float64) * self.fps
-        index = np.asarray(frames, np.float64)[..., None] + offsets
-        index = np.clip(np.rint(index), 0, len(self) - 1).astype(np.intp)
-        rows = self.array(names)[index]
-        return rows.reshape(*rows.shape[:-2], -1)
-
 
 def check_names(names: Sequence[str]) -> None:
     """Raise ParameterError, which lists all features, unless the names are some of them."""
@@ -241,7 +205,6 @@ def features_of(
     if bpm is not None:
         check_hint(bpm)
     found, bars, bar_confidence = _rhythm(spectra, beats, len(samples) / SAMPLE_RATE, bpm)
-    triple_probability = 0.5 if bars is None else bars.triple_probability
     if bar_confidence < MIN_CONFIDENCE:
         bars = None
     blocks = {
@@ -264,7 +227,6 @@ def features_of(
         name,
         source,
         sha256,
-        triple_probability=triple_probability,
         tempo_confidence=found.tempo_confidence,
         other_tempi=found.other_tempi,
     )

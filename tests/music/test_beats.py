@@ -95,6 +95,14 @@ def test_loud_snares_do_not_halve_the_tempo(bpm):
     assert f_measure(song.beats_s, made.beats) > 0.95
 
 
+@pytest.mark.parametrize("seed", [3, 4])
+@pytest.mark.parametrize("bpm", [178.0, 195.0])
+def test_fast_songs_are_not_counted_at_half(bpm, seed):
+    song = features_of(make_song(seed, 30.0, tempo_bpm=bpm).samples)
+    assert song.tempo_bpm == pytest.approx(bpm, rel=0.01)
+    assert (song.beat_confidence <= 0.8) or not song.other_tempi
+
+
 def test_clicks_of_two_readings_are_not_certain_and_a_hint_decides():
     """Off-beats as loud as beats: 75 and 150 beats a minute are the same sounds."""
     samples, _ = clicks(150, 20.0)

@@ -11,7 +11,6 @@ from deepphase.music import spectra
 from deepphase.music.cache import song_features
 from deepphase.music.features import (
     FPS,
-    PAPER_FEATURES,
     SONG_FEATURE_KINDS,
     features_of,
     value_names,
@@ -45,17 +44,6 @@ def test_names_and_shapes(song):
         song.array(["mel", "loudness"])
     with pytest.raises(ParameterError):
         song.array([])
-
-
-def test_windows(song):
-    rows = song.windows(np.array([100, 0]), (-1.0, 0.0, 0.5), ["mel", "beat"])
-    assert rows.shape == (2, 3 * 28)
-    both = song.array(["mel", "beat"])
-    np.testing.assert_array_equal(rows[0], np.concatenate([both[40], both[100], both[130]]))
-    # Before the start the first frame is repeated.
-    np.testing.assert_array_equal(rows[1, :28], both[0])
-    last = song.windows(np.array(10**6), (0.0,), PAPER_FEATURES)
-    np.testing.assert_array_equal(last, song.array()[-1])
 
 
 @pytest.mark.parametrize("at", [0.5, 1.0, 1.237, 2.0 + 1 / 120, 2.9])

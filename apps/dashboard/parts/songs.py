@@ -255,8 +255,8 @@ def uploaded_song(
 def _features(
     key: tuple[str, str | None, float | None], _content: bytes, _beats: GivenBeats | None
 ) -> SongFeatures:
-    sound = decoded(_content, "song")
-    return features_of(sound.samples, name="song", sha256=key[0], beats=_beats, bpm=key[2])
+    samples = decoded(_content, "song")
+    return features_of(samples, name="song", sha256=key[0], beats=_beats, bpm=key[2])
 
 
 def _check_size(size: int, name: str) -> None:

@@ -116,7 +116,7 @@ def _song_without_model(song: Path, fact: str) -> ParameterError:
 def _is_motion(path: Path) -> bool:
     """Whether a path holds clips: a folder, a motion file or a store; not a model."""
     from deepphase.corpus.motion_files import is_motion_file
-    from deepphase.corpus.store_writer import STORE_FORMAT
+    from deepphase.corpus.store import STORE_FORMAT
     from deepphase.formats.array_file import is_array_file, read_header
 
     if path.is_dir():

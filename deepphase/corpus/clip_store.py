@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import difflib
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from types import MappingProxyType
@@ -13,12 +13,6 @@ import numpy as np
 
 from deepphase.arrays import Array
 from deepphase.corpus.rest_frames import check_one_body
-from deepphase.corpus.store_writer import (
-    group_arrays,
-    spread_translations,
-    unique_clip_names,
-    write_store,
-)
 from deepphase.errors import ParameterError, SkeletonError
 from deepphase.motion.clip import Clip, Source
 from deepphase.motion.roles import checked_description
@@ -95,29 +89,22 @@ class ClipStore:
         labels = tuple(MappingProxyType(dict(label)) for label in self.labels)
         object.__setattr__(self, "labels", labels)
         clips, frames, joints = len(self.names), len(self.rotations), len(self.skeleton)
+        moving, starts, stops = self.translated_joints, self.range_starts, self.range_stops
         for name in _PER_CLIP:
-            _require(
-                len(getattr(self, name)) == clips,
-                f"names and {name} must have one entry for each clip, but have {clips} and "
-                f"{len(getattr(self, name))}",
-            )
+            entries = len(getattr(self, name))
+            _require(entries == clips, f"there are {clips} clips, but {entries} {name}")
         _require(len(set(self.names)) == clips, "two clips of a store must not have the same name")
-        _require(
-            self.rotations.shape == (frames, joints, 4),
-            f"rotations must have shape (frames, {joints}, 4), not {self.rotations.shape}",
-        )
-        moving = self.translated_joints
         _require(
             len(moving) and moving[0] == 0 and (np.diff(moving) > 0).all() and moving[-1] < joints,
             f"translated_joints must rise from the root, 0, and be below {joints}, the number of "
             "joints",
         )
-        _require(
-            self.translations.shape == (frames, len(moving), 3),
-            f"translations must have shape ({frames}, {len(moving)}, 3), not "
-            f"{self.translations.shape}",
-        )
-        starts, stops = self.range_starts, self.range_stops
+        for name, shape in {
+            "rotations": (frames, joints, 4),
+            "translations": (frames, len(moving), 3),
+        }.items():
+            found = getattr(self, name).shape
+            _require(found == shape, f"{name} must have shape {shape}, not {found}")
         _require(
             ((starts >= 0) & (starts < stops) & (stops <= frames)).all(),
             f"clip ranges must have at least one frame and lie within the {frames} frames",
@@ -129,33 +116,23 @@ class ClipStore:
     ) -> ClipStore:
         """A store of clips in memory.
 
-        Parameters
-        ----------
-        clips
-            Clips of one rate and hierarchy; joints are put in the order of the first clip. Equal
-            names are numbered from the second on.
-        provenance
-            Mapping for each clip; empty by default.
+        They have one rate and hierarchy; joints are put in the order of the first clip. Equal names
+        are numbered from the second on. `provenance` has a mapping for each clip.
 
-        Raises
-        ------
-        ParameterError
-            Where there is no clip or the rates differ.
-        SkeletonError
-            Where the hierarchies or rest frames differ.
+        Raises ParameterError where there is no clip or the rates differ, and SkeletonError where
+        the hierarchies or rest frames differ.
         """
         clips = list(clips)
         if not clips:
             raise ParameterError("a store must have at least one clip")
-        rates = sorted({float(clip.fps) for clip in clips})
-        if len(rates) > 1:
-            raise ParameterError(
-                "the clips of one store must have one frame rate, but these have "
-                f"{' and '.join(f'{rate:g}' for rate in rates)} frames a second",
-                hint="resample them to one rate",
-            )
         first = clips[0].skeleton
         for clip in clips:
+            if float(clip.fps) != float(clips[0].fps):
+                raise ParameterError(
+                    f"{clips[0].name!r} and {clip.name!r} have {clips[0].fps:g} and {clip.fps:g} "
+                    "frames a second, but the clips of a store must have one rate",
+                    hint="resample them to one rate",
+                )
             if not first.same_hierarchy(clip.skeleton):
                 raise SkeletonError(
                     f"{clips[0].name!r} and {clip.name!r} have different skeletons: "
@@ -169,7 +146,7 @@ class ClipStore:
         translations = [spread_translations(clip, clip.translations, moving) for clip in clips]
         return cls(
             group=first.group_name,
-            fps=rates[0],
+            fps=float(clips[0].fps),
             skeletons=shared_skeletons(clip.skeleton for clip in clips),
             rotations=np.concatenate([clip.rotations for clip in clips], dtype=np.float32),
             translations=np.concatenate(translations, dtype=np.float32),
@@ -258,6 +235,9 @@ class ClipStore:
 
         Raises CheckpointError where the store cannot be written.
         """
+        # The writer needs this module.
+        from deepphase.corpus.store_writer import write_store
+
         write_store(path, self)
 
     def label_column(self, name: str) -> Array:
@@ -326,14 +306,57 @@ def _require(condition: Any, fact: str) -> None:
 def shared_skeletons(skeletons: Iterable[Skeleton]) -> tuple[Skeleton, ...]:
     """The skeletons, equal ones as one object. All have the same names in the same order."""
     known: dict[tuple[bytes, ...], Skeleton] = {}
+    parts = ("offsets", "end_parents", "end_offsets")
     return tuple(
-        known.setdefault(
-            (
-                skeleton.offsets.tobytes(),
-                skeleton.end_parents.tobytes(),
-                skeleton.end_offsets.tobytes(),
-            ),
-            skeleton,
-        )
+        known.setdefault(tuple(getattr(skeleton, part).tobytes() for part in parts), skeleton)
         for skeleton in skeletons
     )
+
+
+def group_arrays(clips: Sequence[Clip], lengths: Sequence[int]) -> dict[str, Array]:
+    """The arrays of a group but its frames, by their names in a store.
+
+    `lengths` are the frames of each clip, of which `clips` may have the first alone.
+    """
+    skeletons = [clip.skeleton for clip in clips]
+    stops = np.cumsum(lengths)
+    return {
+        "translated_joints": translated_joints(clips),
+        "range_starts": stops - lengths,
+        "range_stops": stops,
+        "offsets": np.stack([skeleton.offsets for skeleton in skeletons]),
+        "end_starts": np.cumsum([0, *(len(skeleton.end_parents) for skeleton in skeletons)]),
+        "end_parents": np.concatenate([skeleton.end_parents for skeleton in skeletons]),
+        "end_offsets": np.concatenate([skeleton.end_offsets for skeleton in skeletons]),
+    }
+
+
+def translated_joints(clips: Iterable[Clip]) -> Array:
+    """(joints,) rising indices of those that any of the clips translates."""
+    return np.unique(np.concatenate([clip.translated_joints for clip in clips]))
+
+
+def spread_translations(clip: Clip, translations: Array, wanted: Array) -> Array:
+    """(frames, wanted, 3) translations; joints that the clip does not translate are at rest."""
+    if len(wanted) == len(clip.translated_joints):
+        return translations
+    spread = np.empty((len(translations), len(wanted), 3), translations.dtype)
+    spread[:] = clip.skeleton.offsets[wanted]
+    spread[:, np.searchsorted(wanted, clip.translated_joints)] = translations
+    return spread
+
+
+def unique_clip_names(names: Iterable[str]) -> tuple[str, ...]:
+    """Unique names; repeated ones are numbered from the second on: walk, walk-2, walk-3."""
+    plain = list(names)
+    used: set[str] = set()
+    counts: dict[str, int] = {}
+    result = []
+    for name in plain:
+        unique = name
+        while unique in used or (unique != name and unique in plain):
+            counts[name] = counts.get(name, 1) + 1
+            unique = f"{name}-{counts[name]}"
+        used.add(unique)
+        result.append(unique)
+    return tuple(result)

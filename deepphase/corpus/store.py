@@ -8,10 +8,11 @@ from __future__ import annotations
 
 import hashlib
 import json
+import os
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -20,16 +21,6 @@ import numpy as np
 from deepphase.arrays import Array
 from deepphase.corpus.clip_store import ClipStore, shared_skeletons
 from deepphase.corpus.rest_frames import same_rest_frames
-from deepphase.corpus.store_writer import (
-    ARRAY_TYPES,
-    ONE_BODY,
-    STORE_FORMAT,
-    STORE_JSON,
-    STORE_VERSION,
-    body_names,
-    is_store_folder,
-    json_hash,
-)
 from deepphase.errors import CheckpointError, DeepPhaseError, ParameterError
 from deepphase.file_bounds import check_size
 from deepphase.formats.array_file import is_array_file, map_arrays, read_header
@@ -46,7 +37,23 @@ from deepphase.formats.header_values import (
 from deepphase.formats.reading import checked_skeleton
 from deepphase.motion.skeleton import Skeleton
 from deepphase.short_repr import brief_repr
+from deepphase.temporary_files import PREFIX
 
+STORE_FORMAT, STORE_VERSION = "deepphase.store", 2
+STORE_JSON = "store.json"
+# Key of a group whose clips are known to have one body's rest frames.
+ONE_BODY = "one_body"
+ARRAY_TYPES = {
+    "rotations": np.float32,
+    "translations": np.float32,
+    "translated_joints": np.int64,
+    "range_starts": np.int64,
+    "range_stops": np.int64,
+    "offsets": np.float64,
+    "end_starts": np.int64,
+    "end_parents": np.int64,
+    "end_offsets": np.float64,
+}
 # These stay in their files.
 _MAPPED = ("rotations", "translations")
 
@@ -61,9 +68,6 @@ class StoreGroup:
     clips: int
     minutes: float
     hierarchy: frozenset = frozenset()
-    # Name in the store, where an older one has several bodies in one group, and the clips of this.
-    stored: str = ""
-    indices: tuple[int, ...] = field(default=(), repr=False)
 
 
 def is_store(path: str | Path) -> bool:
@@ -73,6 +77,32 @@ def is_store(path: str | Path) -> bool:
     """
     path = Path(path)
     return is_store_folder(path) or (path.is_file() and is_array_file(path))
+
+
+def is_store_folder(path: Path) -> bool:
+    """Whether a folder has the JSON of a store.
+
+    A writer that was killed between its two renames left the older store aside: it is put back.
+    """
+    try:
+        if not os.path.lexists(path) and path.name and place_aside(path).exists():
+            os.replace(place_aside(path), path)
+        with (path / STORE_JSON).open("rb") as file:
+            return STORE_FORMAT.encode() in file.read(100)
+    except OSError:
+        return False
+
+
+def place_aside(path: Path) -> Path:
+    """Where an older store lies while another one takes its place."""
+    digest = hashlib.sha256(os.fsencode(path.name)).hexdigest()[:16]
+    return path.with_name(f"{PREFIX}{digest}.older")
+
+
+def json_hash(header: Mapping[str, Any]) -> str:
+    """Hash of the JSON of a store, its own hash left out."""
+    text = json.dumps(header, sort_keys=True, separators=(",", ":"))
+    return hashlib.sha256(text.encode()).hexdigest()
 
 
 def store_header(path: str | Path) -> dict[str, Any]:
@@ -173,62 +203,33 @@ def open_store(
     """
     path, header = Path(path), store_header(path)
     groups = _chosen(path, _groups(path, header), skeleton, joints)
-    group = max(groups, key=lambda group: group.minutes)
+    largest = max(groups, key=lambda group: group.minutes)
     with _refused(path):
-        store = _stored(path, group.stored, header, verify)
-        if group.indices:
-            store = store.selected([store.names[index] for index in group.indices])
-        others = tuple(other.name for other in groups if other is not group)
-        return replace(store, group=group.name, other_bodies=others)
-
-
-def group_list(groups: Iterable[StoreGroup]) -> str:
-    """Text for messages: name, clips and minutes of each group."""
-    return "; ".join(
-        f"{group.name} ({group.clips} clips, {group.minutes:.1f} min)" for group in groups
-    )
+        store = _stored(path, largest.name, header, verify)
+    others = tuple(group.name for group in groups if group is not largest)
+    return replace(store, other_bodies=others)
 
 
 def _groups(path: Path, header: Mapping[str, Any]) -> list[StoreGroup]:
     with _refused(path):
-        groups = [body for group in header["groups"] for body in _bodies(path, header, group)]
+        groups = [_group(group, 60.0 * checked_rate(header["fps"])) for group in header["groups"]]
         # Names of groups are names of folders.
         if not groups or not all(re.fullmatch(r"[\w-]+", group.name) for group in groups):
             raise ValueError("no groups, or a group without a plain name")
         return groups
 
 
-def _bodies(path: Path, header: Mapping[str, Any], group: Mapping[str, Any]) -> list[StoreGroup]:
-    """The groups of the bodies in a stored group, the largest first."""
-    name, joints = checked_text(group["name"], "name"), checked_joints(group["joints"])
-    above = [checked_count(each, "parent", -1, len(joints) - 1) for each in group["parents"]]
-    frames_a_minute = 60.0 * checked_rate(header["fps"])
-    whole = StoreGroup(
-        name,
+def _group(group: Mapping[str, Any], frames_a_minute: float) -> StoreGroup:
+    joints = checked_joints(group["joints"])
+    parents = [checked_count(each, "parent", -1, len(joints) - 1) for each in group["parents"]]
+    above = (joints[parent] if parent >= 0 else "" for parent in parents)
+    return StoreGroup(
+        checked_text(group["name"], "name"),
         joints,
         len(group["clips"]),
         checked_count(group["frames"], "frames") / frames_a_minute,
-        frozenset(zip(joints, (joints[each] if each >= 0 else "" for each in above), strict=True)),
-        name,
+        frozenset(zip(joints, above, strict=True)),
     )
-    if group.get(ONE_BODY) is True:
-        return [whole]
-    store = _stored(path, name, header, verify=False)
-    bodies = same_rest_frames(store.skeletons, store.translated_joints)
-    if len(bodies) == 1:
-        return [whole]
-    frames = [int(store.lengths[body].sum()) for body in bodies]
-    order = sorted(range(len(bodies)), key=lambda body: -frames[body])
-    return [
-        replace(
-            whole,
-            name=body_name,
-            clips=len(bodies[body]),
-            minutes=frames[body] / frames_a_minute,
-            indices=tuple(bodies[body]),
-        )
-        for body_name, body in zip(body_names(name, len(bodies)), order, strict=True)
-    ]
 
 
 def _chosen(
@@ -245,34 +246,32 @@ def _chosen(
         fitting = [group for group in fitting if len(group.joints) == least]
     if len({group.hierarchy for group in fitting}) == 1:
         return fitting
-    raise ParameterError(fact, hint=f"choose with --skeleton NAME: {group_list(groups)}", path=path)
+    listed = "; ".join(
+        f"{group.name} ({group.clips} clips, {group.minutes:.1f} min)" for group in groups
+    )
+    raise ParameterError(fact, hint=f"choose with --skeleton NAME: {listed}", path=path)
 
 
 def _stored(path: Path, name: str, header: Mapping[str, Any], verify: bool) -> ClipStore:
-    """A group as it is in a store, of which an earlier version may have several bodies in it."""
     group = next(group for group in header["groups"] if group["name"] == name)
     arrays = _arrays(path, name, header, verify)
-    frames = len(arrays["rotations"])
-    if group["frames"] != frames:
-        raise ParameterError(
-            f"a group declares {group['frames']} frames, but the store has {frames} rotations"
+    if group["frames"] != len(arrays["rotations"]):
+        raise ValueError(
+            f"{group['frames']} frames are declared, and {len(arrays['rotations'])} are stored"
         )
+    skeletons, moving = _skeletons(group, arrays), arrays["translated_joints"]
+    if group.get(ONE_BODY) is not True and len(same_rest_frames(skeletons, moving)) > 1:
+        raise ValueError("it is of an earlier version, and its bodies have different rest frames")
     clips = group["clips"]
-    named: dict[str, Any] = {
-        name: arrays[name]
-        for name in (
-            "rotations",
-            "translations",
-            "translated_joints",
-            "range_starts",
-            "range_stops",
-        )
-    }
     return ClipStore(
         group=name,
         fps=checked_rate(header["fps"]),
-        skeletons=_skeletons(group, arrays),
-        **named,
+        skeletons=skeletons,
+        rotations=arrays["rotations"],
+        translations=arrays["translations"],
+        translated_joints=moving,
+        range_starts=arrays["range_starts"],
+        range_stops=arrays["range_stops"],
         names=tuple(checked_text(clip["name"], "name") for clip in clips),
         labels=tuple(checked_labels(clip["labels"]) for clip in clips),
         sources=tuple(checked_source(clip["source"]) for clip in clips),
@@ -285,10 +284,8 @@ def _stored(path: Path, name: str, header: Mapping[str, Any], verify: bool) -> C
 def _arrays(path: Path, group: str, header: Mapping[str, Any], verify: bool) -> dict[str, Array]:
     """The arrays of a group, of the right types; the long ones are mapped."""
     if path.is_dir():
-        arrays = {
-            name: _read_npy(path, group, name, header["sha256"] if verify else None)
-            for name in ARRAY_TYPES
-        }
+        hashes = header["sha256"] if verify else None
+        arrays = {name: _read_npy(path, group, name, hashes) for name in ARRAY_TYPES}
     else:
         prefix = f"{group}/"
         mapped, _ = map_arrays(path, format=STORE_FORMAT, version=1, prefix=prefix, verify=verify)

@@ -18,29 +18,29 @@ import numpy as np
 
 from deepphase.arrays import Array
 from deepphase.atomic_write import writing
+from deepphase.corpus.clip_store import (
+    group_arrays,
+    spread_translations,
+    translated_joints,
+    unique_clip_names,
+)
 from deepphase.corpus.rest_frames import same_rest_frames
+from deepphase.corpus.store import (
+    ARRAY_TYPES,
+    ONE_BODY,
+    STORE_FORMAT,
+    STORE_JSON,
+    STORE_VERSION,
+    is_store_folder,
+    json_hash,
+    place_aside,
+)
 from deepphase.errors import CheckpointError, ParameterError
 from deepphase.formats.array_file import is_array_file
 from deepphase.formats.header_values import checked_rate
 from deepphase.motion.clip import Clip
 from deepphase.motion.skeleton import Skeleton
-from deepphase.temporary_files import PREFIX, temporary_folder
-
-STORE_FORMAT, STORE_VERSION = "deepphase.store", 2
-STORE_JSON = "store.json"
-# Key of a group whose clips are known to have one body's rest frames.
-ONE_BODY = "one_body"
-ARRAY_TYPES = {
-    "rotations": np.float32,
-    "translations": np.float32,
-    "translated_joints": np.int64,
-    "range_starts": np.int64,
-    "range_stops": np.int64,
-    "offsets": np.float64,
-    "end_starts": np.int64,
-    "end_parents": np.int64,
-    "end_offsets": np.float64,
-}
+from deepphase.temporary_files import temporary_folder
 
 
 def write_store(path: str | Path, clips: Iterable[Clip]) -> None:
@@ -54,71 +54,6 @@ def write_store(path: str | Path, clips: Iterable[Clip]) -> None:
         for clip in clips:
             writer.add(clip, next(provenance, None))
         writer.finish(header.get("options"), header.get("left_out", ()))
-
-
-def is_store_folder(path: Path) -> bool:
-    """Whether a folder has the JSON of a store."""
-    try:
-        _put_back(path)
-        with (path / STORE_JSON).open("rb") as file:
-            return STORE_FORMAT.encode() in file.read(100)
-    except OSError:
-        return False
-
-
-def json_hash(header: Mapping[str, Any]) -> str:
-    """Hash of the JSON of a store, its own hash left out."""
-    text = json.dumps(header, sort_keys=True, separators=(",", ":"))
-    return hashlib.sha256(text.encode()).hexdigest()
-
-
-def group_arrays(clips: Sequence[Clip], lengths: Sequence[int]) -> dict[str, Array]:
-    """The arrays of a group but its frames, by their names in a store.
-
-    `lengths` are the frames of each clip, of which `clips` may have the first alone.
-    """
-    skeletons = [clip.skeleton for clip in clips]
-    stops = np.cumsum(lengths)
-    return {
-        "translated_joints": translated_joints(clips),
-        "range_starts": stops - lengths,
-        "range_stops": stops,
-        "offsets": np.stack([skeleton.offsets for skeleton in skeletons]),
-        "end_starts": np.cumsum([0, *(len(skeleton.end_parents) for skeleton in skeletons)]),
-        "end_parents": np.concatenate([skeleton.end_parents for skeleton in skeletons]),
-        "end_offsets": np.concatenate([skeleton.end_offsets for skeleton in skeletons]),
-    }
-
-
-def translated_joints(clips: Iterable[Clip]) -> Array:
-    """(joints,) rising indices of those that any of the clips translates."""
-    return np.unique(np.concatenate([clip.translated_joints for clip in clips]))
-
-
-def spread_translations(clip: Clip, translations: Array, wanted: Array) -> Array:
-    """(frames, wanted, 3) translations; joints that the clip does not translate are at rest."""
-    if len(wanted) == len(clip.translated_joints):
-        return translations
-    spread = np.empty((len(translations), len(wanted), 3), translations.dtype)
-    spread[:] = clip.skeleton.offsets[wanted]
-    spread[:, np.searchsorted(wanted, clip.translated_joints)] = translations
-    return spread
-
-
-def unique_clip_names(names: Iterable[str]) -> tuple[str, ...]:
-    """Unique names; repeated ones are numbered from the second on: walk, walk-2, walk-3."""
-    plain = list(names)
-    used: set[str] = set()
-    counts: dict[str, int] = {}
-    result = []
-    for name in plain:
-        unique = name
-        while unique in used or (unique != name and unique in plain):
-            counts[name] = counts.get(name, 1) + 1
-            unique = f"{name}-{counts[name]}"
-        used.add(unique)
-        result.append(unique)
-    return tuple(result)
 
 
 @dataclass(frozen=True)
@@ -200,7 +135,8 @@ class StoreWriter:
     def groups(self) -> dict[str, list[int]]:
         """Name -> numbers of the clips of each group: one hierarchy, and rest frames of one body.
 
-        Of several bodies of a hierarchy the one with most frames has the plain name.
+        Of several bodies of a hierarchy the one with most frames has the plain name, such as
+        Hips-22, and the others Hips-22-2, Hips-22-3.
         """
         plain = [self.records[some[0]].clip.skeleton.group_name for some in self.hierarchies]
         groups: dict[str, list[int]] = {}
@@ -208,14 +144,12 @@ class StoreWriter:
             if plain.count(name) > 1:
                 # A hash of the hierarchy makes the name independent of the order of groups.
                 key = sorted(self.records[numbers[0]].clip.skeleton.hierarchy, key=str)
-                digest = hashlib.sha256(repr(key).encode()).hexdigest()
-                name = next(
-                    unused
-                    for digits in range(4, len(digest))
-                    if (unused := f"{name}-{digest[:digits]}") not in groups
-                )
+                name = f"{name}-{hashlib.sha256(repr(key).encode()).hexdigest()[:8]}"
             bodies = sorted(self._bodies(numbers), key=self._frames_of, reverse=True)
-            groups |= dict(zip(body_names(name, len(bodies)), bodies, strict=True))
+            groups |= {
+                f"{name}-{place}" if place > 1 else name: body
+                for place, body in enumerate(bodies, start=1)
+            }
         return groups
 
     def _frames_of(self, numbers: Sequence[int]) -> int:
@@ -241,10 +175,6 @@ class StoreWriter:
         """
         if self._fps is None:
             raise ParameterError("a store must have at least one clip")
-        groups = {
-            name: [self.records[number] for number in numbers]
-            for name, numbers in self.groups().items()
-        }
         header: dict[str, Any] = {
             "format": STORE_FORMAT,
             "version": STORE_VERSION,
@@ -255,15 +185,16 @@ class StoreWriter:
             "options": dict(options or {}),
             "fps": self._fps,
             "left_out": [dict(entry) for entry in left_out],
-            "groups": [_description(name, records) for name, records in groups.items()],
+            "groups": [],
             "sha256": {},
         }
         new = self._folder / "store"
         with writing(self.path):
-            for name, records in groups.items():
+            for name, numbers in self.groups().items():
+                records = [self.records[number] for number in numbers]
                 (new / name).mkdir(parents=True)
-                for key, digest in self._write_group(new / name, records).items():
-                    header["sha256"][f"{name}/{key}"] = digest
+                header["groups"].append(_description(name, records))
+                header["sha256"] |= self._write_group(new / name, records)
             header["json_sha256"] = json_hash(header)
             text = json.dumps(header, ensure_ascii=False, indent=1)
             (new / STORE_JSON).write_text(text, encoding="utf-8")
@@ -292,51 +223,47 @@ class StoreWriter:
         return rotations, np.memmap(self._spool, "<f4", "r", behind, moving)
 
     def _write_group(self, folder: Path, records: list[Record]) -> dict[str, str]:
-        """Write the arrays of a group; name -> hash of each."""
+        """Write the arrays of a group; name, with the group's, -> hash of each."""
         clips = [record.clip for record in records]
         arrays = group_arrays(clips, [record.frames for record in records])
-        moving = arrays["translated_joints"]
-        frames = int(arrays["range_stops"][-1])
-        rotations = (self._frames(record)[0] for record in records)
-        translations = (
-            spread_translations(record.clip, self._frames(record)[1], moving) for record in records
-        )
-        shape = frames, len(clips[0].skeleton), 4
-        return {
-            "rotations": _write_npy(folder, "rotations", shape, rotations),
-            "translations": _write_npy(
-                folder, "translations", (frames, len(moving), 3), translations
+        moving, frames = arrays["translated_joints"], int(arrays["range_stops"][-1])
+        spooled = {
+            "rotations": (
+                (frames, len(clips[0].skeleton), 4),
+                (self._frames(record)[0] for record in records),
             ),
-            **{
-                name: _write_npy(folder, name, array.shape, [array])
-                for name, array in arrays.items()
-            },
+            "translations": (
+                (frames, len(moving), 3),
+                (
+                    spread_translations(record.clip, self._frames(record)[1], moving)
+                    for record in records
+                ),
+            ),
+        }
+        small = {name: (array.shape, [array]) for name, array in arrays.items()}
+        return {
+            f"{folder.name}/{name}": _write_npy(folder, name, shape, parts)
+            for name, (shape, parts) in {**spooled, **small}.items()
         }
 
     def _move_into_place(self, new: Path) -> None:
         """Put the new store in the place of the older one.
 
-        A program that is killed between the two renames leaves the older store aside, and whoever
+        A program that is killed between the two renames leaves the older store aside, and whatever
         looks for the store next puts it back.
         """
-        aside = _aside(self._target)
-        if self._target.exists():
-            _copy_modes(self._target, new)
+        aside = place_aside(self._target)
         if aside.exists():
             os.replace(aside, self._folder / "abandoned")
         if self._target.exists():
+            _copy_modes(self._target, new)
             os.replace(self._target, aside)
         try:
             os.replace(new, self._target)
         finally:
-            _put_back(self._target)
-        if aside.exists():
-            os.replace(aside, self._folder / "older")
-
-
-def body_names(group: str, bodies: int) -> list[str]:
-    """Names of the groups of bodies of one hierarchy: Hips-22, Hips-22-2, Hips-22-3."""
-    return [group, *(f"{group}-{number}" for number in range(2, bodies + 1))]
+            if aside.exists():
+                place = self._folder / "older" if self._target.exists() else self._target
+                os.replace(aside, place)
 
 
 def _content(array: Array, dtype: Any) -> Any:
@@ -385,27 +312,14 @@ def _description(name: str, records: list[Record]) -> dict[str, Any]:
     }
 
 
-def _aside(path: Path) -> Path:
-    """Where an older store lies while another one takes its place."""
-    digest = hashlib.sha256(os.fsencode(path.name)).hexdigest()[:16]
-    return path.with_name(f"{PREFIX}{digest}.older")
-
-
-def _put_back(path: Path) -> None:
-    """Put back the older store of a program that was killed while it replaced it."""
-    if not os.path.lexists(path) and path.name and _aside(path).exists():
-        os.replace(_aside(path), path)
-
-
 def _copy_modes(old: Path, new: Path) -> None:
     """Give the files and folders of a new store the permissions of an older one."""
-    of_folder = of_file = stat.S_IMODE(old.stat().st_mode)
-    if not old.is_dir():
-        of_folder |= (of_file & 0o444) >> 2
-    elif (old / STORE_JSON).exists():
-        of_file = stat.S_IMODE((old / STORE_JSON).stat().st_mode)
-    else:
+    inner = old / STORE_JSON if old.is_dir() else old
+    if not inner.exists():
         return
+    of_folder, of_file = (stat.S_IMODE(path.stat().st_mode) for path in (old, inner))
+    # Who reads the file of an earlier version may enter the folder.
+    of_folder |= 0 if old.is_dir() else (of_file & 0o444) >> 2
     for path in (new, *new.rglob("*")):
         path.chmod(of_folder if path.is_dir() else of_file)
 
@@ -413,11 +327,11 @@ def _copy_modes(old: Path, new: Path) -> None:
 def _check_replaceable(path: Path, target: Path) -> None:
     if is_store_folder(target) or not target.exists() or is_array_file(target):
         return
-    is_folder = target.is_dir()
-    if not is_folder or any(target.iterdir()):
+    kind = "a folder" if target.is_dir() else "another file"
+    if not target.is_dir() or any(target.iterdir()):
         other = path / "motions.store" if path.is_dir() else path.with_suffix(".store")
         raise CheckpointError(
-            f"a store would be written over {'a folder' if is_folder else 'another file'}",
+            f"a store would be written over {kind}",
             hint=f"give a new name, such as {other}",
             path=path,
         )

@@ -12,8 +12,8 @@ import pytest
 
 from deepphase.corpus import store_writer
 from deepphase.corpus.clip_store import ClipStore
-from deepphase.corpus.store import is_store, open_store, store_groups
-from deepphase.corpus.store_writer import StoreWriter, json_hash, write_store
+from deepphase.corpus.store import is_store, json_hash, open_store, place_aside, store_groups
+from deepphase.corpus.store_writer import StoreWriter, write_store
 from deepphase.errors import CheckpointError, DeepPhaseError, ParameterError, SkeletonError
 from deepphase.motion.clip import Clip
 from deepphase.motion.kinematics import joint_positions
@@ -147,7 +147,7 @@ def test_stores_in_memory_hold_one_skeleton_at_one_rate(tmp_path):
     horse = made_clip(1, skeleton=made_skeleton(root="Horse"))
     with pytest.raises(SkeletonError, match="Hips-9 and Horse-9"):
         ClipStore.from_clips([made_clip(0), horse])
-    with pytest.raises(ParameterError, match="30 and 60 frames"):
+    with pytest.raises(ParameterError, match="60 and 30 frames"):
         ClipStore.from_clips([made_clip(0), made_clip(1, fps=30.0)])
     with pytest.raises(ParameterError, match="30 frames"):
         write_store(tmp_path / "some.store", [made_clip(0), made_clip(1, fps=30.0)])
@@ -245,10 +245,10 @@ def test_the_older_store_of_a_writer_that_was_killed_is_put_back(tmp_path, look)
     write_store(path, varied_clips())
     before = contents(path)
     # As between the two renames of a writer.
-    path.rename(store_writer._aside(path))
+    path.rename(place_aside(path))
     look(path)
     assert contents(path) == before
-    path.rename(store_writer._aside(path))
+    path.rename(place_aside(path))
     write_store(path, varied_clips()[:1])
     assert open_store(path).names == ("walk0",)
     assert list(tmp_path.iterdir()) == [path]

@@ -20,7 +20,7 @@ from deepphase.apps.terminal import Outcome, list_left_out, next_step, note, pro
 from deepphase.arrays import Array
 from deepphase.corpus.inspection import FileFacts, inspect_files
 from deepphase.corpus.motion_files import find_motion_files
-from deepphase.corpus.name_labels import named_labels
+from deepphase.corpus.name_labels import read_name_labels
 from deepphase.corpus.rest_frames import other_frames_sentence, same_rest_frames
 from deepphase.corpus.store import is_store, open_store, store_groups
 from deepphase.errors import DeepPhaseError, FormatError
@@ -69,7 +69,8 @@ def command(
     for each in good:
         groups.setdefault((each.group, tuple(sorted(each.joints))), []).append(each)
     skeletons = [_show_group(members, detailed=len(good) == 1) for members in groups.values()]
-    names = named_labels(find_motion_files(path))
+    settings = {file.file: file.settings.labels for file in find_motion_files(path)}
+    names = read_name_labels(settings, settings)
     if len(names.labels) > 1:
         note_name_labels(names)
         note("")

@@ -11,7 +11,7 @@ from itertools import count
 from pathlib import PurePosixPath
 
 from deepphase.corpus.labels import LabelPattern
-from deepphase.corpus.motion_files import SETTINGS_FILE, MotionFile
+from deepphase.corpus.motion_files import SETTINGS_FILE
 from deepphase.errors import ParameterError
 
 # Texts between two fields, in the order in which they are tried.
@@ -28,11 +28,16 @@ _SMALL_FOLDER = 5
 _UNIQUE_FOLDERS = 3
 _LETTERS_DIGITS = re.compile(r"(.*[^0-9])([0-9]+)", re.DOTALL)
 _DIGITS_LETTERS = re.compile(r"([0-9]+)([^0-9].*)", re.DOTALL)
+_UNNAMED = "?"
 
 
 @dataclass(frozen=True)
 class NameLabels:
-    """Labels read from the names of files."""
+    """Labels read from the names of files.
+
+    `labels`: file -> its labels. `patterns`: pattern -> number of files that it reads. `unlike`:
+    file -> pattern of the names that it is kept with and does not match.
+    """
 
     labels: Mapping[str, dict[str, str]]
     patterns: Mapping[str, int]
@@ -40,19 +45,19 @@ class NameLabels:
 
     def counts(self) -> dict[str, Counter[str]]:
         """Label -> number of files of each value, in the order of the names."""
-        counts: dict[str, Counter[str]] = {}
+        counts: dict[str, Counter[str]] = defaultdict(Counter)
         for labels in self.labels.values():
             for name, value in labels.items():
-                counts.setdefault(name, Counter())[value] += 1
-        return counts
+                counts[name][value] += 1
+        return dict(counts)
 
 
 @dataclass(frozen=True)
 class _Field:
     """A field of names that are built alike.
 
-    `part` is its place between the separators of the whole name, `before` the text before it, and
-    `values` one value a name.
+    `part` is its place between the separators of the whole name, `before` the text before it,
+    `values` one value a name, and `label` empty where it is none.
     """
 
     part: int
@@ -71,13 +76,19 @@ class _Field:
         return with_digits > _IDENTIFIER * len(distinct)
 
     @property
-    def shape(self) -> tuple[int, str, bool, bool]:
+    def kind(self) -> tuple[int, str, bool, bool]:
         """What fields of names of the same kind have in common."""
         return self.part, self.before, self.digits, self.identifier
 
 
-def read_name_labels(files: Iterable[str | PurePosixPath]) -> NameLabels:
-    """The labels that the names of some files have.
+# Fields of names that are built alike, and their files.
+_Kind = tuple[list[_Field], list[PurePosixPath]]
+
+
+def read_name_labels(
+    files: Iterable[str], names: Mapping[str, Mapping[str, str]] | None = None
+) -> NameLabels:
+    """The labels that the names of some files have; `names`: file -> other names for labels.
 
     A name is split at the separator that gives most names the same number of fields, and each field
     again where all of its values have the same parts or end in digits. A field is a label if it
@@ -87,24 +98,9 @@ def read_name_labels(files: Iterable[str | PurePosixPath]) -> NameLabels:
     "folder2" and so on, or "action" and "style". Names of folders with differently built names are
     read apart.
     """
-    return _name_labels([PurePosixPath(file) for file in files], {})
-
-
-def named_labels(files: Iterable[MotionFile]) -> NameLabels:
-    """The labels in the names of files, under the names that their folders' settings give them."""
-    files = list(files)
-    names = {each.file: each.settings.labels for each in files}
-    return _name_labels([PurePosixPath(each.file) for each in files], names)
-
-
-_Kind = tuple[list[_Field], list[PurePosixPath]]
-
-
-def _name_labels(
-    paths: Sequence[PurePosixPath], names: Mapping[str, Mapping[str, str]]
-) -> NameLabels:
-    """The labels of files; `names` has other names for labels, by file."""
-    kinds = _numbered([(_with_labels(fields), members) for fields, members in _kinds(paths)])
+    paths = [PurePosixPath(file) for file in files]
+    numbers = count(1)
+    kinds = [(_with_labels(fields, numbers), members) for fields, members in _kinds(paths)]
     levels = _folder_labels(paths, kinds)
     labels: dict[str, dict[str, str]] = {path.as_posix(): {} for path in paths}
     patterns: Counter[str] = Counter()
@@ -117,14 +113,13 @@ def _name_labels(
             text = text_of_depth(len(folders))
             if not text:
                 continue
+            new = (names or {}).get(file, {})
+            renamed = re.sub(r"\{(\w+)", lambda m, new=new: "{" + new.get(m[1], m[1]), text)
             found = compiled(text).labels(file)
-            new = names.get(file, {})
-            renamed = _renamed(text, new)
             if found is None:
                 unlike[file] = renamed
-                found = {
-                    level: folder for level, folder in zip(levels, folders, strict=False) if level
-                }
+                pairs = zip(levels, folders, strict=False)
+                found = {level: folder for level, folder in pairs if level}
             else:
                 patterns[renamed] += 1
             labels[file] = {new.get(label, label): value for label, value in found.items()}
@@ -136,27 +131,25 @@ def _name_labels(
     return NameLabels(labels, dict(patterns.most_common()), unlike)
 
 
-def _renamed(pattern: str, names: Mapping[str, str]) -> str:
-    return re.sub(r"\{(\w+)", lambda label: "{" + names.get(label[1], label[1]), pattern)
-
-
 def _kinds(paths: Sequence[PurePosixPath]) -> list[_Kind]:
-    """The fields of names that are built alike, and their files."""
     folders = defaultdict(list)
     for path in paths:
         folders[path.parent].append(path)
-    members = [list(of_folder) for of_folder in folders.values() if len(of_folder) >= _SMALL_FOLDER]
-    small = [path for path in paths if len(folders[path.parent]) < _SMALL_FOLDER]
+    together = [files for files in folders.values() if len(files) >= _SMALL_FOLDER]
+    together.append([path for path in paths if len(folders[path.parent]) < _SMALL_FOLDER])
     kinds: dict[tuple[object, ...], _Kind] = {}
-    for some in filter(None, [*members, small]):
+    for some in filter(None, together):
         fields = _fields([path.with_suffix("").name for path in some])
-        known, files = kinds.get(tuple(field.shape for field in fields), (None, []))
-        if known is not None:
+        kind = tuple(field.kind for field in fields)
+        if kind in kinds:
+            known, files = kinds[kind]
             fields = [
                 replace(one, values=one.values + other.values)
                 for one, other in zip(known, fields, strict=True)
             ]
-        kinds[tuple(field.shape for field in fields)] = fields, files + some
+            some = files + some
+        # With more values it may be another kind.
+        kinds[tuple(field.kind for field in fields)] = fields, some
     return list(kinds.values())
 
 
@@ -167,8 +160,9 @@ def _fields(names: Sequence[str]) -> list[_Field]:
         rows = numbered if len(numbered) >= _ALIKE * len(names) else rows
     fields = []
     for part, values in enumerate(zip(*rows, strict=True)):
-        for number, (before, some) in enumerate(_refined(values)):
-            fields.append(_Field(part, separator if part and not number else before, some))
+        (_, first), *others = _refined(values)
+        fields.append(_Field(part, separator if part else "", first))
+        fields += [_Field(part, before, some) for before, some in others]
     return fields
 
 
@@ -177,74 +171,59 @@ def _separated(values: Sequence[str], alike: float) -> tuple[str, list[list[str]
     chosen, rows = "", [[value] for value in values]
     for separator in _SEPARATORS:
         split = [value.split(separator) for value in values]
-        split = [parts for parts in split if all(map(_has_content, parts))]
+        split = [parts for parts in split if all(any(map(str.isalnum, part)) for part in parts)]
         counts = Counter(map(len, split))
-        count, names = max(counts.items(), key=lambda item: (item[1], item[0]), default=(0, 0))
-        if count > len(rows[0]) and names >= alike * len(values):
-            chosen, rows = separator, [parts for parts in split if len(parts) == count]
+        fields, names = max(counts.items(), key=lambda item: (item[1], item[0]), default=(0, 0))
+        if fields > len(rows[0]) and names >= alike * len(values):
+            chosen, rows = separator, [parts for parts in split if len(parts) == fields]
     return chosen, rows
-
-
-def _has_content(part: str) -> bool:
-    return any(map(str.isalnum, part))
 
 
 def _refined(values: tuple[str, ...]) -> list[tuple[str, tuple[str, ...]]]:
     """The parts of a field that all its values have, each with the text before it."""
     separator, rows = _separated(values, 1.0)
-    if separator:
-        refined = []
-        for number, part in enumerate(zip(*rows, strict=True)):
-            first, *others = _refined(part)
-            refined += [(separator if number else "", first[1]), *others]
-        return refined
-    for expression in (_LETTERS_DIGITS, _DIGITS_LETTERS):
-        matches = [expression.fullmatch(value) for value in values]
-        found = [match.groups() for match in matches if match is not None]
-        if len(found) == len(values):
-            one, other = zip(*found, strict=True)
-            return [*_refined(one), *_refined(other)]
-    return [("", values)]
+    if not separator:
+        for expression in (_LETTERS_DIGITS, _DIGITS_LETTERS):
+            matches = [match for value in values if (match := expression.fullmatch(value))]
+            if len(matches) == len(values):
+                rows = [list(match.groups()) for match in matches]
+                break
+        else:
+            return [("", values)]
+    refined = []
+    for number, part in enumerate(zip(*rows, strict=True)):
+        (_, first), *others = _refined(part)
+        refined += [(separator if number else "", first), *others]
+    return refined
 
 
-def _with_labels(fields: list[_Field]) -> list[_Field]:
-    """The fields, with a label's name for those that are one and "?" where it is not known."""
-    labels = [_label(fields, number) for number in range(len(fields))]
-    for label in set(labels) - {"", "?"}:
-        same = [number for number, each in enumerate(labels) if each == label]
+def _with_labels(fields: list[_Field], numbers: Iterable[int]) -> list[_Field]:
+    """The fields with the names of their labels; those without a known one are numbered."""
+    labels = [_label(fields, place) for place in range(len(fields))]
+    for label in set(labels) - {"", _UNNAMED}:
+        same = [place for place, each in enumerate(labels) if each == label]
         # Of "standing walk" and "crouched walk", "walk" is the action.
-        best = max(same, key=lambda number: len(set(fields[number].values)))
-        for number in same:
-            labels[number] = label if number == best else "?"
-    return [replace(field, label=label) for field, label in zip(fields, labels, strict=True)]
+        best = max(same, key=lambda place: len(set(fields[place].values)))
+        for place in set(same) - {best}:
+            labels[place] = _UNNAMED
+    unnamed = (f"field{number}" for number in numbers)
+    return [
+        replace(field, label=next(unnamed) if label == _UNNAMED else label)
+        for field, label in zip(fields, labels, strict=True)
+    ]
 
 
-def _label(fields: Sequence[_Field], number: int) -> str:
-    field = fields[number]
+def _label(fields: Sequence[_Field], place: int) -> str:
+    field = fields[place]
     counts = Counter(field.values)
-    repeated = sum(count for count in counts.values() if count > 1)
+    repeated = sum(times for times in counts.values() if times > 1)
     if len(counts) == 1 or repeated < _REPEATED * len(field.values):
         return ""
     if field.digits:
-        before = set(fields[number - 1].values) if number else set()
-        word = next(iter(before)).lower() if len(before) == 1 else ""
-        return word if is_subject(word) else ""
-    return "" if field.identifier else field_name(counts) or "?"
-
-
-def _numbered(kinds: Sequence[_Kind]) -> list[_Kind]:
-    """The kinds with names for labels without one, which no two kinds have in common."""
-    numbers = count(1)
-    return [
-        (
-            [
-                replace(field, label=f"field{next(numbers)}") if field.label == "?" else field
-                for field in fields
-            ],
-            members,
-        )
-        for fields, members in kinds
-    ]
+        # As in "subject3".
+        before = {value.lower() for value in fields[place - 1].values} if place else set()
+        return before.pop() if len(before) == 1 and before <= _words(_SUBJECTS) else ""
+    return "" if field.identifier else _word_label(counts) or _UNNAMED
 
 
 def _folder_labels(paths: Sequence[PurePosixPath], kinds: Sequence[_Kind]) -> list[str]:
@@ -259,7 +238,7 @@ def _folder_labels(paths: Sequence[PurePosixPath], kinds: Sequence[_Kind]) -> li
         if not varies or unique or _stands_in_names(level, kinds):
             labels.append("")
             continue
-        name = field_name(distinct)
+        name = _word_label(distinct)
         if name is None or name in in_names or name in labels:
             others = sum(label.startswith("folder") for label in labels)
             name = f"folder{others + 1}" if others else "folder"
@@ -278,87 +257,73 @@ def _stands_in_names(level: int, kinds: Sequence[_Kind]) -> bool:
 
 def _pattern(levels: Sequence[str], fields: Sequence[_Field]) -> str:
     """The pattern that reads the labels of folders and fields; empty where there is none."""
-    name = _name_pattern(fields)
     labelled = [number for number, level in enumerate(levels) if level]
-    if not labelled and not any(field.label for field in fields):
+    in_name = any(field.label for field in fields)
+    if not labelled and not in_name:
         return ""
-    folders = levels[labelled[0] :] if labelled else []
-    return "/".join([*(f"{{{level or '_'}}}" for level in folders), name])
+    folders = [f"{{{level or '_'}}}" for level in levels[labelled[0] :]] if labelled else []
+    return "/".join([*folders, _name_pattern(fields) if in_name else "{_}"])
 
 
 def _name_pattern(fields: Sequence[_Field]) -> str:
-    if not any(field.label for field in fields):
-        return "{_}"
-    text, number = "", 0
-    while number < len(fields):
-        field = fields[number]
-        stop = number + 1 if field.label else _end_of_dropped(fields, number)
+    text, place = "", 0
+    while place < len(fields):
+        field = fields[place]
+        stop = place + 1 if field.label else _end_of_dropped(fields, place)
         # Between fields without text, digits alone say where one ends.
-        touches = not all(each.before for each in fields[max(number, 1) : number + 2])
-        digits = ":d" if stop == number + 1 and field.digits and touches else ""
+        touches = not all(each.before for each in fields[max(place, 1) : place + 2])
+        digits = ":d" if stop == place + 1 and field.digits and touches else ""
         text += f"{field.before}{{{field.label or '_'}{digits}}}"
-        number = stop
+        place = stop
     return text
 
 
 def _end_of_dropped(fields: Sequence[_Field], start: int) -> int:
     """The end of fields from `start` on that a pattern drops as one."""
-    stop = start
-    part = fields[start].part
+    part, stop = fields[start].part, start
     while stop < len(fields) and fields[stop].part == part and not fields[stop].label:
         stop += 1
-    inside = start and fields[start - 1].part == part
-    begins = not inside or fields[start].before
+    begins = not start or fields[start - 1].part != part or fields[start].before
     ends = stop == len(fields) or fields[stop].part != part or fields[stop].before
     return stop if begins and ends else start + 1
 
 
-def _words(text: str) -> frozenset[str]:
-    return frozenset(text.split())
-
-
-_ACTIONS = _words(
-    """
-    aim amble attack balance bend block bounce bow box bye byebye call canter carry cartwheel
-    cast catch chop clap climb cough crawl crouch cut dance dash dodge drink drive duck eat fall
-    fight flip fly gallop gesticulate gesture getup golf grab greet guard guide handshake hang
-    hit hop idle jab jog jump kick kneel lean leap lie lift limp locomotion look lunge march nod
-    open pace pick pirouette play point pose pray pull punch push reach reload respond rest ride
-    roll row run salute shoot shrug sidestep sit skate skip slash sleep slide sneak spin sprint
-    squat stair stand standup stomp stop strafe stretch stride strike stroll stumble sway swim
-    swing sword talk throw tiptoe trip trot turn twist vault walk warmup wash wave work wrestle
-    yawn
-    """
-)
-_STYLES = _words(
-    """
-    active aggressive anger angry annoyed anxious arrogant ashamed awkward bored brave calm
-    careful casual cautious cheerful child childish childlike clumsy cold confident confused
-    cool crazy cute depressed disgust disgusted drunk drunken easy elated elderly elegant
-    energetic exaggerated excited exhausted fast fat fear fearful feminine femininity flirty
-    formal friendly frightened frustrated funny giant girly grumpy happiness happy heavy
-    hesitant hot hurried hurt injured joy joyful kid lame lazy light lively loose mad male
-    masculine masculinity mechanical melancholic monkey musical natural nervous neutral normal
-    notconfident old painful panicked playful proud quick regular relaxed relieved robot robotic
-    sad sadness scared sexy shy silly sleepy slow sneaky soft sorry stealthy stiff strong
-    strutting surprise surprised tense threatening tired tough uncertain unconfident unsure
-    upset weak wild worried young youthful zombie
-    """
-)
-_SUBJECTS = _words(
-    """
-    actor actress character dancer participant performer person player speaker subject user
-    """
-)
+_ACTIONS = """
+aim amble attack balance bend block bounce bow box bye byebye call canter carry cartwheel
+cast catch chop clap climb cough crawl crouch cut dance dash dodge drink drive duck eat fall
+fight flip fly gallop gesticulate gesture getup golf grab greet guard guide handshake hang
+hit hop idle jab jog jump kick kneel lean leap lie lift limp locomotion look lunge march nod
+open pace pick pirouette play point pose pray pull punch push reach reload respond rest ride
+roll row run salute shoot shrug sidestep sit skate skip slash sleep slide sneak spin sprint
+squat stair stand standup stomp stop strafe stretch stride strike stroll stumble sway swim
+swing sword talk throw tiptoe trip trot turn twist vault walk warmup wash wave work wrestle
+yawn
+"""
+_STYLES = """
+active aggressive anger angry annoyed anxious arrogant ashamed awkward bored brave calm
+careful casual cautious cheerful child childish childlike clumsy cold confident confused
+cool crazy cute depressed disgust disgusted drunk drunken easy elated elderly elegant
+energetic exaggerated excited exhausted fast fat fear fearful feminine femininity flirty
+formal friendly frightened frustrated funny giant girly grumpy happiness happy heavy
+hesitant hot hurried hurt injured joy joyful kid lame lazy light lively loose mad male
+masculine masculinity mechanical melancholic monkey musical natural nervous neutral normal
+notconfident old painful panicked playful proud quick regular relaxed relieved robot robotic
+sad sadness scared sexy shy silly sleepy slow sneaky soft sorry stealthy stiff strong
+strutting surprise surprised tense threatening tired tough uncertain unconfident unsure
+upset weak wild worried young youthful zombie
+"""
+_SUBJECTS = """
+actor actress character dancer participant performer person player speaker subject user
+"""
 # Share and number of values whose meaning must be known, and how much rarer the other one must be.
 _KNOWN_SHARE, _KNOWN, _RARER = 0.5, 2, 2.0
 _WORD = re.compile(r"[A-Z]*[a-z]+|[A-Z]+")
 
 
-def field_name(values: Collection[str]) -> str | None:
-    """Return action or style where most of the values are words for it, else None."""
+def _word_label(values: Collection[str]) -> str | None:
+    """ "action" or "style" where most of the values are words for it."""
     actions, styles = (
-        sum(_has_word(value, words) for value in values) for words in (_ACTIONS, _STYLES)
+        sum(_has_word(value, _words(text)) for value in values) for text in (_ACTIONS, _STYLES)
     )
     most, other = max(actions, styles), min(actions, styles)
     if most < max(_KNOWN, _KNOWN_SHARE * len(values), _RARER * other):
@@ -366,9 +331,9 @@ def field_name(values: Collection[str]) -> str | None:
     return "action" if actions == most else "style"
 
 
-def is_subject(word: str) -> bool:
-    """Whether a word stands before the number of a performer, as in "subject3"."""
-    return word.lower() in _SUBJECTS
+@cache
+def _words(text: str) -> frozenset[str]:
+    return frozenset(text.split())
 
 
 def _has_word(value: str, words: Collection[str]) -> bool:

@@ -19,7 +19,7 @@ from deepphase.corpus.group_passes import (
 )
 from deepphase.corpus.labels import LabelPattern, read_label_table
 from deepphase.corpus.motion_files import MotionFile, existing, find_motion_files, fitting_workers
-from deepphase.corpus.name_labels import NameLabels, named_labels
+from deepphase.corpus.name_labels import NameLabels, read_name_labels
 from deepphase.corpus.parallel import check_workers, map_in_order
 from deepphase.corpus.prepare_file import FileTask, PreparedFile, prepare_file
 from deepphase.corpus.store import StoreGroup, is_store, open_store, store_groups
@@ -130,7 +130,7 @@ def prepare(
         :func:`deepphase.motion.retarget.retarget`. Without it, people with the same
         joints and other rest frames are groups of their own.
     labels
-        "names" finds labels in the names of files and folders, see :func:`named_labels`;
+        "names" finds labels in the names of files and folders, see :func:`read_name_labels`;
         labels inside the files override them. "none" reads none from names. Anything else is a
         :class:`LabelPattern`. The default is "names" without a table, and "none" with one.
     labels_csv
@@ -177,7 +177,8 @@ def prepare(
     point_sets = agreed_point_sets(files, description, **reader)
     notes = list(point_sets.notes)
     by_name = labels == NAMES or (labels is None and labels_csv is None)
-    name_labels = named_labels(files) if by_name else None
+    settings = {file.file: file.settings.labels for file in files}
+    name_labels = read_name_labels(settings, settings) if by_name else None
     pattern = LabelPattern(labels) if labels not in (None, NAMES, NO_LABELS) else None
     common = FileTask(
         files[0],

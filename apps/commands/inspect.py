@@ -18,6 +18,7 @@ from deepphase.apps.corpus_notes import (
 from deepphase.apps.options import FileOptions
 from deepphase.apps.terminal import Outcome, list_left_out, next_step, note, progress, table, warn
 from deepphase.arrays import Array
+from deepphase.corpus.clip_store import translated_joints
 from deepphase.corpus.inspection import FileFacts, inspect_files
 from deepphase.corpus.motion_files import find_motion_files
 from deepphase.corpus.name_labels import read_name_labels
@@ -65,9 +66,12 @@ def command(
     good = [each for each in found if each.error is None]
     if len(found) == 1 and found[0].error is not None:
         raise found[0].error
-    groups: dict[tuple[str, tuple[str, ...]], list[FileFacts]] = {}
-    for each in good:
-        groups.setdefault((each.group, tuple(sorted(each.joints))), []).append(each)
+    groups: dict[tuple[str, tuple[str, ...]], list[tuple[FileFacts, Clip]]] = {}
+    for facts in found:
+        if facts.clip is not None:
+            skeleton = facts.clip.skeleton
+            key = skeleton.group_name, tuple(sorted(skeleton.names))
+            groups.setdefault(key, []).append((facts, facts.clip))
     skeletons = [_show_group(members, detailed=len(good) == 1) for members in groups.values()]
     settings = {file.file: file.settings.labels for file in find_motion_files(path)}
     names = read_name_labels(settings, settings)
@@ -106,15 +110,19 @@ def _kind_seconds(clip: Clip) -> Array | None:
 
 
 def _file_document(facts: FileFacts) -> dict[str, Any]:
-    if facts.error is not None:
+    if facts.clip is None:
         return {"file": facts.file, "error": str(facts.error)}
     return {
         "file": facts.file,
         "animation": facts.animation or None,
-        "skeleton": facts.group,
+        "skeleton": facts.clip.skeleton.group_name,
         "rotations": facts.has_rotations,
-        **{name: getattr(facts, name) for name in ("fps", "frames", "seconds", "unit_m", "up")},
-        "contact_shares": dict(facts.contact_shares),
+        "fps": facts.fps,
+        "frames": facts.frames,
+        "seconds": facts.seconds,
+        "unit_m": facts.clip.source.unit_m,
+        "up": facts.clip.source.up,
+        "contact_shares": facts.contact_shares,
         "floor_m": facts.floor,
         "song": facts.song or None,
         "notes": list(facts.notes),
@@ -122,75 +130,77 @@ def _file_document(facts: FileFacts) -> dict[str, Any]:
     }
 
 
-def _show_group(members: list[FileFacts], *, detailed: bool) -> dict[str, Any]:
+def _show_group(members: list[tuple[FileFacts, Clip]], *, detailed: bool) -> dict[str, Any]:
     """Print what the files of a skeleton have in common; the same as a document."""
-    first, files = members[0], len({each.file for each in members})
-    seconds = sum(each.seconds for each in members)
+    some, clips = [facts for facts, _ in members], [clip for _, clip in members]
+    first, skeleton, files = some[0], clips[0].skeleton, len({facts.file for facts in some})
+    seconds = sum(facts.seconds for facts in some)
     text = counted(files, "file")
-    if files < len(members):
-        text += f" with {len(members)} animations"
+    if files < len(some):
+        text += f" with {len(some)} animations"
     note(
-        f"skeleton {first.group}: {len(first.joints)} joints, "
-        f"{listed_counts(Counter(each.kind for each in members), 'files')}; {text}, "
+        f"skeleton {skeleton.group_name}: {len(skeleton)} joints, "
+        f"{listed_counts(Counter(facts.kind for facts in some), 'files')}; {text}, "
         f"{seconds / 60:.1f} minutes"
     )
-    note("  " + ", ".join(f"{role} {joint}" for role, joint in first.roles))
+    note("  " + ", ".join(f"{role} {joint}" for role, joint in first.roles.items()))
     for what, values in {
-        "fps": [f"{each.fps:g}" for each in members],
-        "metres a unit": [f"{each.unit_m:g}" for each in members],
-        "up": [each.up for each in members],
+        "fps": [f"{facts.fps:g}" for facts in some],
+        "metres a unit": [f"{clip.source.unit_m:g}" for clip in clips],
+        "up": [clip.source.up for clip in clips],
     }.items():
         note(f"  {what}: {listed_counts(Counter(values), 'files')}")
-    floors = [each.floor for each in members if each.floor is not None]
+    floors = [facts.floor for facts in some if facts.floor is not None]
     if floors:
         # Not "-0.00".
         note(f"  floor: at {round(float(np.median(floors)), 2) + 0.0:.2f} m")
     kinds = None
-    measured = [each.measured for each in members if each.measured is not None]
+    measured = [facts.measured for facts in some if facts.measured is not None]
     if measured:
         total = np.sum(measured, 0)
         kinds = dict(zip(KINDS, (total / total.sum()).tolist(), strict=True))
         note_kinds(kinds, "  ")
-    if not any(each.has_rotations for each in members):
+    if not any(facts.has_rotations for facts in some):
         note("  points without rotations: joints have positions only")
-    songs = sum(bool(each.song) for each in members)
+    songs = sum(bool(facts.song) for facts in some)
     if songs:
-        note(f"  songs: {songs} of {len(members)} files have one beside them")
+        note(f"  songs: {songs} of {len(some)} files have one beside them")
     # Warnings are listed file by file, other notes where most files have them.
-    counts = Counter(text for each in members for text in each.notes)
+    counts = Counter(text for facts in some for text in facts.notes)
     for text, count in counts.items():
-        if detailed or (count > len(members) / 2 and not is_warning(text)):
+        if detailed or (count > len(some) / 2 and not is_warning(text)):
             note(f"  {text}")
     if detailed:
-        note(f"  joints: {', '.join(first.joints)}")
+        note(f"  joints: {', '.join(skeleton.names)}")
     note("")
     _warn_of_other_rest_frames(members)
     # As `prepare` measures them: what is below every joint are feet in an unusual pose.
-    length = 0.0 if first.skeleton is None else body_length(first.skeleton)
-    for index, sentence in other_floors([each.lowest_m for each in members], length).items():
-        warn(f"{members[index].title}: {sentence}")
+    heights = [facts.lowest_m for facts in some]
+    for index, sentence in other_floors(heights, body_length(skeleton)).items():
+        warn(f"{some[index].title}: {sentence}")
     return {
-        "name": first.group,
+        "name": skeleton.group_name,
         "kind": first.kind,
-        "joints": list(first.joints),
-        "roles": dict(first.roles),
+        "joints": list(skeleton.names),
+        "roles": first.roles,
         "files": files,
-        "clips": len(members),
+        "clips": len(some),
         "seconds": seconds,
         "kinds": kinds,
     }
 
 
-def _warn_of_other_rest_frames(members: list[FileFacts]) -> None:
+def _warn_of_other_rest_frames(members: list[tuple[FileFacts, Clip]]) -> None:
     """Say which files have bodies whose rotations do not fit the body of the others."""
-    known = [(each, each.skeleton) for each in members if each.joints == members[0].joints]
-    skeletons = [skeleton for _, skeleton in known if skeleton is not None]
-    translated = np.unique(np.concatenate([each.translated for each, _ in known])).astype(int)
+    names = members[0][1].skeleton.names
+    same_order = [member for member in members if member[1].skeleton.names == names]
+    skeletons = [clip.skeleton for _, clip in same_order]
+    translated = translated_joints(clip for _, clip in same_order)
     bodies = same_rest_frames(skeletons, translated)
     largest = max(bodies, key=len)
     for body in bodies:
         if body is not largest:
-            files = [known[index][0].title for index in body]
+            files = [same_order[index][0].title for index in body]
             first, other = skeletons[largest[0]], skeletons[body[0]]
             warn(other_frames_sentence(files, first, other, translated))
 
@@ -198,8 +208,9 @@ def _warn_of_other_rest_frames(members: list[FileFacts]) -> None:
 def _show_files(files: list[FileFacts]) -> None:
     rows = [
         (
-            *(each.title, each.group, f"{each.fps:g}", str(each.frames), f"{each.seconds:.1f}"),
-            " ".join(f"{share:.2f}" for _, share in each.contact_shares),
+            *(each.title, each.clip.skeleton.group_name if each.clip else "", f"{each.fps:g}"),
+            *(str(each.frames), f"{each.seconds:.1f}"),
+            " ".join(f"{share:.2f}" for share in each.contact_shares.values()),
             str(len(each.glitches)) if each.glitches else "",
         )
         for each in files[:_ROWS]
@@ -215,7 +226,8 @@ def _show_problems(found: list[FileFacts]) -> None:
             if is_warning(text):
                 warn(f"{each.title}: {text}")
         for glitch in each.glitches:
-            place = f":{each.first_line + glitch.first}" if each.first_line else ""
+            first_line = each.clip.source.first_line if each.clip else 0
+            place = f":{first_line + glitch.first}" if first_line else ""
             note(f"problem: {each.title}{place}: {glitch.sentence}")
     list_left_out("cannot be read", [each.error for each in found if each.error is not None])
 

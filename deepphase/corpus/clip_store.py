@@ -331,6 +331,13 @@ def group_arrays(clips: Sequence[Clip], lengths: Sequence[int]) -> dict[str, Arr
     }
 
 
+def first_frame(clip: Clip) -> Clip:
+    """The first frame of a clip, copied: it does not keep the other frames in memory."""
+    return replace(
+        clip, rotations=clip.rotations[:1].copy(), translations=clip.translations[:1].copy()
+    )
+
+
 def translated_joints(clips: Iterable[Clip]) -> Array:
     """(joints,) rising indices of those that any of the clips translates."""
     return np.unique(np.concatenate([clip.translated_joints for clip in clips]))

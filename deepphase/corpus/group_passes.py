@@ -27,6 +27,7 @@ from deepphase.motion.orientation import (
 )
 from deepphase.motion.retarget import retarget
 from deepphase.motion.roles import find_roles
+from deepphase.motion.skeleton import Skeleton
 from deepphase.progress import Progress
 from deepphase.short_repr import counted
 
@@ -45,22 +46,17 @@ def files_of_another_unit(writer: StoreWriter) -> Iterator[tuple[str, float, str
     """
     for numbers in writer.hierarchies:
         clips = [writer.records[number].clip for number in numbers]
-        units = [clip.source.unit_m for clip in clips]
-        votes = Counter(units)
+        units = np.array([clip.source.unit_m for clip in clips])
+        votes = Counter(units.tolist())
         # The larger unit wins a tie, so that the order of files does not decide.
         unit_m = max(votes, key=lambda unit: (votes[unit], unit))
         # Total bone lengths in the files' own units.
-        sizes = np.array(
-            [np.linalg.norm(clip.skeleton.offsets[1:], axis=-1).sum() for clip in clips]
-        ) / np.array(units)
-        usual = np.median(sizes[np.array(units) == unit_m])
-        ratios = np.maximum(sizes / usual, usual / np.maximum(sizes, 1e-12))
-        differing = {
-            clip.source.path: clip.source.unit_m
-            for clip, ratio in zip(clips, ratios, strict=True)
-            if clip.source.unit_m != unit_m and ratio < _SAME_UNIT_FACTOR
-        }
-        for file, own in differing.items():
+        lengths = [np.linalg.norm(clip.skeleton.offsets[1:], axis=-1).sum() for clip in clips]
+        sizes = np.maximum(lengths / units, 1e-12)
+        distance = np.abs(np.log(sizes / np.median(sizes[units == unit_m])))
+        others = np.flatnonzero((units != unit_m) & (distance < np.log(_SAME_UNIT_FACTOR)))
+        # One entry for each file, which may have several clips.
+        for file, own in {clips[i].source.path: clips[i].source.unit_m for i in others}.items():
             yield (
                 file,
                 unit_m,
@@ -75,22 +71,18 @@ def files_of_another_axis(writer: StoreWriter) -> Iterator[tuple[str, str | None
     The axis is the one to read the file with; None where it keeps its own.
     """
     for numbers in writer.hierarchies:
-        first = writer.records[numbers[0]].clip
         sources = [writer.records[number].clip.source for number in numbers]
-        ups = [source.up for source in sources]
+        ups, notes = [source.up for source in sources], [source.notes for source in sources]
         if len(set(ups)) == 1:
             continue
         levels = [
             axis_levels(joint_positions(writer.clip(number)), up)
             for number, up in zip(numbers, ups, strict=True)
         ]
-        differing = other_axes(
-            ups, [source.notes for source in sources], levels, body_length(first.skeleton)
-        )
-        # One entry for each file, which may have several clips.
-        by_file = {sources[index].path: found for index, found in differing.items()}
-        for file, (up, sentence) in by_file.items():
-            yield file, up, sentence
+        length = body_length(writer.records[numbers[0]].clip.skeleton)
+        others = other_axes(ups, notes, levels, length)
+        for file, found in {sources[index].path: found for index, found in others.items()}.items():
+            yield file, *found
 
 
 def other_axes(
@@ -125,37 +117,31 @@ def files_of_another_floor(writer: StoreWriter) -> Iterator[tuple[str, str]]:
         yield from ((list(heights)[index], sentence) for index, sentence in others.items())
 
 
-def other_rest_frames(writer: StoreWriter) -> list[tuple[str, str]]:
+def other_rest_frames(writer: StoreWriter) -> Iterator[tuple[str, str]]:
     """(group, sentence) of bodies with the joints of a larger group and other rest frames.
 
     Also of groups whose clips are of people of clearly different proportions.
     """
-    notes: list[tuple[str, str]] = []
-    largest: dict[frozenset, str] = {}
-    groups = writer.groups()
-    for name, numbers in groups.items():
+    largest: dict[frozenset, Skeleton] = {}
+    for name, numbers in writer.groups().items():
         clips = [writer.records[number].clip for number in numbers]
         first, moving = clips[0], translated_joints(clips)
-        other = largest.setdefault(first.skeleton.hierarchy, name)
-        if other != name:
-            body = writer.records[groups[other][0]].clip.skeleton
+        body = largest.setdefault(first.skeleton.hierarchy, first.skeleton)
+        if body is not first.skeleton:
             files = [clip.source.path for clip in clips]
-            notes.append((name, other_frames_sentence(files, body, first.skeleton, moving)))
-        differences = {
-            skeleton: rest_difference(first.skeleton, skeleton, moving)
-            for skeleton in dict.fromkeys(clip.skeleton for clip in clips[1:])
-        }
-        most = max(differences.values(), key=lambda found: found.share, default=None)
-        if most is not None and most.mentioned:
-            clip = next(clip for clip in clips if differences.get(clip.skeleton) is most)
-            notes.append(
-                (
-                    name,
-                    f"people of one rest pose and other proportions: {clip.source.path} differs "
-                    f"from {first.source.path} most in {most}",
-                )
+            yield name, other_frames_sentence(files, body, first.skeleton, moving)
+        of_skeleton = {clip.skeleton: clip for clip in reversed(clips)}
+        differences = [
+            (rest_difference(first.skeleton, skeleton, moving), clip.source.path)
+            for skeleton, clip in of_skeleton.items()
+        ]
+        most, file = max(differences, key=lambda found: found[0].share)
+        if most.mentioned:
+            yield (
+                name,
+                f"people of one rest pose and other proportions: {file} differs from "
+                f"{first.source.path} most in {most}",
             )
-    return notes
 
 
 def retarget_clips(
@@ -171,25 +157,25 @@ def retarget_clips(
             f"there is no skeleton {target!r} to put clips on",
             hint=f"choose with --retarget NAME: {', '.join(groups)}",
         )
-    body = _standing(writer, groups.pop(target))
+    body = _standing(_samples(writer, groups.pop(target)))
     notes: list[tuple[str, str]] = []
     total, done = sum(map(len, groups.values())), 0
     for name, numbers in groups.items():
-        like = _standing(writer, numbers)
-        refused: dict[str, int] = {}
+        like = _standing(_samples(writer, numbers))
+        refused: Counter[str] = Counter()
         for number in numbers:
             record = writer.records[number]
             try:
                 moved = retarget(writer.clip(number), body, like=like).clip
             except SkeletonError as error:
-                refused[error.fact] = refused.get(error.fact, 0) + 1
+                refused[error.fact] += 1
             else:
                 writer.replace(number, in_float32(moved), {**record.provenance, "body": name})
             done += 1
             if progress is not None:
                 progress("retargeting", done, total, record.clip.name)
-        moved_clips = len(numbers) - sum(refused.values())
-        notes.append((name, f"{counted(moved_clips, 'clip')} retargeted to {target}"))
+        moved_clips = counted(len(numbers) - refused.total(), "clip")
+        notes.append((name, f"{moved_clips} retargeted to {target}"))
         notes += [
             (name, f"{counted(count, 'clip')} not retargeted: {fact}")
             for fact, count in refused.items()
@@ -197,22 +183,19 @@ def retarget_clips(
     return notes
 
 
-def _standing(writer: StoreWriter, numbers: Sequence[int]) -> Clip:
+def _standing(samples: Sequence[Clip]) -> Clip:
     """Frames of several clips of a body, among which some stand upright."""
-    samples = _samples(writer, numbers)
     moving = translated_joints(samples)
     steps = [max(1, len(clip) // _STANDING_FRAMES) for clip in samples]
+    rotations = [clip.rotations[::step] for clip, step in zip(samples, steps, strict=True)]
+    translations = [
+        spread_translations(clip, clip.translations, moving)[::step]
+        for clip, step in zip(samples, steps, strict=True)
+    ]
     return replace(
         samples[0],
-        rotations=np.concatenate(
-            [clip.rotations[::step] for clip, step in zip(samples, steps, strict=True)]
-        ),
-        translations=np.concatenate(
-            [
-                spread_translations(clip, clip.translations, moving)[::step]
-                for clip, step in zip(samples, steps, strict=True)
-            ]
-        ),
+        rotations=np.concatenate(rotations),
+        translations=np.concatenate(translations),
         translated_joints=moving,
     )
 

@@ -114,7 +114,7 @@ def read_name_labels(
             if not text:
                 continue
             new = (names or {}).get(file, {})
-            renamed = re.sub(r"\{(\w+)", lambda m, new=new: "{" + new.get(m[1], m[1]), text)
+            renamed = _renamed(text, new)
             found = compiled(text).labels(file)
             if found is None:
                 unlike[file] = renamed
@@ -129,6 +129,10 @@ def read_name_labels(
                     hint=f"give it another name in {SETTINGS_FILE}",
                 )
     return NameLabels(labels, dict(patterns.most_common()), unlike)
+
+
+def _renamed(pattern: str, names: Mapping[str, str]) -> str:
+    return re.sub(r"\{(\w+)", lambda label: "{" + names.get(label[1], label[1]), pattern)
 
 
 def _kinds(paths: Sequence[PurePosixPath]) -> list[_Kind]:

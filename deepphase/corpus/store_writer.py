@@ -19,6 +19,7 @@ import numpy as np
 from deepphase.arrays import Array
 from deepphase.atomic_write import writing
 from deepphase.corpus.clip_store import (
+    first_frame,
     group_arrays,
     spread_translations,
     translated_joints,
@@ -208,11 +209,7 @@ class StoreWriter:
             start = file.tell()
             file.write(_content(clip.rotations, np.float32))
             file.write(_content(clip.translations, np.float32))
-        # A copy, which does not keep the other frames in memory.
-        first = replace(
-            clip, rotations=clip.rotations[:1].copy(), translations=clip.translations[:1].copy()
-        )
-        return Record(first, provenance, len(clip), start)
+        return Record(first_frame(clip), provenance, len(clip), start)
 
     def _frames(self, record: Record) -> tuple[Array, Array]:
         """Rotations and translations of a clip, memory-mapped."""

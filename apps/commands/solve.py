@@ -17,12 +17,12 @@ from deepphase.apps.terminal import (
     table,
     warn,
 )
-from deepphase.errors import DeepPhaseError
 from deepphase.short_repr import counted
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from deepphase.corpus.solved_files import SolvedFile
-    from deepphase.solving.solve import DistanceSpread
 
 # Number of files whose residuals are listed.
 _MAX_LISTED = 60
@@ -61,99 +61,70 @@ def command(
     targets = clip_targets(
         [file.name for file in files], [file.path for file in files], output, "bvh"
     )
-    refused: list[DeepPhaseError] = []
-    done = _Residuals()
     with progress() as shown:
         point_sets = agreed_point_sets(files, reading.description, **reading.reader)
-        for result in solve_files(
-            files,
-            targets,
-            point_sets,
-            own_lengths=own_lengths,
-            reader=reading.reader,
-            progress=shown,
-        ):
-            if result.error is None:
-                done.add(result)
-            else:
-                refused.append(result.error)
-    list_or_refuse(refused, len(refused) + done.clips, "files", "solved")
+        results = list(
+            solve_files(
+                files,
+                targets,
+                point_sets,
+                own_lengths=own_lengths,
+                reader=reading.reader,
+                progress=shown,
+            )
+        )
+    refused = [result.error for result in results if result.error is not None]
+    solved = [result for result in results if result.error is None]
+    list_or_refuse(refused, len(results), "files", "solved")
     for points_of_set, text in point_sets.notes:
         warn(f"{points_of_set}: {text}")
-    if done.clips:
-        done.report()
-    clips, minutes = counted(done.clips, "clip"), done.seconds / 60.0
-    note(f"{clips}, {minutes:.1f} minutes, {done.joints} joints -> {output}")
+    if solved:
+        _show(solved)
+    minutes, joints = sum(file.seconds for file in solved) / 60.0, [file.joints for file in solved]
+    note(
+        f"{counted(len(solved), 'clip')}, {minutes:.1f} minutes, {max(joints, default=0)} joints "
+        f"-> {output}"
+    )
     refuse_unwritten(refused)
     next_step("prepare", output, "-o", "mocap.store")
 
 
-class _Residuals:
-    """Residuals and feet of all files, without their frames."""
-
-    def __init__(self) -> None:
-        from deepphase.solving.solve import DistanceSpread
-
-        self.clips, self.joints, self.seconds = 0, 0, 0.0
-        self._all, self._moved = DistanceSpread(), DistanceSpread()
-        self._points: tuple[str, ...] = ()
-        self._carriers: tuple[str, ...] = ()
-        self._of_points = DistanceSpread()
-        self._listed: list[tuple[str, ...]] = []
-        self._notes: dict[str, None] = {}
-        # Frames in contact, and their number times the speed before and after.
-        self._sliding = np.zeros(3)
-
-    def add(self, file: SolvedFile) -> None:
-        """Add a file that was solved."""
-        from deepphase.solving.solve import DistanceSpread
-
-        if not self.clips:
-            self._points, self._carriers = tuple(file.points), tuple(file.carriers)
-            self._of_points, self.joints = DistanceSpread(len(file.points)), file.joints
-            self._notes = dict.fromkeys(file.notes)
-        self.clips += 1
-        self.seconds += file.seconds
-        self._all.add(file.residuals.reshape(-1, 1))
-        if tuple(file.points) == self._points:
-            self._of_points.add(file.residuals)
-        if len(self._listed) < _MAX_LISTED:
-            own = DistanceSpread()
-            own.add(file.residuals.reshape(-1, 1))
-            self._listed.append((file.name, *_mean_and_high(own), f"{file.scale:.2f}"))
-        feet = file.feet
-        if feet is not None and feet.contacts.any():
-            weight = float(feet.contacts.sum())
-            self._sliding += weight * np.array([1.0, feet.sliding_before, feet.sliding_after])
-            self._moved.add(feet.moved.reshape(-1, 1))
-
-    def report(self) -> None:
-        """Print the tables."""
-        pairs = zip(self._points, self._carriers, strict=True)
-        table(
-            ("point", "fixed to", "mean cm", "95 % cm"),
-            [(*pair, *_mean_and_high(self._of_points, at)) for at, pair in enumerate(pairs)],
-        )
-        if self.clips > 1:
-            table(("clip", "mean cm", "95 % cm", "size"), self._listed)
-        for text in self._notes:
-            note(text)
-        mean, high = _mean_and_high(self._all)
-        note(f"residual {mean} cm on average, {high} cm at the 95th percentile")
-        if self._sliding[0]:
-            before, after = 100.0 * self._sliding[1:] / self._sliding[0]
-            mean, high = (
-                f"{100.0 * size:.1f}" for size in (self._moved.mean(), self._moved.percentile(95))
-            )
-            note(
-                f"feet in contact slid at {before:.1f} cm/s and now at {after:.1f}; for that they "
-                f"were moved by {mean} cm on average, {high} at the 95th percentile"
-            )
-
-
-def _mean_and_high(spread: DistanceSpread, column: int = 0) -> tuple[str, str]:
-    """Mean and 95th percentile in cm."""
-    return (
-        f"{100.0 * spread.mean(column):.2f}",
-        f"{100.0 * spread.percentile(95, column):.2f}",
+def _show(solved: Sequence[SolvedFile]) -> None:
+    """Print the residuals of points and clips, and what holding feet changed."""
+    first = solved[0]
+    frames = [file.frames for file in solved if file.points == first.points]
+    of_points = [file.residuals for file in solved if file.points == first.points]
+    rows = zip(
+        first.points,
+        first.carriers,
+        100.0 * np.average(of_points, axis=0, weights=frames)[1:],
+        strict=True,
     )
+    table(
+        ("point", "fixed to", "mean cm", "95 % cm"),
+        [(point, joint, f"{mean:.2f}", f"{high:.2f}") for point, joint, (mean, high) in rows],
+    )
+    if len(solved) > 1:
+        table(
+            ("clip", "mean cm", "95 % cm", "size"),
+            [
+                (
+                    file.name,
+                    *(f"{100.0 * size:.2f}" for size in file.residuals[0]),
+                    f"{file.scale:.2f}",
+                )
+                for file in solved[:_MAX_LISTED]
+            ],
+        )
+    for text in first.notes:
+        note(text)
+    frames = [file.frames for file in solved]
+    mean, high = 100.0 * np.average([file.residuals[0] for file in solved], axis=0, weights=frames)
+    note(f"residual {mean:.2f} cm on average, {high:.2f} cm at the 95th percentile")
+    feet = np.array([file.feet for file in solved])
+    if feet[:, 0].any():
+        _, before, after, mean, high = 100.0 * np.average(feet, axis=0, weights=feet[:, 0])
+        note(
+            f"feet in contact slid at {before:.1f} cm/s and now at {after:.1f}; for that they were "
+            f"moved by {mean:.1f} cm on average, {high:.1f} at the 95th percentile"
+        )

@@ -12,7 +12,6 @@ from deepphase.corpus.motion_files import find_motion_files
 from deepphase.corpus.solved_files import solve_files
 from deepphase.formats.points import save_points
 from deepphase.solving import fitting
-from deepphase.solving.solve import DistanceSpread
 from tests.solving.point_bodies import points_of, walker
 
 
@@ -63,18 +62,3 @@ def test_few_tracks_are_in_memory(folder, tmp_path, monkeypatch):
     assert [each.name for each in done if each.error is None] == ["0", "1", "2", "3"]
     # The first, whose joints are planned for all, the last and the one that is read.
     assert most <= 3
-
-
-def test_spread_of_distances():
-    values = np.abs(np.random.default_rng(0).normal(0.0, 0.03, (5000, 2))).astype(np.float32)
-    spread = DistanceSpread(2)
-    for part in np.array_split(values, 7):
-        spread.add(part)
-    for column in range(2):
-        own = values[:, column]
-        assert spread.mean(column) == pytest.approx(own.mean(), rel=1e-5)
-        assert spread.percentile(95, column) == pytest.approx(np.percentile(own, 95), abs=2e-4)
-    far = DistanceSpread()
-    far.add(np.full((3, 1), 50.0))
-    assert far.mean() == 50.0
-    assert far.percentile(95) == 2.0

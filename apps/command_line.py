@@ -297,7 +297,8 @@ def _check_inputs(parser: argparse.ArgumentParser, values: Mapping[str, Any]) ->
 def _check_clips(path: Path, skeleton: str | None) -> None:
     """Refuse a file of a kind without motion, and a store without the skeleton that is named."""
     from deepphase.corpus.motion_files import SONG_SUFFIXES
-    from deepphase.corpus.store import groups_with, is_store
+    from deepphase.corpus.store import groups_with
+    from deepphase.corpus.store_format import is_store
     from deepphase.formats.load import format_of
 
     if is_store(path):

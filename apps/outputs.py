@@ -13,7 +13,7 @@ from typing import Any
 
 from deepphase.apps.options import OptionGroup
 from deepphase.atomic_write import check_writable
-from deepphase.corpus.store import is_store
+from deepphase.corpus.store_format import is_store
 from deepphase.errors import ParameterError
 
 # Last line of a page: hash of the command and the inputs that it was made of.

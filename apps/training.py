@@ -113,7 +113,8 @@ def read_corpora(
     Songs are read where `features` are given, or where there is nothing else.
     """
     from deepphase.corpus.clips import holds_only_songs
-    from deepphase.corpus.store import is_store, open_store, store_groups
+    from deepphase.corpus.store import open_store, store_groups
+    from deepphase.corpus.store_format import is_store
 
     if any_skeleton:
         corpora: list[ClipStore] = []

@@ -123,7 +123,8 @@ def command(
 def _sample(path: Path) -> Clip:
     """The clip whose skeleton others are put on; says which it is of several."""
     from deepphase.corpus.clips import clips_in
-    from deepphase.corpus.store import is_store, open_store
+    from deepphase.corpus.store import open_store
+    from deepphase.corpus.store_format import is_store
     from deepphase.formats.reading import listed
 
     if is_store(path):

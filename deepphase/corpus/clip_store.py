@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import difflib
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from types import MappingProxyType
@@ -13,6 +13,12 @@ import numpy as np
 
 from deepphase.arrays import Array
 from deepphase.corpus.rest_frames import check_one_body
+from deepphase.corpus.store_format import (
+    group_arrays,
+    spread_translations,
+    unique_clip_names,
+)
+from deepphase.corpus.store_writer import write_store
 from deepphase.errors import ParameterError, SkeletonError
 from deepphase.motion.clip import Clip, Source
 from deepphase.motion.roles import checked_description
@@ -235,9 +241,6 @@ class ClipStore:
 
         Raises CheckpointError where the store cannot be written.
         """
-        # The writer needs this module.
-        from deepphase.corpus.store_writer import write_store
-
         write_store(path, self)
 
     def label_column(self, name: str) -> Array:
@@ -311,59 +314,3 @@ def shared_skeletons(skeletons: Iterable[Skeleton]) -> tuple[Skeleton, ...]:
         known.setdefault(tuple(getattr(skeleton, part).tobytes() for part in parts), skeleton)
         for skeleton in skeletons
     )
-
-
-def group_arrays(clips: Sequence[Clip], lengths: Sequence[int]) -> dict[str, Array]:
-    """The arrays of a group but its frames, by their names in a store.
-
-    `lengths` are the frames of each clip, of which `clips` may have the first alone.
-    """
-    skeletons = [clip.skeleton for clip in clips]
-    stops = np.cumsum(lengths)
-    return {
-        "translated_joints": translated_joints(clips),
-        "range_starts": stops - lengths,
-        "range_stops": stops,
-        "offsets": np.stack([skeleton.offsets for skeleton in skeletons]),
-        "end_starts": np.cumsum([0, *(len(skeleton.end_parents) for skeleton in skeletons)]),
-        "end_parents": np.concatenate([skeleton.end_parents for skeleton in skeletons]),
-        "end_offsets": np.concatenate([skeleton.end_offsets for skeleton in skeletons]),
-    }
-
-
-def first_frame(clip: Clip) -> Clip:
-    """The first frame of a clip, copied: it does not keep the other frames in memory."""
-    return replace(
-        clip, rotations=clip.rotations[:1].copy(), translations=clip.translations[:1].copy()
-    )
-
-
-def translated_joints(clips: Iterable[Clip]) -> Array:
-    """(joints,) rising indices of those that any of the clips translates."""
-    return np.unique(np.concatenate([clip.translated_joints for clip in clips]))
-
-
-def spread_translations(clip: Clip, translations: Array, wanted: Array) -> Array:
-    """(frames, wanted, 3) translations; joints that the clip does not translate are at rest."""
-    if len(wanted) == len(clip.translated_joints):
-        return translations
-    spread = np.empty((len(translations), len(wanted), 3), translations.dtype)
-    spread[:] = clip.skeleton.offsets[wanted]
-    spread[:, np.searchsorted(wanted, clip.translated_joints)] = translations
-    return spread
-
-
-def unique_clip_names(names: Iterable[str]) -> tuple[str, ...]:
-    """Unique names; repeated ones are numbered from the second on: walk, walk-2, walk-3."""
-    plain = list(names)
-    used: set[str] = set()
-    counts: dict[str, int] = {}
-    result = []
-    for name in plain:
-        unique = name
-        while unique in used or (unique != name and unique in plain):
-            counts[name] = counts.get(name, 1) + 1
-            unique = f"{name}-{counts[name]}"
-        used.add(unique)
-        result.append(unique)
-    return tuple(result)

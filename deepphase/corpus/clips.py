@@ -19,7 +19,8 @@ from deepphase.corpus.motion_files import (
     find_motion_files,
     is_motion_file,
 )
-from deepphase.corpus.store import groups_with, is_store, open_store, store_groups
+from deepphase.corpus.store import groups_with, open_store, store_groups
+from deepphase.corpus.store_format import is_store
 from deepphase.errors import DeepPhaseError, FormatError, ParameterError, within_memory
 from deepphase.formats.load import holds_points, list_animations, load, load_all
 from deepphase.formats.reading import checked_options, with_doubts

@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 
 from deepphase.arrays import Array
-from deepphase.corpus.clip_store import spread_translations, translated_joints
 from deepphase.corpus.rest_frames import other_frames_sentence, rest_difference
+from deepphase.corpus.store_format import spread_translations, translated_joints
 from deepphase.corpus.store_writer import StoreWriter
 from deepphase.errors import ParameterError, SkeletonError
 from deepphase.formats.frame_rates import CHECK, CORRECTED

@@ -11,7 +11,6 @@ from pathlib import Path
 from typing import Any
 
 from deepphase.arrays import Array
-from deepphase.corpus.clip_store import first_frame
 from deepphase.corpus.clips import ANIMATION_LABEL, PointSets, agreed_point_sets, load_clips
 from deepphase.corpus.group_passes import other_axes
 from deepphase.corpus.motion_files import (
@@ -21,6 +20,7 @@ from deepphase.corpus.motion_files import (
     song_beside,
 )
 from deepphase.corpus.parallel import map_in_order
+from deepphase.corpus.store_format import first_frame
 from deepphase.errors import DeepPhaseError, within_memory
 from deepphase.formats.reading import checked_options
 from deepphase.motion.clip import Clip

@@ -17,7 +17,7 @@ import yaml
 from deepphase.atomic_write import atomic_write, check_writable
 from deepphase.config import read_yaml
 from deepphase.corpus.parallel import workers_for
-from deepphase.corpus.store import STORE_JSON, is_store_folder
+from deepphase.corpus.store_format import STORE_JSON, is_store_folder
 from deepphase.errors import FormatError, ParameterError
 from deepphase.formats.load import MOTION_FORMATS
 from deepphase.formats.reading import checked_floor, checked_options

@@ -22,7 +22,8 @@ from deepphase.corpus.motion_files import MotionFile, existing, find_motion_file
 from deepphase.corpus.name_labels import NameLabels, read_name_labels
 from deepphase.corpus.parallel import check_workers, map_in_order
 from deepphase.corpus.prepare_file import FileTask, PreparedFile, prepare_file
-from deepphase.corpus.store import StoreGroup, is_store, open_store, store_groups
+from deepphase.corpus.store import StoreGroup, open_store, store_groups
+from deepphase.corpus.store_format import is_store
 from deepphase.corpus.store_writer import StoreWriter
 from deepphase.errors import FormatError, ParameterError
 from deepphase.formats.frame_rates import is_warning

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-import os
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -21,9 +20,18 @@ import numpy as np
 from deepphase.arrays import Array
 from deepphase.corpus.clip_store import ClipStore, shared_skeletons
 from deepphase.corpus.rest_frames import same_rest_frames
+from deepphase.corpus.store_format import (
+    ARRAY_TYPES,
+    ONE_BODY,
+    STORE_FORMAT,
+    STORE_JSON,
+    STORE_VERSION,
+    is_store_folder,
+    json_hash,
+)
 from deepphase.errors import CheckpointError, DeepPhaseError, ParameterError
 from deepphase.file_bounds import check_size
-from deepphase.formats.array_file import is_array_file, map_arrays, read_header
+from deepphase.formats.array_file import map_arrays, read_header
 from deepphase.formats.header_values import (
     check_numbers,
     checked_count,
@@ -37,23 +45,7 @@ from deepphase.formats.header_values import (
 from deepphase.formats.reading import checked_skeleton
 from deepphase.motion.skeleton import Skeleton
 from deepphase.short_repr import brief_repr
-from deepphase.temporary_files import PREFIX
 
-STORE_FORMAT, STORE_VERSION = "deepphase.store", 2
-STORE_JSON = "store.json"
-# Key of a group whose clips are known to have one body's rest frames.
-ONE_BODY = "one_body"
-ARRAY_TYPES = {
-    "rotations": np.float32,
-    "translations": np.float32,
-    "translated_joints": np.int64,
-    "range_starts": np.int64,
-    "range_stops": np.int64,
-    "offsets": np.float64,
-    "end_starts": np.int64,
-    "end_parents": np.int64,
-    "end_offsets": np.float64,
-}
 # These stay in their files.
 _MAPPED = ("rotations", "translations")
 
@@ -68,41 +60,6 @@ class StoreGroup:
     clips: int
     minutes: float
     hierarchy: frozenset = frozenset()
-
-
-def is_store(path: str | Path) -> bool:
-    """Whether a path is to be opened as a store: its folder, or a file of an earlier version.
-
-    Other files of deepphase are, too: `open_store` says what they are.
-    """
-    path = Path(path)
-    return is_store_folder(path) or (path.is_file() and is_array_file(path))
-
-
-def is_store_folder(path: Path) -> bool:
-    """Whether a folder has the JSON of a store.
-
-    A writer that was killed between its two renames left the older store aside: it is put back.
-    """
-    try:
-        if not os.path.lexists(path) and path.name and place_aside(path).exists():
-            os.replace(place_aside(path), path)
-        with (path / STORE_JSON).open("rb") as file:
-            return STORE_FORMAT.encode() in file.read(100)
-    except OSError:
-        return False
-
-
-def place_aside(path: Path) -> Path:
-    """Where an older store lies while another one takes its place."""
-    digest = hashlib.sha256(os.fsencode(path.name)).hexdigest()[:16]
-    return path.with_name(f"{PREFIX}{digest}.older")
-
-
-def json_hash(header: Mapping[str, Any]) -> str:
-    """Hash of the JSON of a store, its own hash left out."""
-    text = json.dumps(header, sort_keys=True, separators=(",", ":"))
-    return hashlib.sha256(text.encode()).hexdigest()
 
 
 def store_header(path: str | Path) -> dict[str, Any]:

@@ -18,23 +18,21 @@ import numpy as np
 
 from deepphase.arrays import Array
 from deepphase.atomic_write import writing
-from deepphase.corpus.clip_store import (
-    first_frame,
-    group_arrays,
-    spread_translations,
-    translated_joints,
-    unique_clip_names,
-)
 from deepphase.corpus.rest_frames import same_rest_frames
-from deepphase.corpus.store import (
+from deepphase.corpus.store_format import (
     ARRAY_TYPES,
     ONE_BODY,
     STORE_FORMAT,
     STORE_JSON,
     STORE_VERSION,
+    first_frame,
+    group_arrays,
     is_store_folder,
     json_hash,
     place_aside,
+    spread_translations,
+    translated_joints,
+    unique_clip_names,
 )
 from deepphase.errors import CheckpointError, ParameterError
 from deepphase.formats.array_file import is_array_file

@@ -12,7 +12,8 @@ import pytest
 
 from deepphase.corpus import store_writer
 from deepphase.corpus.clip_store import ClipStore
-from deepphase.corpus.store import is_store, json_hash, open_store, place_aside, store_groups
+from deepphase.corpus.store import open_store, store_groups
+from deepphase.corpus.store_format import is_store, json_hash, place_aside
 from deepphase.corpus.store_writer import StoreWriter, write_store
 from deepphase.errors import CheckpointError, DeepPhaseError, ParameterError, SkeletonError
 from deepphase.motion.clip import Clip

@@ -25,7 +25,8 @@ from deepphase.corpus.motion_files import (
     read_settings,
 )
 from deepphase.corpus.prepare import prepare
-from deepphase.corpus.store import STORE_FORMAT, STORE_JSON, is_store_folder, store_header
+from deepphase.corpus.store import store_header
+from deepphase.corpus.store_format import STORE_FORMAT, STORE_JSON, is_store_folder
 from deepphase.errors import DeepPhaseError
 from deepphase.features.layout import FeatureLayout
 from deepphase.formats.array_file import is_array_file, read_header

@@ -7,6 +7,8 @@ sinusoids of the nearest window inside the clip, advanced to them (phase += freq
 
 from __future__ import annotations
 
+from contextlib import nullcontext
+
 import numpy as np
 import torch
 
@@ -15,10 +17,13 @@ from deepphase.cycles import wrapped
 from deepphase.phase.networks.autoencoder import PeriodicAutoencoder
 from deepphase.phase.parameters import PhaseParameters
 from deepphase.phase.windows import gather
+from deepphase.training.threads import FastestThreads, threads_after
 
 # Windows encoded at once: on a CPU large enough for the matrix products and small enough for the
 # cache; elsewhere more, since each batch waits for its results.
 _BATCH, _BATCH_ELSEWHERE = 256, 8192
+# Of all encodings of a process.
+encoding_threads = FastestThreads("encoding")
 
 
 def encode_frames(network: PeriodicAutoencoder, signals: Array, fps: float) -> PhaseParameters:
@@ -43,10 +48,13 @@ def encode_windows(
     data = torch.as_tensor(signals, device=device)
     centres = torch.as_tensor(starts, device=device) + network.window // 2
     parts: list[list[Array]] = [[] for _ in range(4)]
-    for batch in centres.split(_BATCH if device.type == "cpu" else _BATCH_ELSEWHERE):
-        encoding = network.encode(gather(data, batch, network.window))
-        for part, value in zip(parts, encoding[:4], strict=True):
-            part.append(value.float().cpu().numpy())
+    on_cpu = device.type == "cpu"
+    with threads_after() as most:
+        for batch in centres.split(_BATCH if on_cpu else _BATCH_ELSEWHERE):
+            with encoding_threads.step(most) if on_cpu and len(batch) == _BATCH else nullcontext():
+                encoding = network.encode(gather(data, batch, network.window))
+            for part, value in zip(parts, encoding[:4], strict=True):
+                part.append(value.float().cpu().numpy())
     phase, frequency, amplitude, offset = (
         np.concatenate(part) if part else np.zeros((0, network.config.channels), np.float32)
         for part in parts

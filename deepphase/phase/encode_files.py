@@ -20,6 +20,7 @@ from deepphase.phase.clip_phases import ClipPhases, save_csv, save_phases
 from deepphase.phase.extractor import PhaseExtractor, load_model, reads_songs
 from deepphase.phase.model import PhaseModel
 from deepphase.progress import Progress
+from deepphase.training.threads import threads_after
 
 # Below this many bytes of data per process, starting one costs more than it saves.
 _BYTES_PER_WORKER = 50_000_000
@@ -86,13 +87,10 @@ def encode_files(
 
 
 def _encoded(model: PhaseExtractor, clip: Any) -> ClipPhases:
-    # Sums differ in the last bits between numbers of threads.
-    threads = torch.get_num_threads()
-    torch.set_num_threads(1)
-    try:
+    with threads_after():
+        # Sums differ in the last bits between numbers of threads.
+        torch.set_num_threads(1)
         return model.encode(clip)
-    finally:
-        torch.set_num_threads(threads)
 
 
 def _encode_file(model: Path, folder: Path, csv: bool, task: _Task) -> EncodedFile:

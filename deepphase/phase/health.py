@@ -18,11 +18,12 @@ from deepphase.formats.header_values import (
     checked_text,
     checked_texts,
 )
-from deepphase.phase.encode import encode_windows
+from deepphase.phase.encode import encode_windows, encoding_threads
 from deepphase.phase.networks.autoencoder import PeriodicAutoencoder
 from deepphase.phase.parameters import PhaseParameters
 from deepphase.phase.windows import gather
 from deepphase.short_repr import counted, short_repr
+from deepphase.training.threads import threads_after
 
 # A channel whose mean amplitude is below this share of the strongest one's is not in use.
 _IN_USE = 0.1
@@ -341,10 +342,12 @@ def reconstruction_errors(
     deviation = np.zeros_like(unexplained)
     every = np.concatenate(starts) if starts else np.zeros(0, np.int64)
     chosen = np.unique(np.linspace(0, len(every) - 1, count).astype(int)) if starts else every
-    for first in torch.from_numpy(every[chosen]).split(_BATCH):
-        windows = gather(data, first + network.window // 2, network.window)
-        error = network(windows) - windows
-        unexplained += error.square().sum((0, 2)).double().numpy()
-        deviation += windows.square().sum((0, 2)).double().numpy()
-        release_pages(values)
+    with threads_after() as most:
+        for first in torch.from_numpy(every[chosen]).split(_BATCH):
+            windows = gather(data, first + network.window // 2, network.window)
+            with encoding_threads.step(most):
+                error = network(windows) - windows
+            unexplained += error.square().sum((0, 2)).double().numpy()
+            deviation += windows.square().sum((0, 2)).double().numpy()
+            release_pages(values)
     return unexplained, deviation

@@ -5,13 +5,9 @@ from __future__ import annotations
 import csv
 import io
 import math
-import os
-import statistics
 import sys
-import time
-from collections import defaultdict
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Generic, TypeVar
@@ -34,6 +30,7 @@ from deepphase.training.checkpoint import (
 )
 from deepphase.training.metrics_file import STEP, metrics_file, metrics_rows
 from deepphase.training.resumable import ResumableData, ResumableModule
+from deepphase.training.threads import FastestThreads, threads_after, timed_counts
 from deepphase.training.trainer import (
     check_trainer,
     is_first_process,
@@ -50,8 +47,8 @@ _VALIDATIONS = 20
 _LOGGED = 200
 # Steps between two progress reports.
 _REPORTED = 20
-# Steps that are timed with each number of threads, and the least steps for each of these.
-_TIMED, _STEPS_EACH = 4, 10
+# The least steps of a training for each that is timed with a number of threads.
+_STEPS_EACH = 10
 # Columns that stand first, in this order; others follow as they are first logged.
 _FIRST = (STEP, "loss", "explained_variance", "learning_rate", "samples_per_s")
 
@@ -74,17 +71,7 @@ class TrainedTask(Generic[Data, Module, Result]):
     callbacks: Callable[[Data], Sequence[pl.Callback]] = lambda _: ()
 
 
-@contextmanager
-def _threads_after() -> Iterator[None]:
-    """Context after which torch computes with as many threads as before."""
-    count = torch.get_num_threads()
-    try:
-        yield
-    finally:
-        torch.set_num_threads(count)
-
-
-@_threads_after()
+@threads_after()
 def run_task(
     task: TrainedTask[Data, Module, Result],
     *,
@@ -136,7 +123,7 @@ def run_task(
                 loggers=[_MetricsCsv(metrics_file(work), resume=resume)],
                 callbacks=[
                     SegmentCheckpoint(work, fingerprint),
-                    FastestThreads(torch.get_num_threads()),
+                    _Threads(torch.get_num_threads()),
                     *([] if progress is None else [_Report(progress, data.total_samples)]),
                     *task.callbacks(data),
                 ],
@@ -168,47 +155,24 @@ def run_task(
     return result
 
 
-class FastestThreads(pl.Callback):
-    """Times the first steps on a processor with 1, 2, 4 ... threads, and takes the fastest number.
-
-    Small products of several threads wait for each other: on a busy machine for many times as long
-    as one thread computes. OMP_NUM_THREADS says how many there are, and nothing is timed.
-    """
+class _Threads(pl.Callback):
+    """Gives the steps of a long training on one processor the fastest number of threads."""
 
     def __init__(self, most: int) -> None:
-        self._counts = sorted({*(1 << power for power in range(most.bit_length())), most})
-        self._left: list[int] = []
-        self._spent: dict[int, list[float]] = defaultdict(list)
+        self._most, self._threads = most, FastestThreads("the training")
+        self._step, self._chooses = ExitStack(), False
 
     def on_train_start(self, trainer: Any, pl_module: Any) -> None:
         alone = trainer.strategy.root_device.type == "cpu" and trainer.world_size == 1
         steps = (pl_module.total_steps or 0) - trainer.global_step
-        self._left = [count for count in self._counts for _ in range(_TIMED)]
-        enough = len(self._counts) > 1 and steps >= _STEPS_EACH * len(self._left)
-        if "OMP_NUM_THREADS" in os.environ or not (alone and enough):
-            self._left = []
+        self._chooses = alone and steps >= _STEPS_EACH * len(timed_counts(self._most))
 
     def on_train_batch_start(self, *_: Any, **__: Any) -> None:
-        if self._left:
-            torch.set_num_threads(self._left[0])
-            self._began = time.perf_counter()
+        if self._chooses:
+            self._step.enter_context(self._threads.step(self._most))
 
     def on_train_batch_end(self, *_: Any, **__: Any) -> None:
-        if not self._left:
-            return
-        count, *self._left = self._left
-        own = self._spent[count]
-        own.append(time.perf_counter() - self._began)
-        # The first step makes the threads.
-        times = {each: statistics.median(spent[1:] or spent) for each, spent in self._spent.items()}
-        best = min(times, key=times.__getitem__)
-        if len(own) > 1 and times[count] > 2.0 * times[best]:
-            # More threads are slower still.
-            self._left = []
-        if not self._left:
-            torch.set_num_threads(best)
-            words = f"deepphase: {best} of {self._counts[-1]} threads, with which steps are fastest"
-            print(f"{words} now; OMP_NUM_THREADS overrules", file=sys.stderr)
+        self._step.close()
 
 
 class _Report(pl.Callback):

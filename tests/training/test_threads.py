@@ -1,12 +1,24 @@
-"""The number of threads of a training."""
+"""The number of threads of trainings and encodings."""
 
-from types import SimpleNamespace
-
+import numpy as np
 import pytest
 import torch
 
-from deepphase.training import task
-from deepphase.training.task import FastestThreads
+from deepphase.phase import encode
+from deepphase.phase.config import NetworkConfig
+from deepphase.phase.networks.presets import make_autoencoder
+from deepphase.training import threads
+from deepphase.training.threads import FastestThreads
+
+
+@pytest.fixture
+def counts(monkeypatch):
+    """Numbers of threads that torch is given, in turn; none of them is taken."""
+    monkeypatch.delenv("OMP_NUM_THREADS", raising=False)
+    given = [4]
+    monkeypatch.setattr(torch, "set_num_threads", given.append)
+    monkeypatch.setattr(torch, "get_num_threads", lambda: given[-1])
+    return given
 
 
 @pytest.mark.parametrize(
@@ -17,23 +29,31 @@ from deepphase.training.task import FastestThreads
         ({1: 1.0, 2: 9.0}, 1, 6),
     ],
 )
-def test_the_fastest_number_of_threads_is_taken(seconds, best, tried, monkeypatch, capsys):
-    monkeypatch.delenv("OMP_NUM_THREADS", raising=False)
-    now, counts = [0.0], []
-    monkeypatch.setattr(task.time, "perf_counter", lambda: now[0])
-    monkeypatch.setattr(torch, "set_num_threads", counts.append)
-    trainer = SimpleNamespace(
-        strategy=SimpleNamespace(root_device=torch.device("cpu")), world_size=1, global_step=0
-    )
-    threads = FastestThreads(4)
-    threads.on_train_start(trainer, SimpleNamespace(total_steps=1_000))
+def test_the_fastest_number_of_threads_is_taken(seconds, best, tried, counts, monkeypatch, capsys):
+    now = [0.0]
+    monkeypatch.setattr(threads.time, "perf_counter", lambda: now[0])
+    fastest = FastestThreads("it")
     for _ in range(20):
-        threads.on_train_batch_start()
-        now[0] += seconds[counts[-1]]
-        threads.on_train_batch_end()
-    assert (counts[-1], len(counts) - 1) == (best, tried)
-    assert f"{best} of 4 threads" in capsys.readouterr().err
+        with fastest.step(4):
+            now[0] += seconds[counts[-1]]
+    assert counts[tried + 1 :] == [best] * (21 - tried)
+    assert f"it by {best} of 4 threads" in capsys.readouterr().err
+    with fastest.step(1):
+        assert counts[-1] == 1
     monkeypatch.setenv("OMP_NUM_THREADS", "2")
-    threads.on_train_start(trainer, SimpleNamespace(total_steps=1_000))
-    threads.on_train_batch_start()
-    assert len(counts) == tried + 1
+    for _ in range(6):
+        with FastestThreads("it").step(4):
+            assert counts[-1] == 4
+
+
+def test_long_encodings_choose_and_short_ones_do_not(counts, monkeypatch, capsys):
+    monkeypatch.setattr(encode, "encoding_threads", FastestThreads("encoding"))
+    config = NetworkConfig(channels=2, window_s=0.5, hidden=2)
+    network = make_autoencoder(3, 20.0, config).eval()
+    signals = np.zeros((20, 3), np.float32)
+    encode.encode_windows(network, signals, np.zeros(200, np.int64))
+    assert set(counts) == {4}
+    encode.encode_windows(network, signals, np.zeros(256 * 14, np.int64))
+    assert counts[-1] == 4
+    assert {1, 2} < set(counts)
+    assert "encoding by" in capsys.readouterr().err

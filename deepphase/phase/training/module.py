@@ -33,7 +33,7 @@ from deepphase.training.resumable import ResumableModule, cosine_rate
 from deepphase.training.trainer import versions
 
 # Frames that the projection is fitted to, at most.
-_PROJECTED_FRAMES = 40_000
+_PROJECTED_FRAMES = 10_000
 # Windows by which channels are left out, and the share of what all channels explain that those
 # may explain together.
 _PRUNING_WINDOWS, _IDLE = 512, 0.01
@@ -92,7 +92,7 @@ class PhaseModule(ResumableModule):
         return loss, loss
 
     def validation_step(self, windows: Tensor) -> None:
-        error = (self.network(windows).float() - windows).square().sum()
+        error = self.network.loss(windows) * windows.numel()
         self.add_validated(error, windows.square().sum())
 
     def phase_model(

@@ -199,7 +199,7 @@ def _run(words: list[str]) -> int:
     elif subcommands and {"-h", "--help"} & set(words):
         print(_overview(subcommands))
     elif first in ("-V", "--version"):
-        from deepphase.checkout import version
+        from deepphase.packages import version
 
         print(f"deepphase {version()}")
     elif first.startswith("--print-completion"):
@@ -245,7 +245,7 @@ def _run_command(name: str, words: list[str], *, quiet: bool) -> int:
     from deepphase.apps.command_line import read_command_line
     from deepphase.apps.outputs import protected
     from deepphase.apps.terminal import library_notes, printing
-    from deepphase.extras import extra_packages, require_packages
+    from deepphase.packages import extra_packages, require_packages
 
     with extra_packages(f"deepphase {name}"):
         command = command_named(name)

@@ -108,7 +108,7 @@ def check_output(
     clip: Path | None, output: Path | None, player: Path | None, *, also: Sequence[str] = ()
 ) -> None:
     """Refuse outputs that cannot be written, before long work."""
-    from deepphase.atomic_write import check_writable
+    from deepphase.files import check_writable
     from deepphase.formats.load import MOTION_FORMATS
 
     if clip is not None and output is not None and output.resolve() == clip.resolve():

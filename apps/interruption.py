@@ -86,7 +86,7 @@ def _end() -> NoReturn:
         getattr(getattr(sys.modules.get(name), "_resource_tracker", None), "_pid", None)
         for name in _TRACKERS
     }
-    files = sys.modules.get("deepphase.temporary_files")
+    files = sys.modules.get("deepphase.files")
     remove_files = getattr(files, "remove_live", lambda: None)
     # Twice: others may be starting.
     for _ in range(2):

@@ -11,7 +11,7 @@ from typing import Any, Literal
 
 from deepphase.config import YAML_ERRORS, config_path, parse_yaml
 from deepphase.errors import ParameterError
-from deepphase.extras import extra_packages
+from deepphase.packages import extra_packages
 
 
 class OptionGroup:

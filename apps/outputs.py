@@ -12,9 +12,9 @@ from pathlib import Path
 from typing import Any
 
 from deepphase.apps.options import OptionGroup
-from deepphase.atomic_write import check_writable
 from deepphase.corpus.store_format import is_store
 from deepphase.errors import ParameterError
+from deepphase.files import check_writable
 
 # Last line of a page: hash of the command and the inputs that it was made of.
 _LAST_LINE = "\n<!-- inputs: {} -->\n"

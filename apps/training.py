@@ -13,9 +13,9 @@ from deepphase.apps.corpus_notes import read_corpus
 from deepphase.apps.options import TrainingOptions
 from deepphase.apps.outputs import claim
 from deepphase.apps.terminal import list_left_out, next_step, note, printing, progress, warn
-from deepphase.atomic_write import atomic_write, check_writable
 from deepphase.corpus.clip_store import ClipStore
 from deepphase.errors import DeepPhaseError, ParameterError
+from deepphase.files import atomic_write, check_writable
 from deepphase.progress import Progress
 
 if TYPE_CHECKING:

@@ -30,8 +30,8 @@ from deepphase.apps.training_run import (
     TrainingStatus,
     view_file,
 )
-from deepphase.atomic_write import atomic_write
 from deepphase.errors import DeepPhaseError
+from deepphase.files import atomic_write
 
 if TYPE_CHECKING:
     from deepphase.phase.training.train import TrainingView

@@ -18,9 +18,9 @@ from typing import Any, TypeVar
 import numpy as np
 
 from deepphase.arrays import Array
-from deepphase.atomic_write import atomic_write
 from deepphase.config import require_in
 from deepphase.errors import CheckpointError, ParameterError
+from deepphase.files import atomic_write
 from deepphase.phase.config import PhaseConfig
 from deepphase.phase.health import Health
 

@@ -1,4 +1,5 @@
-"""The array type of annotations, computed rows, runs in flags, weights, and pages of files."""
+"""The array type of annotations; computed rows, runs in flags, weights, cycles, pages of files, and
+compiled functions."""
 
 from __future__ import annotations
 
@@ -84,3 +85,32 @@ def release_pages(array: Array | ComputedRows) -> None:
     length = min(first + array.nbytes, len(whole)) - begin
     if 0 <= begin < len(whole) and length > 0:
         whole.madvise(mmap.MADV_DONTNEED, begin, length)
+
+
+def wrapped(cycles: Array) -> Array:
+    """Cycles brought into [-0.5, 0.5), elementwise."""
+    turned = cycles - np.floor(cycles + 0.5)
+    # Rounding can carry a value just below -0.5 onto +0.5, which the interval leaves out.
+    return np.where(turned >= 0.5, turned - 1.0, turned).astype(np.asarray(cycles).dtype)
+
+
+def compiled(signature: Any = None, **options: Any) -> Callable[[Callable[..., Any]], Any]:
+    """A decorator that compiles a function when it is defined, or called if it has no signature.
+
+    With one signature, processes that compile at the same time store the same code under the same
+    name; each file is renamed into its place when it is whole.
+    """
+
+    from numba import njit
+
+    def compile_(function: Callable[..., Any]) -> Any:
+        # Its type has no overload for options that are passed on.
+        compile_with: Any = njit
+        try:
+            return compile_with(signature, cache=True, nogil=True, **options)(function)
+        except Exception:
+            # No folder for a cache, or a file in it that is damaged, which numba reports by many
+            # errors: this process compiles for itself.
+            return compile_with(signature, nogil=True, **options)(function)
+
+    return compile_

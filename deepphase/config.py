@@ -12,7 +12,7 @@ from typing import Any, ClassVar, Self, TypeVar
 import yaml
 
 from deepphase.errors import ParameterError
-from deepphase.file_bounds import LARGEST_BYTES, check_size
+from deepphase.files import LARGEST_BYTES, check_size
 from deepphase.short_repr import short_repr
 
 ConfigValues = TypeVar("ConfigValues")

@@ -12,11 +12,11 @@ import numpy as np
 import pytest
 
 from deepphase.apps.reports.page import Page, write_table
-from deepphase.atomic_write import atomic_write, check_writable
 from deepphase.controllers.runtime.controller import Controller
 from deepphase.corpus.store import open_store
 from deepphase.corpus.store_writer import StoreWriter, write_store
 from deepphase.errors import CheckpointError
+from deepphase.files import atomic_write, check_writable
 from deepphase.formats.array_file import write_arrays
 from deepphase.formats.load import save
 from deepphase.formats.points import save_points

@@ -11,23 +11,10 @@ import pytest
 ROOT = Path(__file__).parent.parent
 # Each layer may import the layers above it in this list, and itself.
 LAYERS = [
-    {"deepphase.arrays"},
-    {
-        "deepphase.cycles",
-        "deepphase.errors",
-        "deepphase.lazy_names",
-        "deepphase.progress",
-        "deepphase.shipped",
-        "deepphase.short_repr",
-    },
-    {"deepphase.checkout"},
-    {"deepphase.file_bounds", "deepphase.temporary_files"},
-    {
-        "deepphase.config",
-        "deepphase.atomic_write",
-        "deepphase.extras",
-        "deepphase.compiled",
-    },
+    {"deepphase.arrays", "deepphase.errors"},
+    {"deepphase.packages", "deepphase.progress", "deepphase.shipped", "deepphase.short_repr"},
+    {"deepphase.files"},
+    {"deepphase.config"},
     {"deepphase.motion"},
     {"deepphase.solving"},
     {"deepphase.formats"},

@@ -9,7 +9,7 @@ from packaging.requirements import Requirement
 
 from deepphase.apps.cli import MISTAKE, main
 from deepphase.errors import ParameterError
-from deepphase.extras import EXTRAS, extra_packages
+from deepphase.packages import EXTRAS, extra_packages
 
 
 def test_a_missing_package_is_named_with_the_way_to_install_it(monkeypatch):

@@ -6,9 +6,8 @@ import time
 import numpy as np
 import pytest
 
-from deepphase.atomic_write import atomic_write
 from deepphase.errors import CheckpointError
-from deepphase.temporary_files import PREFIX, SUFFIX, mapped_array, temporary_folder
+from deepphase.files import PREFIX, SUFFIX, atomic_write, mapped_array, temporary_folder
 
 
 def test_what_a_killed_program_left_is_removed_after_a_day(tmp_path):

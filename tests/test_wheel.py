@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from deepphase.checkout import PACKAGE
+from deepphase.packages import PACKAGE
 
 ROOT = Path(__file__).parent.parent
 BESIDE = ("apps", "configs", "controllers", "matching")

@@ -8,7 +8,7 @@ import shutil
 from importlib import metadata
 
 from deepphase.apps.terminal import Outcome, next_step, note, table
-from deepphase.checkout import PACKAGE
+from deepphase.packages import PACKAGE
 
 _REQUIRED = ("torch", "pytorch-lightning", "numpy", "scipy", "plotly", "rich")
 # Package -> the extra that installs it.

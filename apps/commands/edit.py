@@ -273,7 +273,7 @@ def path_command(
     player
         Page to write (.html) that plays the result; with a motion file, beside it.
     """
-    from deepphase.atomic_write import check_writable
+    from deepphase.files import check_writable
 
     if characters < 1:
         raise ParameterError(f"characters must be at least 1, not {characters}", hint="give 1")

@@ -37,10 +37,10 @@ def command(
     csv
         Also write CLIP.phases.csv.
     """
-    from deepphase.atomic_write import check_writable
     from deepphase.corpus.clips import clips_in, song_entries
     from deepphase.corpus.motion_files import SONG_SUFFIXES, unique_stems
     from deepphase.corpus.store_format import is_store
+    from deepphase.files import check_writable
     from deepphase.phase.encode_files import encode_files, opened_model
     from deepphase.phase.extractor import reads_songs
     from deepphase.shipped import SHIPPED

@@ -59,7 +59,7 @@ def _write_page(model: Path, output: Path, body: Path | None, terrain: str | Non
     from deepphase.apps.live.assets import asset_of
     from deepphase.apps.live.page import live_page
     from deepphase.apps.runs.goals import chosen_ground
-    from deepphase.atomic_write import atomic_write
+    from deepphase.files import atomic_write
 
     ground = chosen_ground(terrain)
     page = live_page(asset_of(model), name=model.stem, body=body, ground=ground)

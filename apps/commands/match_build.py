@@ -60,9 +60,9 @@ def command(
     from deepphase.apps.corpus_notes import note_chosen_skeleton
     from deepphase.apps.dance_sources import with_songs
     from deepphase.apps.outputs import claim
-    from deepphase.atomic_write import check_writable
     from deepphase.corpus.store import open_store
     from deepphase.features.layout import FeatureLayout
+    from deepphase.files import check_writable
     from deepphase.matching.database.database import MotionDatabase
     from deepphase.matching.database.on_ground import (
         GROUND_HEIGHTS,

@@ -32,7 +32,7 @@ def command(
         Another number makes other clips of the same names, to measure a model on.
     """
     from deepphase.apps.samples import save_samples
-    from deepphase.atomic_write import check_writable
+    from deepphase.files import check_writable
 
     if not 2.0 <= seconds <= 600.0:
         raise ParameterError(

@@ -18,11 +18,10 @@ from deepphase.apps.hosts import FRAME_HEADERS, HOST, is_own_request
 from deepphase.apps.live.assets import asset_of
 from deepphase.apps.live.page import live_page
 from deepphase.apps.terminal import printable
-from deepphase.atomic_write import atomic_write, writing
 from deepphase.corpus.motion_files import RECORDINGS_FOLDER
 from deepphase.errors import DeepPhaseError, FormatError
+from deepphase.files import atomic_write, temporary_folder, writing
 from deepphase.formats.load import load
-from deepphase.temporary_files import temporary_folder
 from deepphase.terrain.heightmap import Heightmap
 
 _OPEN, _KEEP = "/open/", "/keep/"

@@ -17,6 +17,7 @@ from deepphase.evaluation.measurement import Measure
 from deepphase.evaluation.phase_measures import MeasuredPhases, measured
 from deepphase.figures.channel_joints import explained_by_joint
 from deepphase.figures.theme import channel_colour
+from deepphase.files import mapped_array
 from deepphase.phase.clip_phases import ClipPhases
 from deepphase.phase.extractor import BASELINES, PhaseExtractor, fit_phases, load_model
 from deepphase.phase.health import Health, measured_health
@@ -26,7 +27,6 @@ from deepphase.phase.model import PhaseModel
 from deepphase.phase.parameters import PhaseParameters
 from deepphase.phase.signal_corpus import SignalCorpus
 from deepphase.progress import Progress
-from deepphase.temporary_files import mapped_array
 
 # Signals of more bytes are mapped from a temporary file.
 _SIGNAL_BYTES = 1_000_000_000

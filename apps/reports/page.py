@@ -17,12 +17,12 @@ import plotly.graph_objects as go
 from plotly.offline import get_plotlyjs
 
 from deepphase.arrays import Array
-from deepphase.atomic_write import atomic_write
-from deepphase.checkout import version
 from deepphase.evaluation.measurement import Measure, headlines
 from deepphase.figures.theme import DARK, LIGHT
+from deepphase.files import atomic_write
 from deepphase.formats.load import save
 from deepphase.motion.clip import Clip
+from deepphase.packages import version
 from deepphase.phase.parameters import PhaseParameters
 from deepphase.viewer.bundle import json_in_page
 from deepphase.viewer.page import player_html

@@ -14,9 +14,8 @@ import torch
 from deepphase.apps.reports.evaluation_report import add_health
 from deepphase.apps.reports.manifold_cloud import PhaseCloud, ground_speed
 from deepphase.apps.reports.page import Page
-from deepphase.arrays import Array
+from deepphase.arrays import Array, wrapped
 from deepphase.corpus.clip_store import ClipStore
-from deepphase.cycles import wrapped
 from deepphase.errors import ParameterError
 from deepphase.figures.channel_joints import explained_by_joint
 from deepphase.figures.colouring import Colouring

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numba import types
 
-from deepphase.compiled import compiled
+from deepphase.arrays import compiled
 
 _F1, _F2 = types.float64[::1], types.float64[:, ::1]
 _F3, _I1 = types.float64[:, :, ::1], types.int64[::1]

@@ -18,11 +18,11 @@ from deepphase.corpus.clip_store import ClipStore
 from deepphase.errors import ParameterError
 from deepphase.features.layout import Normalisation
 from deepphase.features.moment_kinds import ACTION, clip_kinds
+from deepphase.files import mapped_array
 from deepphase.motion.clip import Clip
 from deepphase.motion.mirror import MirrorMap, mirror_map, mirrored
 from deepphase.motion.roles import find_roles
 from deepphase.progress import Progress
-from deepphase.temporary_files import mapped_array
 from deepphase.terrain.grounded_clip import ClipGrounds, GroundedClip
 
 ClipTracks = Callable[[Clip], Mapping[str, Array]]

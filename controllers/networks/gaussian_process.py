@@ -23,7 +23,7 @@ from deepphase.controllers.networks.network import (
     phase_circle,
 )
 from deepphase.errors import ParameterError
-from deepphase.extras import extra_packages
+from deepphase.packages import extra_packages
 
 # Maximum number of samples for the kernel search, whose cost is cubic.
 _MAX_FOR_KERNEL = 400

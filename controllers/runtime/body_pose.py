@@ -9,8 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 from numba import float32, int64, void
 
-from deepphase.arrays import Array
-from deepphase.compiled import compiled
+from deepphase.arrays import Array, compiled
 from deepphase.controllers.schema.schema import ControllerSchema
 from deepphase.errors import SkeletonError
 from deepphase.motion.foot_ik import LegChains, LimbSolver

@@ -11,12 +11,10 @@ import numpy as np
 import torch
 from numba import float32, void
 
-from deepphase.arrays import Array
-from deepphase.compiled import compiled
+from deepphase.arrays import Array, compiled, wrapped
 from deepphase.controllers.networks.normalised import NormalisedController
 from deepphase.controllers.networks.phase_update import MIN_LENGTH, NEARLY_OPPOSITE
 from deepphase.controllers.schema.schema import ControllerSchema
-from deepphase.cycles import wrapped
 from deepphase.features.layout import FeatureLayout
 from deepphase.phase.parameters import PhaseParameters
 

@@ -9,12 +9,11 @@ from typing import Protocol
 
 import numpy as np
 
-from deepphase.arrays import Array
+from deepphase.arrays import Array, wrapped
 from deepphase.controllers.ball.ball_track import BallTrack
 from deepphase.controllers.ball.fitting import fit_ball
 from deepphase.controllers.schema.config import BALL_BLOCKS, PHASE_BLOCKS, TRAJECTORY_HEIGHT
 from deepphase.controllers.schema.schema import ControllerSchema
-from deepphase.cycles import wrapped
 from deepphase.errors import ParameterError
 from deepphase.features.feature import Feature
 from deepphase.features.frame_rows import BodyFrames, at_offsets, offset_frames, reach_inside

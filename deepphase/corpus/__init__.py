@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from deepphase.lazy_names import lazy_names
+from deepphase.packages import lazy_names
 
 if TYPE_CHECKING:
     from deepphase.corpus.prepare import Preparation as Preparation

@@ -13,8 +13,8 @@ from pathlib import Path, PurePosixPath
 from typing import Any
 
 from deepphase.errors import FormatError, ParameterError
-from deepphase.extras import extra_packages
-from deepphase.file_bounds import check_size, unpacked_bytes
+from deepphase.files import check_size, unpacked_bytes
+from deepphase.packages import extra_packages
 
 # Cells for each byte of a file of Parquet, where nothing takes none.
 _CELLS_PER_BYTE, _ALWAYS_ALLOWED = 4, 1_000_000

@@ -14,11 +14,11 @@ from typing import Any
 
 import yaml
 
-from deepphase.atomic_write import atomic_write, check_writable
 from deepphase.config import read_yaml
 from deepphase.corpus.parallel import workers_for
 from deepphase.corpus.store_format import STORE_JSON, is_store_folder
 from deepphase.errors import FormatError, ParameterError
+from deepphase.files import atomic_write, check_writable
 from deepphase.formats.load import MOTION_FORMATS
 from deepphase.formats.reading import checked_floor, checked_options
 

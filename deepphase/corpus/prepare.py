@@ -26,13 +26,13 @@ from deepphase.corpus.store import StoreGroup, open_store, store_groups
 from deepphase.corpus.store_format import is_store
 from deepphase.corpus.store_writer import StoreWriter
 from deepphase.errors import FormatError, ParameterError
+from deepphase.files import temporary_folder
 from deepphase.formats.frame_rates import is_warning
 from deepphase.formats.load import MOTION_FORMATS
 from deepphase.formats.reading import checked_options
 from deepphase.motion.glitches import Glitch
 from deepphase.progress import Progress
 from deepphase.short_repr import counted, short_repr
-from deepphase.temporary_files import temporary_folder
 
 
 @dataclass(frozen=True)

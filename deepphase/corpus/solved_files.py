@@ -13,11 +13,11 @@ from typing import Any
 import numpy as np
 
 from deepphase.arrays import Array
-from deepphase.atomic_write import atomic_write
 from deepphase.corpus.clips import PointSets
 from deepphase.corpus.motion_files import MotionFile, fitting_workers, song_beside
 from deepphase.corpus.parallel import check_workers, map_in_order
 from deepphase.errors import CheckpointError, DeepPhaseError, within_memory
+from deepphase.files import atomic_write
 from deepphase.formats.load import holds_points, load, save
 from deepphase.motion.point_track import PointTrack, without_balls
 from deepphase.progress import Progress

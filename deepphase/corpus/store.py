@@ -30,7 +30,7 @@ from deepphase.corpus.store_format import (
     json_hash,
 )
 from deepphase.errors import CheckpointError, DeepPhaseError, ParameterError
-from deepphase.file_bounds import check_size
+from deepphase.files import check_size
 from deepphase.formats.array_file import map_arrays, read_header
 from deepphase.formats.header_values import (
     check_numbers,

@@ -13,9 +13,9 @@ from typing import Any
 import numpy as np
 
 from deepphase.arrays import Array
+from deepphase.files import PREFIX
 from deepphase.formats.array_file import is_array_file
 from deepphase.motion.clip import Clip
-from deepphase.temporary_files import PREFIX
 
 STORE_FORMAT, STORE_VERSION = "deepphase.store", 2
 STORE_JSON = "store.json"

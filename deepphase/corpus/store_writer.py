@@ -17,7 +17,6 @@ from typing import Any
 import numpy as np
 
 from deepphase.arrays import Array
-from deepphase.atomic_write import writing
 from deepphase.corpus.rest_frames import same_rest_frames
 from deepphase.corpus.store_format import (
     ARRAY_TYPES,
@@ -35,11 +34,11 @@ from deepphase.corpus.store_format import (
     unique_clip_names,
 )
 from deepphase.errors import CheckpointError, ParameterError
+from deepphase.files import temporary_folder, writing
 from deepphase.formats.array_file import is_array_file
 from deepphase.formats.header_values import checked_rate
 from deepphase.motion.clip import Clip
 from deepphase.motion.skeleton import Skeleton
-from deepphase.temporary_files import temporary_folder
 
 
 def write_store(path: str | Path, clips: Iterable[Clip]) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from deepphase.lazy_names import lazy_names
+from deepphase.packages import lazy_names
 
 if TYPE_CHECKING:
     from deepphase.export.phase_encoder import export_phase_model as export_phase_model

@@ -14,9 +14,9 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from deepphase.atomic_write import atomic_write
 from deepphase.errors import CheckpointError
-from deepphase.extras import extra_packages
+from deepphase.files import atomic_write
+from deepphase.packages import extra_packages
 
 # The first of which all engines of today know every operator that is used here.
 OPSET = 18

@@ -15,7 +15,7 @@ from typing import NamedTuple
 
 import plotly.graph_objects as go
 
-from deepphase.atomic_write import atomic_write
+from deepphase.files import atomic_write
 
 WIDTH, HEIGHT = 1200, 800
 

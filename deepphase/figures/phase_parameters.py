@@ -6,8 +6,7 @@ import numpy as np
 import plotly.graph_objects as go
 from plotly.subplots import make_subplots
 
-from deepphase.arrays import Array, true_runs
-from deepphase.cycles import wrapped
+from deepphase.arrays import Array, true_runs, wrapped
 from deepphase.errors import ParameterError
 from deepphase.figures.theme import (
     NEUTRAL,

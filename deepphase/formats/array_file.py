@@ -24,8 +24,8 @@ import numpy as np
 from safetensors import SafetensorError, safe_open
 
 from deepphase.arrays import Array, ComputedRows, release_pages
-from deepphase.atomic_write import atomic_write
 from deepphase.errors import CheckpointError, ParameterError
+from deepphase.files import atomic_write
 from deepphase.formats.header_values import check_numbers, checked_count
 
 Header = dict[str, Any]

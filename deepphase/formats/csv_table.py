@@ -11,8 +11,8 @@ from pathlib import Path
 
 import numpy as np
 
-from deepphase.atomic_write import atomic_write
 from deepphase.errors import FormatError
+from deepphase.files import atomic_write
 from deepphase.formats.reading import read_text
 from deepphase.motion.clip import Clip
 from deepphase.motion.kinematics import joint_positions

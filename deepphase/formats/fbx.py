@@ -21,8 +21,8 @@ from typing import Any
 
 import numpy as np
 
-from deepphase.atomic_write import atomic_write, check_writable
 from deepphase.errors import FormatError, ParameterError
+from deepphase.files import atomic_write, check_writable
 from deepphase.formats.frame_rates import resolve_rate
 from deepphase.formats.gltf.reader import load_gltf
 from deepphase.formats.gltf.writer import save_gltf

@@ -11,7 +11,7 @@ import numpy as np
 
 from deepphase.arrays import Array
 from deepphase.errors import FormatError, ParameterError
-from deepphase.file_bounds import check_size
+from deepphase.files import check_size
 from deepphase.formats.frame_rates import CHECK, check_rate_option, is_plausible_rate
 from deepphase.motion import quaternions
 from deepphase.motion.clip import Clip, Source

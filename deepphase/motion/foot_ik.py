@@ -9,8 +9,7 @@ from dataclasses import dataclass, fields, replace
 import numpy as np
 from numba import float64, int64, njit, void
 
-from deepphase.arrays import Array
-from deepphase.compiled import compiled
+from deepphase.arrays import Array, compiled
 from deepphase.motion import quaternions
 from deepphase.motion.roles import Roles
 from deepphase.motion.skeleton import Skeleton, ancestors, joint_depths

@@ -12,8 +12,8 @@ from typing import Any
 import numpy as np
 
 from deepphase.arrays import Array
-from deepphase.atomic_write import atomic_write
 from deepphase.errors import FormatError, ParameterError
+from deepphase.files import atomic_write
 from deepphase.formats.header_values import checked_rate, checked_text
 from deepphase.formats.npz.archive import read_npz, write_npz
 from deepphase.phase.parameters import PhaseParameters

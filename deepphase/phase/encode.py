@@ -12,8 +12,7 @@ from contextlib import nullcontext
 import numpy as np
 import torch
 
-from deepphase.arrays import Array
-from deepphase.cycles import wrapped
+from deepphase.arrays import Array, wrapped
 from deepphase.phase.networks.autoencoder import PeriodicAutoencoder
 from deepphase.phase.parameters import PhaseParameters
 from deepphase.phase.windows import gather

@@ -9,8 +9,7 @@ from typing import Any
 import numpy as np
 import torch
 
-from deepphase.arrays import Array, release_pages
-from deepphase.cycles import wrapped
+from deepphase.arrays import Array, release_pages, wrapped
 from deepphase.formats.header_values import (
     checked_count,
     checked_mapping,

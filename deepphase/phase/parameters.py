@@ -17,8 +17,7 @@ from typing import Self
 
 import numpy as np
 
-from deepphase.arrays import Array
-from deepphase.cycles import wrapped
+from deepphase.arrays import Array, wrapped
 from deepphase.errors import ParameterError
 from deepphase.short_repr import short_repr
 

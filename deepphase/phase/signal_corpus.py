@@ -14,6 +14,7 @@ from deepphase.arrays import Array, release_pages
 from deepphase.corpus.clip_store import ClipStore
 from deepphase.errors import DeepPhaseError, FormatError, ParameterError
 from deepphase.features.moment_kinds import source_kinds
+from deepphase.files import mapped_array
 from deepphase.motion.resample import resampled_frames
 from deepphase.motion.roles import find_roles
 from deepphase.music.cache import song_features
@@ -25,7 +26,6 @@ from deepphase.phase.song_signals import SONG_FEATURES, SongSignals
 from deepphase.phase.windows import Centres, Split, split_by_source
 from deepphase.progress import Progress
 from deepphase.short_repr import counted, short_repr, timed
-from deepphase.temporary_files import mapped_array
 
 # A joint that moves less than this share of the liveliest one is left out of the signals.
 _STILL = 1e-4

@@ -10,9 +10,8 @@ from typing import Any
 import numpy as np
 
 from deepphase.arrays import Array
-from deepphase.atomic_write import atomic_write
 from deepphase.errors import DeepPhaseError, FormatError
-from deepphase.file_bounds import check_size
+from deepphase.files import atomic_write, check_size
 from deepphase.formats.header_values import (
     checked_count,
     checked_mapping,

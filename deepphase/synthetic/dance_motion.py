@@ -8,8 +8,7 @@ from functools import cache
 
 import numpy as np
 
-from deepphase.arrays import Array
-from deepphase.cycles import wrapped
+from deepphase.arrays import Array, wrapped
 from deepphase.errors import ParameterError
 from deepphase.synthetic.bodies import Body, biped, table
 from deepphase.synthetic.gait import ARM, FREEDOMS, Style, waves_of

@@ -8,8 +8,7 @@ from functools import cached_property
 
 import numpy as np
 
-from deepphase.arrays import Array
-from deepphase.cycles import wrapped
+from deepphase.arrays import Array, wrapped
 from deepphase.errors import ParameterError
 from deepphase.short_repr import counted, short_repr
 

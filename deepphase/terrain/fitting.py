@@ -16,8 +16,7 @@ from scipy.interpolate import RBFInterpolator
 from scipy.ndimage import distance_transform_edt
 from scipy.spatial import cKDTree
 
-from deepphase.arrays import Array, true_runs
-from deepphase.compiled import compiled
+from deepphase.arrays import Array, compiled, true_runs
 from deepphase.errors import ParameterError
 from deepphase.progress import Progress
 from deepphase.terrain.foot_track import FootTrack

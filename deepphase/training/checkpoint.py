@@ -14,8 +14,8 @@ import platformdirs
 import pytorch_lightning as pl
 import torch
 
-from deepphase.atomic_write import atomic_write
 from deepphase.errors import CheckpointError
+from deepphase.files import atomic_write
 from deepphase.training.metrics_file import metrics_beside, metrics_file
 
 _CHECKPOINT, _PART, _FINGERPRINT = "resume.ckpt", "resume.part", "fingerprint"

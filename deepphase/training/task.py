@@ -17,7 +17,7 @@ import torch
 from pytorch_lightning.loggers.logger import Logger
 from pytorch_lightning.utilities import rank_zero_only
 
-from deepphase.atomic_write import atomic_write
+from deepphase.files import atomic_write
 from deepphase.progress import Progress
 from deepphase.training.checkpoint import (
     SegmentCheckpoint,

@@ -21,8 +21,8 @@ from pytorch_lightning.loggers import Logger
 from pytorch_lightning.utilities import rank_zero_only
 from pytorch_lightning.utilities.exceptions import MisconfigurationException
 
-from deepphase.checkout import version
 from deepphase.errors import ParameterError
+from deepphase.packages import version
 
 _LOGGERS = ("pytorch_lightning", "lightning_fabric")
 # Options that the config of a training sets, whose steps have each their place in the whole.

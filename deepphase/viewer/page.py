@@ -11,9 +11,9 @@ from typing import Any
 import numpy as np
 
 from deepphase.arrays import Array
-from deepphase.atomic_write import atomic_write
 from deepphase.errors import ParameterError
 from deepphase.figures.theme import DARK, LIGHT, NEUTRAL, channel_style
+from deepphase.files import atomic_write
 from deepphase.viewer.bundle import json_in_page, mode_page
 from deepphase.viewer.packing import PackedArrays
 from deepphase.viewer.take import Channels, CostComparison, ManifoldCloud, Marker, Take

@@ -15,12 +15,12 @@ from deepphase.errors import ParameterError, SkeletonError
 from deepphase.features.frame_rows import BodyFrames, frame_rows
 from deepphase.features.layout import FeatureLayout
 from deepphase.features.moment_kinds import moment_kinds
+from deepphase.files import mapped_array
 from deepphase.matching.database.on_ground import GROUND_KINDS, GROUND_LEVEL
 from deepphase.motion.clip import Clip
 from deepphase.motion.roles import find_roles
 from deepphase.phase.parameters import PhaseParameters
 from deepphase.phase.signals import JointVelocities
-from deepphase.temporary_files import mapped_array
 
 if TYPE_CHECKING:
     from deepphase.phase.extractor import PhaseExtractor

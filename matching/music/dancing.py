@@ -9,8 +9,7 @@ from typing import NamedTuple
 import numpy as np
 from scipy.interpolate import CubicSpline
 
-from deepphase.arrays import Array
-from deepphase.cycles import wrapped
+from deepphase.arrays import Array, wrapped
 from deepphase.matching.database.database import MotionDatabase
 from deepphase.matching.music.music_search import LEAST_S, VARIETY, MusicSearch
 from deepphase.matching.player.playback import Playback

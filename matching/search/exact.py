@@ -14,8 +14,7 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from deepphase.arrays import Array, ComputedRows, release_pages
-from deepphase.compiled import compiled
+from deepphase.arrays import Array, ComputedRows, compiled, release_pages
 from deepphase.errors import ParameterError
 from deepphase.features.layout import Normalisation
 from deepphase.matching.search.request import Searcher, SearchRequest

@@ -7,7 +7,7 @@ import pytest
 import soundfile
 
 from deepphase.apps.cli import main
-from deepphase.cycles import wrapped
+from deepphase.arrays import wrapped
 from deepphase.formats.load import save
 from deepphase.phase.clip_phases import load_phases
 from deepphase.synthetic.song import make_song

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import torch
 
+from deepphase.arrays import wrapped
 from deepphase.controllers.config import ControllerConfig
 from deepphase.controllers.data.controller_data import ControllerData
 from deepphase.controllers.data.sample_rows import SampleSplit
@@ -12,7 +13,6 @@ from deepphase.controllers.data.samples import ControllerSamples, schema_of_stor
 from deepphase.controllers.networks.normalised import NormalisedController
 from deepphase.controllers.networks.registry import make_network, network_kind
 from deepphase.corpus.clip_store import ClipStore
-from deepphase.cycles import wrapped
 from deepphase.phase.clip_phases import ClipPhases
 from deepphase.phase.parameters import PhaseParameters
 from deepphase.synthetic.gait_motion import locomotion

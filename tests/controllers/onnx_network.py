@@ -12,7 +12,7 @@ from deepphase.controllers.runtime.controller import Controller
 from deepphase.controllers.runtime.network_state import RunningNetwork
 from deepphase.controllers.schema.schema import ControllerSchema
 from deepphase.errors import CheckpointError
-from deepphase.extras import extra_packages
+from deepphase.packages import extra_packages
 
 
 class OnnxNetwork(RunningNetwork):

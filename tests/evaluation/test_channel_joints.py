@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 from scipy.spatial.transform import Rotation
 
+from deepphase.arrays import wrapped
 from deepphase.corpus.clip_store import ClipStore
-from deepphase.cycles import wrapped
 from deepphase.evaluation.channel_joints import (
     followed_parts,
     joint_energy,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from deepphase.cycles import wrapped
+from deepphase.arrays import wrapped
 from deepphase.phase.parameters import PhaseParameters
 
 FPS = 60.0

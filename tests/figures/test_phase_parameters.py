@@ -6,7 +6,7 @@ import numpy as np
 import plotly.graph_objects as go
 import pytest
 
-from deepphase.cycles import wrapped
+from deepphase.arrays import wrapped
 from deepphase.figures.phase_parameters import (
     broken_at_wrap,
     parameter_distributions,

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from deepphase.cycles import wrapped
+from deepphase.arrays import wrapped
 from deepphase.figures.similarity import frame_distances, similarity_map
 from deepphase.phase.parameters import PhaseParameters
 

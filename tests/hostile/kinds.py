@@ -34,6 +34,7 @@ from deepphase.edit.targets import read_keys, read_targets
 from deepphase.edit.training import train_editor
 from deepphase.errors import CheckpointError
 from deepphase.features.layout import FeatureLayout
+from deepphase.files import temporary_folder
 from deepphase.formats.load import load, load_all, save
 from deepphase.matching.database.database import MotionDatabase
 from deepphase.matching.learned.matcher import Matcher
@@ -62,7 +63,6 @@ from deepphase.steering.path import read_path
 from deepphase.steering.run import RunnerSpec
 from deepphase.synthetic.bodies import BODY_KINDS
 from deepphase.synthetic.gait_motion import locomotion
-from deepphase.temporary_files import temporary_folder
 from deepphase.terrain.ground_file import read_ground
 from deepphase.terrain.grounded_clip import ClipGround
 from deepphase.terrain.heightmap import Heightmap

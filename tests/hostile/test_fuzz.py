@@ -19,7 +19,7 @@ import numpy as np
 import pytest
 
 from deepphase.errors import DeepPhaseError
-from deepphase.file_bounds import unpacked_bytes
+from deepphase.files import unpacked_bytes
 from deepphase.motion.clip import Clip
 from tests.hostile.kinds import KINDS
 from tests.hostile.mutations import changed_bytes, mutated

@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from deepphase.arrays import wrapped
 from deepphase.corpus.clip_store import ClipStore
-from deepphase.cycles import wrapped
 from deepphase.errors import CheckpointError, SkeletonError
 from deepphase.formats.array_file import write_arrays
 from deepphase.motion.mirror import mirrored

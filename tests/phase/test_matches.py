@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from deepphase.cycles import wrapped
+from deepphase.arrays import wrapped
 from deepphase.errors import ParameterError
 from deepphase.phase import matches
 from deepphase.phase.matches import (

@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from deepphase.cycles import wrapped
+from deepphase.arrays import wrapped
 from deepphase.errors import ParameterError
 from deepphase.phase.parameters import PhaseParameters
 

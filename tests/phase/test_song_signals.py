@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 import soundfile
 
+from deepphase.arrays import wrapped
 from deepphase.corpus.clips import find_songs, holds_only_songs
-from deepphase.cycles import wrapped
 from deepphase.errors import CheckpointError, DeepPhaseError, FormatError, ParameterError
 from deepphase.formats.array_file import read_header
 from deepphase.music.audio import HOP, SAMPLE_RATE

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from deepphase.apps.demo import PHASES
-from deepphase.cycles import wrapped
+from deepphase.arrays import wrapped
 from deepphase.errors import ParameterError, SkeletonError
 from deepphase.motion.kinematics import joint_positions
 from deepphase.phase.extractor import shipped_model

@@ -10,9 +10,9 @@ import torch
 from pytorch_lightning.callbacks import ModelCheckpoint
 from pytorch_lightning.loggers import CSVLogger
 
+from deepphase.arrays import wrapped
 from deepphase.corpus.clip_store import ClipStore
 from deepphase.corpus.prepare import corpus_of
-from deepphase.cycles import wrapped
 from deepphase.errors import CheckpointError, ParameterError, SkeletonError
 from deepphase.formats.load import save
 from deepphase.motion.clip import Clip

@@ -30,9 +30,9 @@ from deepphase.apps.runs.run import frame_columns, write_motions
 from deepphase.apps.runs.take import compared_take
 from deepphase.controllers.runtime.frame import BLENDS, CharacterSettings
 from deepphase.errors import DeepPhaseError
+from deepphase.files import temporary_folder
 from deepphase.matching.player.settings import MomentFilter, PlayerSettings
 from deepphase.motion.root_trajectory import RootMotion
-from deepphase.temporary_files import temporary_folder
 
 _PLAYER_HEIGHT = 1040
 # Runs in the cache that all sessions share.

@@ -29,12 +29,12 @@ from deepphase.controllers.runtime.controller import FORMAT
 from deepphase.errors import DeepPhaseError
 from deepphase.evaluation.dance import DanceFinding
 from deepphase.evaluation.measurement import Measure, values_by_name
+from deepphase.files import temporary_folder
 from deepphase.matching.database.database import MotionDatabase
 from deepphase.matching.database.file import FORMAT as DATABASE_FORMAT
 from deepphase.matching.music.song_tracks import has_song_tracks
 from deepphase.progress import Progress
 from deepphase.steering.dance import DanceRequest, DanceResult
-from deepphase.temporary_files import temporary_folder
 from deepphase.viewer.take import Take
 
 _PLAYER_HEIGHT = 1040

@@ -19,8 +19,7 @@ from deepphase.apps.dashboard.parts.encodings import (
 )
 from deepphase.apps.dashboard.parts.messages import plain, shared_cache
 from deepphase.apps.reports.matches_page import row_actor
-from deepphase.arrays import Array
-from deepphase.cycles import wrapped
+from deepphase.arrays import Array, wrapped
 from deepphase.errors import ParameterError
 from deepphase.features.feature import Feature
 from deepphase.features.layout import FeatureLayout

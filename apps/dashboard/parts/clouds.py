@@ -26,6 +26,7 @@ from deepphase.corpus.clip_store import ClipStore
 from deepphase.figures.colouring import Colouring
 from deepphase.figures.manifold import axis_title
 from deepphase.figures.theme import thinning
+from deepphase.files import temporary_folder
 from deepphase.motion.clip import Clip
 from deepphase.motion.kinematics import joint_positions
 from deepphase.motion.roles import Roles, find_roles
@@ -33,7 +34,6 @@ from deepphase.motion.root_trajectory import root_trajectory, to_root_space
 from deepphase.motion.skeleton import Skeleton, ancestors
 from deepphase.phase.manifold import ManifoldProjection, discriminant
 from deepphase.phase.model import PhaseModel
-from deepphase.temporary_files import temporary_folder
 from deepphase.viewer.actor import links_of
 
 # Angle of the view on the poses, radians, and their steps from the middle: int8.

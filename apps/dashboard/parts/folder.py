@@ -29,10 +29,10 @@ from deepphase.corpus.store import store_header
 from deepphase.corpus.store_format import STORE_FORMAT, STORE_JSON, is_store_folder
 from deepphase.errors import DeepPhaseError
 from deepphase.features.layout import FeatureLayout
+from deepphase.files import temporary_folder
 from deepphase.formats.array_file import is_array_file, read_header
 from deepphase.formats.load import MOTION_FORMATS
 from deepphase.progress import Progress
-from deepphase.temporary_files import temporary_folder
 
 # Environment variable with the path of the folder, empty for none; `deepphase app` sets it.
 FOLDER_VARIABLE = "DEEPPHASE_APP_FOLDER"

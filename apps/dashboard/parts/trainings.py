@@ -30,16 +30,15 @@ from deepphase.apps.training_run import (
     load_views,
 )
 from deepphase.arrays import Array
-from deepphase.atomic_write import atomic_write
 from deepphase.corpus.store import store_groups
 from deepphase.edit.config import EditorConfig
 from deepphase.edit.editor import MotionEditor
 from deepphase.errors import ParameterError
 from deepphase.figures.colouring import Colouring
+from deepphase.files import atomic_write, temporary_folder
 from deepphase.phase.config import NetworkConfig
 from deepphase.phase.model import PhaseModel
 from deepphase.short_repr import counted
-from deepphase.temporary_files import temporary_folder
 from deepphase.training.metrics_file import metrics_beside
 
 _KEY = "trainings"

@@ -24,10 +24,10 @@ from deepphase.apps.reports.page import (
 )
 from deepphase.evaluation.measurement import headlines
 from deepphase.figures.theme import DARK, FONT, LIGHT, channel_colour, themed
+from deepphase.files import temporary_folder
 from deepphase.formats.load import save
 from deepphase.formats.reading import unit_in_words
 from deepphase.motion.clip import Clip
-from deepphase.temporary_files import temporary_folder
 from deepphase.viewer.bundle import component_script
 from deepphase.viewer.page import player_html
 from deepphase.viewer.take import Take

@@ -16,7 +16,7 @@ from numba import njit, types
 from numba.core import cgutils
 from numba.extending import intrinsic
 
-from deepphase.compiled import compiled
+from deepphase.arrays import compiled
 
 _SIGNATURE = types.int64(
     types.Array(types.uint8, 1, "C", readonly=True),

@@ -13,8 +13,8 @@ import numpy as np
 from scipy.spatial.transform import Rotation
 
 from deepphase.arrays import Array
-from deepphase.atomic_write import atomic_write
 from deepphase.errors import FormatError, ParameterError
+from deepphase.files import atomic_write
 from deepphase.formats.bvh.reader import EULER_ORDERS, STILL, completed_order
 from deepphase.formats.reading import (
     check_writable_body,

@@ -11,8 +11,8 @@ from typing import Any
 import numpy as np
 
 from deepphase.arrays import Array
-from deepphase.atomic_write import atomic_write
 from deepphase.errors import FormatError, ParameterError
+from deepphase.files import atomic_write
 from deepphase.formats.bvh.reader import STILL
 from deepphase.formats.gltf.document import (
     BINARY_CHUNK,

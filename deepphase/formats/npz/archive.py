@@ -25,9 +25,8 @@ from typing import IO, Any
 import numpy as np
 
 from deepphase.arrays import Array
-from deepphase.atomic_write import atomic_write
 from deepphase.errors import FormatError, ParameterError
-from deepphase.file_bounds import check_size, unpacked_bytes
+from deepphase.files import atomic_write, check_size, unpacked_bytes
 from deepphase.formats.reading import FRONT_BYTES, check_is_file, foreign_content, read_content
 
 Shape = tuple[int | None, ...]

@@ -14,9 +14,8 @@ import numpy as np
 import torch
 from scipy.ndimage import gaussian_filter1d
 
-from deepphase.arrays import Array
+from deepphase.arrays import Array, wrapped
 from deepphase.corpus.clip_store import ClipStore
-from deepphase.cycles import wrapped
 from deepphase.errors import CheckpointError, DeepPhaseError, ParameterError, SkeletonError
 from deepphase.formats.array_file import read_arrays, write_arrays
 from deepphase.formats.header_values import checked_mapping, checked_number, checked_texts

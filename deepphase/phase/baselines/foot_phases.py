@@ -8,9 +8,8 @@ from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
 
-from deepphase.arrays import Array
+from deepphase.arrays import Array, wrapped
 from deepphase.corpus.clip_store import ClipStore
-from deepphase.cycles import wrapped
 from deepphase.motion.clip import Clip
 from deepphase.motion.contacts import foot_contacts
 from deepphase.motion.roles import Roles

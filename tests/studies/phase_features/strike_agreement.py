@@ -6,8 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from deepphase.arrays import Array
-from deepphase.cycles import wrapped
+from deepphase.arrays import Array, wrapped
 
 # Fewer strikes of a foot do not show whether a phase repeats.
 _MIN_STRIKES = 3

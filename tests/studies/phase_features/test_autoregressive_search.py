@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from deepphase.cycles import wrapped
+from deepphase.arrays import wrapped
 from deepphase.phase.matches import Frames
 from deepphase.phase.parameters import PhaseParameters
 from tests.studies.phase_features.autoregressive_search import searched_paths

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from deepphase.cycles import wrapped
+from deepphase.arrays import wrapped
 from tests.studies.phase_features.strike_agreement import strike_deviations
 
 

@@ -6,13 +6,13 @@ from pathlib import Path
 
 from deepphase.corpus.clip_store import ClipStore
 from deepphase.corpus.prepare import corpus_of
+from deepphase.files import temporary_folder
 from deepphase.phase.config import PhaseConfig
 from deepphase.phase.model import PhaseModel
 from deepphase.phase.training.train import train_phase
 from deepphase.progress import Progress
 from deepphase.synthetic.bodies import BODY_KINDS
 from deepphase.synthetic.training_set import corpus
-from deepphase.temporary_files import temporary_folder
 
 SEED, MINUTES, CLIP_S, VARIETY = 11, 12.0, 16.0, 2.0
 """Seed, minutes of each body, seconds of a clip and variety of the made motion."""

@@ -15,12 +15,12 @@ import numpy as np
 from scipy.ndimage import gaussian_filter1d
 
 from deepphase.apps.dance_sources import with_songs
-from deepphase.arrays import Array, true_runs
+from deepphase.arrays import Array, true_runs, wrapped
 from deepphase.corpus.clip_store import ClipStore
-from deepphase.cycles import wrapped
 from deepphase.evaluation.dance import body_of_clip, mean_joint_speed, motion_beats
 from deepphase.features.layout import FeatureLayout
 from deepphase.features.moment_kinds import KINDS
+from deepphase.files import temporary_folder
 from deepphase.formats.load import load
 from deepphase.matching.database.database import MotionDatabase
 from deepphase.matching.learned.config import LearnedConfig
@@ -41,7 +41,6 @@ from deepphase.music.beats import beat_path
 from deepphase.music.beats_file import GivenBeats
 from deepphase.music.features import SongFeatures, features_of
 from deepphase.progress import Progress
-from deepphase.temporary_files import temporary_folder
 from tests.studies.shipped.person import levelled, t_poses
 
 _BODY = "salsa/01"

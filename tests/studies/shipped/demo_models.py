@@ -26,13 +26,13 @@ from deepphase.controllers.training.health import health_lines
 from deepphase.controllers.training.train import train_controller
 from deepphase.corpus.clip_store import ClipStore
 from deepphase.corpus.store import store_groups
+from deepphase.files import temporary_folder
 from deepphase.phase.config import NetworkConfig, PhaseConfig, TrainingConfig
 from deepphase.phase.extractor import PhaseExtractor
 from deepphase.phase.model import PhaseModel
 from deepphase.phase.training.train import train_phase
 from deepphase.progress import Progress
 from deepphase.synthetic.training_set import corpus
-from deepphase.temporary_files import temporary_folder
 from tests.studies.shipped.standing import standing_clips
 
 PRESETS: dict[Path, str] = {PHASES: "sine_fit", EMBEDDING: "conv_embedding"}

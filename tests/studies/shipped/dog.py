@@ -13,6 +13,7 @@ from deepphase.controllers.data.controller_data import ControllerData
 from deepphase.controllers.runtime.controller import Controller
 from deepphase.controllers.training.train import train_controller
 from deepphase.corpus.clip_store import ClipStore
+from deepphase.files import temporary_folder
 from deepphase.motion.clip import Clip
 from deepphase.phase.config import PhaseConfig
 from deepphase.phase.training.train import train_phase
@@ -21,7 +22,6 @@ from deepphase.synthetic.bodies import body_named
 from deepphase.synthetic.gait import Style, gaits_of
 from deepphase.synthetic.gait_motion import perform
 from deepphase.synthetic.program import Segment, segment_lengths
-from deepphase.temporary_files import temporary_folder
 from tests.studies.shipped.standing import standing_clips
 
 _SETTINGS = {

@@ -10,11 +10,11 @@ from deepphase.corpus.prepare import corpus_of
 from deepphase.edit.config import EditorConfig
 from deepphase.edit.editor import MotionEditor
 from deepphase.edit.training import train_editor as train
+from deepphase.files import temporary_folder
 from deepphase.motion.resample import resample
 from deepphase.motion.retarget import retarget
 from deepphase.progress import Progress
 from deepphase.synthetic.training_set import corpus
-from deepphase.temporary_files import temporary_folder
 
 SEED, MINUTES, CLIP_S, VARIETY = 11, 20.0, 16.0, 2.0
 """Seed, minutes, seconds of a clip and variety of the synthetic motion."""

@@ -17,6 +17,7 @@ from scipy.ndimage import maximum_filter1d
 from deepphase.arrays import Array, true_runs
 from deepphase.corpus.clip_store import ClipStore
 from deepphase.corpus.prepare import corpus_of
+from deepphase.files import temporary_folder
 from deepphase.formats.load import load, save
 from deepphase.matching.database.database import MotionDatabase
 from deepphase.matching.learned.config import LearnedConfig
@@ -31,7 +32,6 @@ from deepphase.motion.roles import find_roles
 from deepphase.phase.config import PhaseConfig
 from deepphase.phase.training.train import train_phase
 from deepphase.progress import Progress
-from deepphase.temporary_files import temporary_folder
 
 _BODY = "accad/female1/Female1_B03_Walk1.bvh"
 _FOLDERS = ("accad/female1", "accad/male2", "style100")

@@ -61,8 +61,7 @@ from __future__ import annotations
 import os
 from typing import TYPE_CHECKING
 
-from deepphase.checkout import find_packages_beside
-from deepphase.lazy_names import lazy_names
+from deepphase.packages import find_packages_beside, lazy_names
 
 if TYPE_CHECKING:
     from deepphase import controllers as controllers

@@ -223,7 +223,8 @@ def _motion_header(motion: Playback, layout: FeatureLayout, played: Array) -> di
         "trajectory": _trajectory(layout),
         "legs": {
             "joints": np.stack([getattr(motion.limbs, part) for part in _LEG_PARTS], axis=1),
-            "bends": motion.limbs.bends,
+            "hinges": motion.limb_solver.hinges,
+            "ranges": motion.limb_solver.ranges,
             "ends": motion.limbs.ends(motion.skeleton, motion.roles),
             "contacts": np.arange(len(motion.limbs)),
             "lowest": motion.lowest_tips,

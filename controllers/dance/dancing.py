@@ -128,12 +128,14 @@ def smooth_and_lock_feet(run: Run, controller: Controller, bandwidth_hz: float, 
     translations = translations.astype(np.float32)
     if feet:
         poses = BodyPoses(controller.skeleton, controller.schema)
-        locks = CharacterFeet(controller.skeleton, controller.schema, run.characters)
+        locks = CharacterFeet(
+            controller.skeleton, controller.schema, run.characters, poses=controller.poses
+        )
         for frame in range(len(run)):
             # `hold` changes the rotations in place.
             locked = rotations[:, frame].copy()
             local = poses.local_positions(translations[:, frame])
-            locks.hold(locked, local, run.contacts[:, frame], run.angles[:, frame], 1.0 / run.fps)
+            locks.hold(locked, local, run.contacts[:, frame], 1.0 / run.fps)
             rotations[:, frame] = locked
         rotations = _low_passed_rotations(rotations, LOCKED_BAND * bandwidth_hz, run.fps)
     return replace(

@@ -132,7 +132,8 @@ class CharacterFeet:
 
     `limbs` are the legs, `columns` (limbs,) the places of their feet among the contacts. `soles`
     (2, limbs) metres of the last joints and tips of all limbs over uneven ground while they stand,
-    see `deepphase.terrain.laying.median_soles`. `lowest`: last joint of each limb -> metres: lowest
+    see `deepphase.terrain.laying.median_soles`. Hinges are found from `poses` (poses, joints, 4),
+    local rotations. `lowest`: last joint of each limb -> metres: lowest
     place of its tip on a flat floor, to which feet are lifted.
     """
 
@@ -144,6 +145,7 @@ class CharacterFeet:
         ground: Heightmap | None = None,
         soles: Array | None = None,
         lowest: Mapping[str, float] | None = None,
+        poses: Array | None = None,
     ) -> None:
         roles = find_roles(skeleton, description=dict(schema.body))
         every = LegChains.from_skeleton(skeleton, roles).on_floor(skeleton, roles)
@@ -156,8 +158,8 @@ class CharacterFeet:
             default=0.0,
         )
         self.ends = limbs.ends(skeleton, roles)
-        self._solver = solver = LimbSolver(skeleton, limbs, self.ends)
-        self.joints = solver.joints
+        self._solver = solver = LimbSolver(skeleton, limbs, self.ends, poses)
+        self.joints, self.hinges, self.ranges = solver.joints, solver.hinges, solver.ranges
         self.soles = None
         if soles is not None:
             of_limb = dict(zip(every.last.tolist(), np.asarray(soles, np.float64).T, strict=True))
@@ -194,7 +196,6 @@ class CharacterFeet:
         rotations: Array,
         local_positions: Array,
         contacts: Array,
-        angles: Array,
         seconds: float,
         offsets: Array | None = None,
         resting: Array | None = None,
@@ -203,15 +204,14 @@ class CharacterFeet:
     ) -> Array | None:
         """Change the local rotations (characters, joints, 4) so that feet in contact do not move.
 
-        `contacts` (characters, feet) predicted, in [0, 1]; `angles` (characters,) facing, radians;
-        `offsets` (characters, limbs, 2) metres, x and z, by which feet are moved before they are
-        locked; `resting` (characters,) bool: bodies whose feet step to their places. Returns metres
-        (characters,) by which the body is then to be lowered; None on a flat floor.
+        `contacts` (characters, feet) predicted, in [0, 1]; `offsets` (characters, limbs, 2) metres,
+        x and z, by which feet are moved before they are locked; `resting` (characters,) bool:
+        bodies whose feet step to their places. Returns metres (characters,) by which the body is
+        then to be lowered; None on a flat floor.
         """
-        left = np.stack([np.cos(angles), np.zeros_like(angles), -np.sin(angles)], axis=1)
         touching = contacts[:, self.columns] > _IN_CONTACT
         return self._lock.apply(
-            rotations, local_positions, touching, left, seconds, offsets, resting, slips, heights
+            rotations, local_positions, touching, seconds, offsets, resting, slips, heights
         )
 
 

@@ -106,6 +106,7 @@ class Characters:
             ground,
             controller.data.get("soles"),
             controller.data.get("lowest_tips"),
+            controller.poses,
         )
         self._network = network or RunningNetwork(controller.network, count, seed)
         self._phases = running_phases(schema, starts.gate, self.settings.phase_blend)
@@ -277,7 +278,7 @@ class Characters:
             before = angle - self._seconds * self._rate
             captured = () if self._detail is None else self._detail.feet(before)
             drop = self._feet.hold(
-                rotations, local, contacts, angle, self._seconds, moved, resting, *captured
+                rotations, local, contacts, self._seconds, moved, resting, *captured
             )
             if drop is not None:
                 translations[:, 0, 1] -= drop

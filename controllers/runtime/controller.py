@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +16,7 @@ from deepphase.controllers.data.captured_rows import ARRAYS, DetailRows, RestRow
 from deepphase.controllers.data.initial_states import InitialStates
 from deepphase.controllers.networks.normalised import NormalisedController
 from deepphase.controllers.networks.registry import UnregisteredNetworkError, make_network
+from deepphase.controllers.runtime.body_pose import BodyPoses
 from deepphase.controllers.schema.schema import ControllerSchema
 from deepphase.errors import CheckpointError, DeepPhaseError, ParameterError
 from deepphase.features.layout import Normalisation
@@ -117,6 +119,16 @@ class Controller:
     def fps(self) -> float:
         """Frames per second."""
         return self.schema.fps
+
+    @cached_property
+    def poses(self) -> Array | None:
+        """(states, joints, 4) local rotations of the initial states; None where they have none."""
+        block = self.schema.inputs.slices.get("joint_rotation")
+        if block is None:
+            return None
+        count, poses = len(self.starts), BodyPoses(self.skeleton, self.schema)
+        pose = poses.read(self.starts.inputs[:, block], np.zeros((count, 3)))
+        return poses.in_world(pose, np.zeros(count, complex), np.zeros(count))[0]
 
     @property
     def ball(self) -> Ball:

@@ -119,9 +119,10 @@ def _blocks(layout: FeatureLayout) -> dict[str, list[int]]:
 
 
 def _legs(controller: Controller) -> dict[str, Array]:
-    """Joints (legs, 4) of each leg from the hip to the tip, with its bend and contact column."""
+    """Joints (legs, 4) of each leg from the hip to the tip, with its hinge and contact column."""
+    lowest = controller.data.get("lowest_tips")
     feet = CharacterFeet(
-        controller.skeleton, controller.schema, 1, lowest=controller.data.get("lowest_tips")
+        controller.skeleton, controller.schema, 1, lowest=lowest, poses=controller.poses
     )
     limbs = feet.limbs
     lowest = {} if feet.lowest is None else {"lowest": feet.lowest}
@@ -129,7 +130,8 @@ def _legs(controller: Controller) -> dict[str, Array]:
         **lowest,
         "ends": feet.ends,
         "joints": np.stack([limbs.upper, limbs.middle, limbs.last, limbs.tips], axis=1),
-        "bends": limbs.bends,
+        "hinges": feet.hinges,
+        "ranges": feet.ranges,
         "contacts": feet.columns,
     }
 

@@ -22,7 +22,6 @@ from deepphase.edit.grounding import (
     grounded,
     limbs_of_roles,
     standing_limbs,
-    with_limbs_at,
 )
 from deepphase.edit.motion_rows import MotionRows, MotionSpace, SampledMotion
 from deepphase.edit.targets import JointTarget
@@ -40,7 +39,7 @@ from deepphase.motion.root_trajectory import (
     to_root_space,
 )
 from deepphase.motion.skeleton import ancestors, path_length, subtree_mask
-from deepphase.solving.feet import HOLD_BLEND_S, find_holds
+from deepphase.solving.feet import HOLD_BLEND_S, find_holds, with_tips_at
 from deepphase.steering.path import GroundPath
 
 # Seconds over which corrections of targets fade.
@@ -150,7 +149,7 @@ def constrained(
         else:
             wanted[:, :legs] += find_holds(moved, roles, leg, flags=contacts).shifts
         wanted = faded_to(wanted, places, targeted, _TARGET_FADE_S, clip.fps)
-        made = with_limbs_at(moved, roles, limbs, wanted)
+        made = with_tips_at(moved, limbs, wanted)
         apart = np.linalg.norm(joint_positions(made)[:, limbs.tips] - wanted, axis=-1)[:, :legs]
         if apart[standing].max(initial=0.0) < _STANDS_M:
             break
@@ -164,7 +163,7 @@ def _limbs(clip: Clip, roles: Roles, targets: Sequence[JointTarget]) -> tuple[Le
     """
     skeleton = clip.skeleton
     legs = standing_limbs(clip, roles)
-    limbs = limbs_of_roles(roles)
+    limbs = limbs_of_roles(skeleton, roles)
     tips = limbs.tips.copy()
     tips[: len(legs)] = legs.tips
     taken: dict[int, int] = {}

@@ -12,7 +12,7 @@ from scipy.interpolate import PchipInterpolator
 
 from deepphase.arrays import Array
 from deepphase.edit.editor import EditedMotion, MotionEditor
-from deepphase.edit.grounding import faded_to, limbs_of_roles, with_held_feet, with_limbs_at
+from deepphase.edit.grounding import faded_to, limbs_of_roles, with_held_feet
 from deepphase.edit.motion_rows import ROOT_VALUES, MotionSpace, root_velocities, smoothed_root
 from deepphase.edit.networks import EffectorNetworks
 from deepphase.edit.path_motion import made_clip, padded, root_on
@@ -27,7 +27,7 @@ from deepphase.motion.resample import resample
 from deepphase.motion.roles import find_roles
 from deepphase.motion.root_trajectory import RootTrajectory, from_root_space, to_root_space
 from deepphase.short_repr import counted, short_repr
-from deepphase.solving.feet import HOLD_BLEND_S
+from deepphase.solving.feet import HOLD_BLEND_S, with_tips_at
 from deepphase.steering.path import GroundPath
 
 # Share by which a path may exceed the speed and the reach of the training clips.
@@ -197,7 +197,7 @@ def _onto_paths(clip: Clip, space: MotionSpace, paths: EffectorPaths, contacts: 
     roles = space.roles_of(clip)
     standing = contacts.copy()
     given = {clip.skeleton.index(name): column for column, name in enumerate(paths.joints)}
-    limbs = limbs_of_roles(roles).ending_in(given)
+    limbs = limbs_of_roles(clip.skeleton, roles).ending_in(given)
     legs = LegChains.from_skeleton(clip.skeleton, roles)
     if contacts.shape[1] == len(legs):
         for foot, ankle in enumerate(legs.last.tolist()):
@@ -211,7 +211,7 @@ def _onto_paths(clip: Clip, space: MotionSpace, paths: EffectorPaths, contacts: 
     tips = joint_positions(clip)[:, limbs.tips].astype(np.float64)
     places, known = paths.places[:, columns], paths.known[:, columns]
     wanted = faded_to(tips, places, known, HOLD_BLEND_S, clip.fps)
-    return with_limbs_at(clip, roles, limbs, wanted)
+    return with_tips_at(clip, limbs, wanted)
 
 
 def _findings(

@@ -18,8 +18,7 @@ from deepphase.motion.foot_ik import LegChains
 from deepphase.motion.kinematics import end_positions, global_transforms, joint_positions
 from deepphase.motion.resample import low_passed_clip
 from deepphase.motion.roles import Roles
-from deepphase.motion.root_trajectory import root_trajectory
-from deepphase.motion.skeleton import longest_chains, path_length
+from deepphase.motion.skeleton import Skeleton, longest_chains, path_length
 from deepphase.solving.feet import HOLD_BLEND_S, faded_corrections, find_holds, with_tips_at
 
 # Contacts are found on low-passed motion, in Hz, over a floor that is at first the lowest foot of
@@ -46,7 +45,6 @@ _LANDING, _STANDS_STILL, _SLIDE, _ONTO_FLOOR = 0.005, 0.002, 0.3, 0.03
 # A foot in a made contact may travel by this share of the leg before the contact is split: it comes
 # from networks, and is not a slide that a person made.
 _HOLD_SHARE = 0.25
-_LEFT = np.array([1.0, 0.0, 0.0])
 
 
 @dataclass(frozen=True, eq=False)
@@ -342,19 +340,13 @@ def _held(
             holds.append((first, last))
         shifts[:, foot] = faded_corrections(shifts[:, foot].copy(), holds, blend)
     moved = joint_positions(clip)[:, limbs.tips] + shifts
-    return with_limbs_at(clip, roles, limbs, moved), held, left
+    return with_tips_at(clip, limbs, moved), held, left
 
 
-def limbs_of_roles(roles: Roles) -> LegChains:
+def limbs_of_roles(skeleton: Skeleton, roles: Roles) -> LegChains:
     """Left and right leg, then left and right arm, as far as a body has them; tips are the last."""
-    rows = []
-    for parts, bend in ((("hip", "knee", "foot"), 1), (("shoulder", "elbow", "hand"), -1)):
-        for side in ("left", "right"):
-            joints = [getattr(roles, f"{side}_{part}") for part in parts]
-            if None not in joints and joints[0] != 0:
-                rows.append([*joints, joints[2], bend])
-    upper, middle, last, tips, bends = np.array(rows, np.int64).reshape(-1, 5).T
-    return LegChains(upper, middle, last, tips, bends.astype(float))
+    limbs = LegChains.from_skeleton(skeleton, replace(roles, kind="quadruped"))
+    return replace(limbs, tips=limbs.last)
 
 
 def faded_to(tips: Array, places: Array, known: Array, blend_s: float, fps: float) -> Array:
@@ -364,12 +356,6 @@ def faded_to(tips: Array, places: Array, known: Array, blend_s: float, fps: floa
         runs, blend = true_runs(own), max(2, round(blend_s * fps))
         shifts[:, limb] = faded_corrections(shifts[:, limb], runs, blend)
     return tips + shifts
-
-
-def with_limbs_at(clip: Clip, roles: Roles, limbs: LegChains, wanted: Array) -> Clip:
-    """The clip with the tips of limbs at places (frames, limbs, 3) in metres."""
-    left = quaternions.rotate(root_trajectory(clip, roles).rotations, _LEFT)
-    return with_tips_at(clip, limbs, wanted, left)
 
 
 def with_held_feet(clip: Clip, space: MotionSpace, contacts: Array) -> Clip:
@@ -384,7 +370,7 @@ def with_held_feet(clip: Clip, space: MotionSpace, contacts: Array) -> Clip:
         return clip
     leg = path_length(clip.skeleton, int(limbs.upper[0]), int(limbs.last[0]))
     holds = find_holds(clip, roles, leg, flags=contacts, hold_share=_HOLD_SHARE)
-    return with_limbs_at(clip, roles, limbs, holds.tips + holds.shifts)
+    return with_tips_at(clip, limbs, holds.tips + holds.shifts)
 
 
 def with_gaps_held(clip: Clip, space: MotionSpace, contacts: Array, broken: Array) -> Clip:
@@ -408,7 +394,7 @@ def with_gaps_held(clip: Clip, space: MotionSpace, contacts: Array, broken: Arra
         shifts[:, foot] = _gap_shift(tips[:, foot], contacts[:, foot], made, blend)
     if not np.abs(shifts).max(initial=0.0):
         return clip
-    held = with_limbs_at(clip, roles, limbs, tips + shifts)
+    held = with_tips_at(clip, limbs, tips + shifts)
     # Of the two signs of a quaternion, that of the clip, which is continuous with whole frames.
     sign = np.where((held.rotations * clip.rotations).sum(axis=-1, keepdims=True) < 0, -1.0, 1.0)
     rotations = clip.rotations.astype(np.float64)

@@ -15,15 +15,22 @@ from deepphase.motion.roles import Roles
 from deepphase.motion.skeleton import Skeleton, ancestors, joint_depths
 
 _NO_TILTS = np.zeros((0, 4))
-# Sine of the angle at the middle joint up to which the hinge axis of the body is blended into the
-# limb's own plane, and its share for a straight limb: a stretched knee passes through straight
-# and ten degrees beyond, where the limb's own plane would flip.
+# Sine of the angle at the middle joint up to which its hinge is blended into the limb's own plane,
+# and its share for a straight limb: a stretched knee passes through straight and ten degrees
+# beyond, where the limb's own plane would flip.
 _NEARLY_STRAIGHT, _STRAIGHT_SHARE = 0.5, 0.4
 # A nearly straight limb bends as if it were bent by this angle, radians: for a straight knee a
 # tiny change of length is a large change of angle. This damping fades out at twice the angle, and
 # for target bends of up to four times. The remaining error at the target is millimetres.
 _FIRM_BEND = 0.15
 _TINY = 1e-12
+# Poses, at most, of which hinges are found, and the share in them of the body's own left and right,
+# which gives the side of limbs that stay straight.
+_HINGE_POSES, _SIDE_SHARE = 2000, 0.02
+# Percentiles of poses between which a middle joint bends, the margin around them, and bounds of
+# the least and the largest bend, radians.
+_HINGE_BAND, _MARGIN = (0.1, 99.9), 0.05
+_LEAST_BEND, _LARGEST_BEND = (-0.1, 0.0), (2.6, 3.0)
 
 
 @dataclass(frozen=True, eq=False)
@@ -36,15 +43,17 @@ class LegChains:
     tips: Array  # (limbs,) joints that touch the floor: toes, or `last` where a limb has none
     # (limbs,) direction in which a straight limb bends: 1 forward (knees), -1 backward (elbows).
     bends: Array
+    pairs: Array  # (limbs, 2) joints: the upper ones of the left and the right limb of each pair
 
     @classmethod
     def from_skeleton(cls, skeleton: Skeleton, roles: Roles) -> LegChains:
         """Legs, left first, then the front legs of a quadruped; without limbs that lack roles."""
-        parts: list[tuple[tuple[str, ...], float]] = [(("hip", "knee", "foot", "toe"), 1.0)]
+        parts = [(("hip", "knee", "foot", "toe"), 1)]
         if roles.kind == "quadruped":
-            parts.append((("shoulder", "elbow", "hand", "hand"), -1.0))
-        rows, bends = [], []
+            parts.append((("shoulder", "elbow", "hand", "hand"), -1))
+        rows = []
         for names, bend in parts:
+            pair = [getattr(roles, f"{side}_{names[0]}") for side in ("left", "right")]
             for side in ("left", "right"):
                 upper, middle, last, tip = (getattr(roles, f"{side}_{name}") for name in names)
                 # The upper joint of a limb has a parent: it is not the root.
@@ -52,10 +61,11 @@ class LegChains:
                     below is not None and above in ancestors(skeleton, below)
                     for above, below in ((upper, middle), (middle, last))
                 ):
-                    rows.append([upper, middle, last, last if tip is None else tip])
-                    bends.append(bend)
-        uppers, middles, lasts, tips = np.array(rows, np.int64).reshape(-1, 4).T
-        return cls(uppers, middles, lasts, tips, np.array(bends))
+                    both = [upper if joint is None else joint for joint in pair]
+                    rows.append([upper, middle, last, last if tip is None else tip, bend, *both])
+        found = np.array(rows, np.int64).reshape(-1, 7)
+        uppers, middles, lasts, tips = found[:, :4].T
+        return cls(uppers, middles, lasts, tips, found[:, 4].astype(float), found[:, 5:])
 
     def __len__(self) -> int:
         return len(self.upper)
@@ -120,14 +130,22 @@ class LimbSolver:
     """Forward and inverse kinematics of a skeleton's limbs, for many frames or characters at once.
 
     `ends` (limbs, 3), as of `LegChains.ends`, are the points that count as tips, in metres from the
-    tips' joints, which are then last joints.
+    tips' joints, which are then last joints. From `poses` (poses, joints, 4), local rotations such
+    as those of a clip, by default the rest pose, the hinges of the middle joints are found.
     """
 
-    def __init__(self, skeleton: Skeleton, limbs: LegChains, ends: Array | None = None) -> None:
+    def __init__(
+        self,
+        skeleton: Skeleton,
+        limbs: LegChains,
+        ends: Array | None = None,
+        poses: Array | None = None,
+    ) -> None:
         self.limbs = limbs
         self._ends = None if ends is None or not ends.any() else ends
         chain = np.stack([limbs.upper, limbs.middle, limbs.last, limbs.tips])
-        needed = {above for joint in chain.flat for above in ancestors(skeleton, int(joint))}
+        used = [*chain.flat, *limbs.pairs.flat]
+        needed = {above for joint in used for above in ancestors(skeleton, int(joint))}
         # Parents come before children, in order of depth.
         joints = np.array(sorted(needed), np.int64)
         self._joints = joints[np.argsort(joint_depths(skeleton)[joints], kind="stable")]
@@ -136,26 +154,60 @@ class LimbSolver:
         place[self._joints] = np.arange(len(joints))
         self._parents = place[skeleton.parents[self._joints]]
         self._solved, self._chain = chain[:3], place[chain]
-        self._bends = np.ascontiguousarray(limbs.bends, np.float64)
         self._above = self._parents[self._chain[:3]]
+        self.hinges, self.ranges = self._hinges(skeleton, poses, place)
 
-    def transforms(self, rotations: Array, local_positions: Array) -> LimbTransforms:
-        """Forward kinematics of local rotations (frames, joints, 4) and positions."""
+    def _hinges(self, skeleton: Skeleton, poses: Array | None, place: Array) -> tuple[Array, Array]:
+        """Axes (limbs, 3) about which middle joints bend to their side, in the frame of their
+        parent, and their least and largest bend (limbs, 2), radians."""
+        limbs = self.limbs
+        if poses is None or not len(poses):
+            poses = np.tile([0.0, 0.0, 0.0, 1.0], (1, len(skeleton), 1))
+        rows = np.unique(np.linspace(0, len(poses) - 1, _HINGE_POSES).astype(int))
+        places = np.broadcast_to(skeleton.offsets, (len(rows), len(skeleton), 3))
+        left, right = place[limbs.pairs.T]
+        chain = np.stack([left, *self._chain[1:3], right])
+        above, positions = self._forward(poses[rows], places, chain)
+        upper = np.where(
+            (limbs.upper == limbs.pairs[:, 0])[:, None, None], positions[0], positions[3]
+        )
+        thigh, shin = positions[1] - upper, positions[2] - positions[1]
+        both = np.maximum(np.linalg.norm(thigh, axis=-1) * np.linalg.norm(shin, axis=-1), _TINY)
+        turning = np.cross(thigh, shin) / both[..., None]
+        across = limbs.bends[:, None, None] * (positions[0] - positions[3])
+        across /= np.maximum(np.linalg.norm(across, axis=-1, keepdims=True), _TINY)
+        turning, across = (np.einsum("lfji,lfj->lfi", above[1], each) for each in (turning, across))
+        axes = (turning + _SIDE_SHARE * across).mean(axis=1)
+        axes /= np.maximum(np.linalg.norm(axes, axis=-1, keepdims=True), _TINY)
+        bends = np.arctan2(np.vecdot(turning, axes[:, None]), np.vecdot(thigh, shin) / both)
+        least, largest = np.percentile(bends, _HINGE_BAND, axis=1)
+        return axes, np.stack(
+            [
+                np.clip(least - _MARGIN, *_LEAST_BEND),
+                np.clip(largest + _MARGIN, *_LARGEST_BEND),
+            ],
+            axis=1,
+        )
+
+    def _forward(self, rotations: Array, places: Array, chain: Array) -> tuple[Array, Array]:
+        """World matrices (3, limbs, frames, 3, 3) above joints, and positions of a chain."""
         frames, limbs = len(rotations), len(self.limbs)
         matrices = np.empty((3, limbs * frames, 3, 3))
         positions = np.empty((4, limbs * frames, 3))
         _limb_transforms(
             rotations.take(self._joints, axis=1).astype(np.float64),
-            local_positions.take(self._joints, axis=1).astype(np.float64),
+            places.take(self._joints, axis=1).astype(np.float64),
             self._parents,
-            self._chain,
+            chain,
             self._above,
             matrices,
             positions,
         )
-        found = LimbTransforms(
-            matrices.reshape(3, limbs, frames, 3, 3), positions.reshape(4, limbs, frames, 3)
-        )
+        return matrices.reshape(3, limbs, frames, 3, 3), positions.reshape(4, limbs, frames, 3)
+
+    def transforms(self, rotations: Array, local_positions: Array) -> LimbTransforms:
+        """Forward kinematics of local rotations (frames, joints, 4) and positions."""
+        found = LimbTransforms(*self._forward(rotations, local_positions, self._chain))
         if self._ends is not None:
             own = rotations[:, self.limbs.last].swapaxes(0, 1)
             ends = quaternions.rotate(own.astype(np.float64), self._ends[:, None])
@@ -172,21 +224,20 @@ class LimbSolver:
         rotations: Array,
         transforms: LimbTransforms,
         targets: Array,
-        left: Array,
         tilts: Array | None = None,
     ) -> None:
         """Change local rotations (frames, joints, 4) so that last joints are at (limbs, frames, 3).
 
-        Knees bend about unit vectors to the body's left (frames, 3). The last joints keep their
-        orientation in the world, or are turned there by `tilts` (limbs, frames, 4).
+        Middle joints bend to their side only. The last joints keep their orientation in the world,
+        or are turned there by `tilts` (limbs, frames, 4).
         """
         local = rotations.take(self.joints, axis=1).astype(np.float64)
         _turn_limbs(
             np.ascontiguousarray(transforms.positions).reshape(4, -1, 3),
             np.ascontiguousarray(transforms.above).reshape(3, -1, 3, 3),
             np.array(targets, np.float64, order="C").reshape(-1, 3),
-            np.array(np.broadcast_to(left, (len(rotations), 3)), np.float64, order="C"),
-            self._bends,
+            self.hinges,
+            self.ranges,
             _NO_TILTS if tilts is None else np.array(tilts, np.float64, order="C").reshape(-1, 4),
             local,
         )
@@ -254,15 +305,17 @@ def _limb_transforms(rotations, places, parents, chain, above, matrices, positio
 
 
 @njit(error_model="numpy")
-def limb_turn(upper, middle, last, target, hinge, turn_upper, turn_middle):
+def limb_turn(upper, middle, last, target, hinge, least, largest, turn_upper, turn_middle):
     """Fill the rotations of a limb's upper and middle joint that bring the last one to its target.
 
     The middle joint bends until the limb is as long as the distance to the target; then the whole
     limb swings there by the smallest rotation. A limb that is at its target does not change.
     Lengths do not change; a limb points at a target out of reach, straight except for the damping
     of nearly straight limbs. A straight limb bends about the unit axis `hinge`, from its upper
-    part to its lower one; a limb bent by more than 30 degrees stays in its plane. `turn_upper`
-    rotates the upper part in the world, and `turn_upper` times `turn_middle` the lower one.
+    part to its lower one; a limb bent by more than 30 degrees stays in its plane. One that is bent
+    to the other side is bent to its own, continuously; the result lies between `least` and
+    `largest`, radians. `turn_upper` rotates the upper part in the world, and `turn_upper` times
+    `turn_middle` the lower one.
     """
     tx, ty, tz = middle[0] - upper[0], middle[1] - upper[1], middle[2] - upper[2]
     sx, sy, sz = last[0] - middle[0], last[1] - middle[1], last[2] - middle[2]
@@ -279,6 +332,10 @@ def limb_turn(upper, middle, last, target, hinge, turn_upper, turn_middle):
     )
     sine = math.sqrt(ox * ox + oy * oy + oz * oz)
     nx, ny, nz = ox, oy, oz
+    against = min(ox * hx + oy * hy + oz * hz, 0.0)
+    if against < 0.0:
+        # The mirrored axis: it turns to the hinge's side without a jump.
+        nx, ny, nz = nx - 2.0 * against * hx, ny - 2.0 * against * hy, nz - 2.0 * against * hz
     if sine < _NEARLY_STRAIGHT:
         share = _STRAIGHT_SHARE * (1.0 - sine / _NEARLY_STRAIGHT) ** 2
         whole2 = max(first2 + 2.0 * between + second2, _TINY)
@@ -297,13 +354,15 @@ def limb_turn(upper, middle, last, target, hinge, turn_upper, turn_middle):
     wanted = 0.5 * (target2 - first2 - second2) / both - askew
     size = max(math.sqrt(sine_along * sine_along + cosine * cosine), _TINY)
     goal = math.acos(min(max(wanted / size, -1.0), 1.0))
-    # Radians from the bend to the goal, damped for small bends.
-    firm = bend
-    if bend < 2.0 * _FIRM_BEND:
-        firm = _FIRM_BEND + max(bend, 0.0) ** 2 / (4.0 * _FIRM_BEND)
-    damped = math.sqrt(max(firm * firm + goal * goal - bend * bend, 0.0)) - firm
+    # Radians from the nearest bend of the range to the goal, damped for small bends.
+    start = max(bend, least)
+    firm = start
+    if start < 2.0 * _FIRM_BEND:
+        firm = _FIRM_BEND + max(start, 0.0) ** 2 / (4.0 * _FIRM_BEND)
+    damped = math.sqrt(max(firm * firm + goal * goal - start * start, 0.0)) - firm
     exact = min(max(goal / (2.0 * _FIRM_BEND) - 1.0, 0.0), 1.0)
-    change = damped + exact * (goal - bend - damped)
+    reached = start + damped + exact * (goal - start - damped)
+    change = min(max(reached, min(start, 0.0)), largest) - bend
     half_sine, half_cosine = math.sin(0.5 * change), math.cos(0.5 * change)
     turn_middle[0], turn_middle[1] = half_sine * nx, half_sine * ny
     turn_middle[2], turn_middle[3] = half_sine * nz, half_cosine
@@ -338,26 +397,29 @@ def _multiply(a, b, product):
 @compiled(
     void(
         *(float64[:, :, ::1], float64[:, :, :, ::1], float64[:, ::1], float64[:, ::1]),
-        *(float64[::1], float64[:, ::1], float64[:, :, ::1]),
+        *(float64[:, ::1], float64[:, ::1], float64[:, :, ::1]),
     ),
     error_model="numpy",
 )
-def _turn_limbs(positions, above, targets, left, bends, tilts, local):
+def _turn_limbs(positions, above, targets, hinges, ranges, tilts, local):
     """Turn the joints of limbs so that their last joints are at `targets` (limbs * frames, 3).
 
-    The body's left is (frames, 3), `bends` (limbs,) are those of `LegChains`, and `tilts` (limbs *
-    frames, 4), or none, turn the last joints in the world. The local rotations (frames, 3 * limbs,
-    4) of all upper, all middle and all last joints are changed in place.
+    `hinges` and `ranges` are those of `LimbSolver`, and `tilts` (limbs * frames, 4), or none,
+    turn the last joints in the world. The local rotations (frames, 3 * limbs, 4) of all upper, all
+    middle and all last joints are changed in place.
     """
-    frames, limbs = len(left), len(bends)
+    frames, limbs = len(local), len(hinges)
     hinge, turns, turned = np.empty(3), np.empty((3, 4)), np.empty(4)
     for n in range(frames):
         for limb in range(limbs):
             row = limb * frames + n
+            side = hinges[limb]
             for c in range(3):
-                hinge[c] = bends[limb] * left[n, c]
+                own = above[1, row, c]
+                hinge[c] = own[0] * side[0] + own[1] * side[1] + own[2] * side[2]
             upper, middle, last = positions[0, row], positions[1, row], positions[2, row]
-            limb_turn(upper, middle, last, targets[row], hinge, turns[0], turns[1])
+            least, largest = ranges[limb]
+            limb_turn(upper, middle, last, targets[row], hinge, least, largest, turns[0], turns[1])
             _multiply(turns[0], turns[1], turns[2])
             for c in range(3):
                 turns[2, c] = -turns[2, c]

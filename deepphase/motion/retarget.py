@@ -366,7 +366,7 @@ def _held(result: Clip, goals: _Goals) -> tuple[Clip, Array, Array]:
     roles, source_roles = goals.target.roles, goals.source.roles
     # The arms of a person, too.
     limbs = LegChains.from_skeleton(result.skeleton, replace(roles, kind="quadruped"))
-    solver = LimbSolver(result.skeleton, limbs)
+    solver = LimbSolver(result.skeleton, limbs, poses=result.rotations)
     rotations, places = result.rotations.copy(), result.local_positions()
     transforms = solver.transforms(rotations, places)
     # Rows of empty arrays: there may be no limbs.
@@ -385,14 +385,11 @@ def _held(result: Clip, goals: _Goals) -> tuple[Clip, Array, Array]:
         parts.append(part)
     wanted, held = np.concatenate(targets), np.concatenate(weights).T
     tips = np.array([part == "toe" for part in parts], bool)[:, None, None]
-    left = quaternions.rotate(
-        global_transforms(result)[0][:, roles.hips], _left_of_hips(result, goals.target)
-    )
     for _ in range(_REACHES):
         transforms = solver.transforms(rotations, places)
         _, _, last, tip = transforms.positions
         at = transforms.within_reach(np.where(tips, wanted + last - tip, wanted), _REACHABLE)
-        solver.reach(rotations, transforms, at, left)
+        solver.reach(rotations, transforms, at)
         rotations = quaternions.normalized(rotations)
     transforms = solver.transforms(rotations, places)
     reached = np.where(tips, transforms.positions[3], transforms.positions[2])
@@ -400,13 +397,3 @@ def _held(result: Clip, goals: _Goals) -> tuple[Clip, Array, Array]:
     result = replace(result, rotations=quaternions.sign_continuous(rotations))
     feet = np.array([part != "hand" or roles.kind == "quadruped" for part in parts], bool)
     return result, errors[:, feet], (errors * held)[:, ~feet]
-
-
-def _left_of_hips(result: Clip, target: _Body) -> Array:
-    """(3,) the direction from the right hip to the left one in the hips' frame."""
-    rotations, positions = global_transforms(result.sliced(0, 1))
-    left, right = target.pair("hip")
-    across = positions[0, left] - positions[0, right]
-    local = quaternions.rotate(quaternions.conjugate(rotations[0, target.roles.hips]), across)
-    length = float(np.linalg.norm(local))
-    return local / length if length > 1e-9 else _LEFT

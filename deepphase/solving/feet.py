@@ -25,7 +25,6 @@ _SHORTEST_S = 0.2
 # Quantile of a foot's heights at which it is on the floor.
 _FLOOR_SHARE = 0.02
 _REACHES = 4
-_LEFT = np.array([1.0, 0.0, 0.0])
 
 
 @dataclass(frozen=True, eq=False)
@@ -72,21 +71,20 @@ def find_holds(
 def reach_holds(clip: Clip, roles: Roles, holds: FootHolds) -> Clip:
     """Apply foot corrections to a clip; feet keep their orientation in the world."""
     limbs = LegChains.from_skeleton(clip.skeleton, roles)
-    left = quaternions.rotate(clip.rotations[:, 0], _LEFT)
-    return with_tips_at(clip, limbs, holds.tips + holds.shifts, left)
+    return with_tips_at(clip, limbs, holds.tips + holds.shifts)
 
 
-def with_tips_at(clip: Clip, limbs: LegChains, wanted: Array, left: Array) -> Clip:
+def with_tips_at(clip: Clip, limbs: LegChains, wanted: Array) -> Clip:
     """The clip with the tips of limbs at places (frames, limbs, 3), by inverse kinematics.
 
-    Last joints keep their orientation in the world; `left` (frames, 3) points to the body's left.
+    Last joints keep their orientation in the world.
     """
-    solver = LimbSolver(clip.skeleton, limbs)
+    solver = LimbSolver(clip.skeleton, limbs, poses=clip.rotations)
     rotations, places = clip.rotations.copy(), clip.local_positions()
     for _ in range(_REACHES):
         transforms = solver.transforms(rotations, places)
         now = transforms.positions
-        solver.reach(rotations, transforms, now[2] + wanted.swapaxes(0, 1) - now[3], left)
+        solver.reach(rotations, transforms, now[2] + wanted.swapaxes(0, 1) - now[3])
     return replace(clip, rotations=quaternions.sign_continuous(quaternions.normalized(rotations)))
 
 

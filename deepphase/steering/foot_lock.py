@@ -183,7 +183,6 @@ class FootLock:
         rotations: Array,
         local_positions: Array,
         contacts: Array,
-        left: Array,
         seconds: float,
         offsets: Array | None = None,
         resting: Array | None = None,
@@ -193,16 +192,15 @@ class FootLock:
         """Lock the feet of one frame.
 
         `rotations` (characters, joints, 4) local rotations, the root's in the world; changed in
-        place; `local_positions` (characters, joints, 3) Metres; `contacts` (characters, limbs)
-        Bool: contacts of the motion; `left` (characters, 3) unit vector to each body's left;
-        `offsets` (characters, first limbs, 2) metres, x and z, by which feet are moved from the
-        motion before they are locked; `resting` (characters,) Bool: bodies at rest; `slips`
-        (characters, limbs, 2) Metres, x and z, by which locked feet of bodies that do not rest move
-        since the previous frame, as captured feet did. All others move by a share of the motion's
-        own; `heights` (characters, limbs) metres over a flat floor of the tips of locked feet of
-        bodies that do not rest, as captured ones had. All others, and those on uneven ground, have
-        the motion's own. Returns (characters,) metres by which the whole body is then to be
-        lowered; None on a flat floor.
+        place; `local_positions` (characters, joints, 3) metres; `contacts` (characters, limbs)
+        bool: contacts of the motion; `offsets` (characters, first limbs, 2) metres, x and z, by
+        which feet are moved from the motion before they are locked; `resting` (characters,) bool:
+        bodies at rest; `slips` (characters, limbs, 2) metres, x and z, by which locked feet of
+        bodies that do not rest move since the previous frame, as captured feet did. All others move
+        by a share of the motion's own; `heights` (characters, limbs) metres over a flat floor of
+        the tips of locked feet of bodies that do not rest, as captured ones had. All others, and
+        those on uneven ground, have the motion's own. Returns (characters,) metres by which the
+        whole body is then to be lowered; None on a flat floor.
         """
         solver = self._solver
         if not len(solver.limbs):
@@ -244,7 +242,7 @@ class FootLock:
         reached, tilts = _within_reach(upper, last, targets, length), None
         if self._ground is not None:
             tilts = _toes_down(last, tips, (reached - targets)[..., 1])
-        solver.reach(rotations, transforms, reached, left, tilts)
+        solver.reach(rotations, transforms, reached, tilts)
         return drops
 
     def _lifted(self, missing: Array, resting: Array | None, seconds: float) -> Array:

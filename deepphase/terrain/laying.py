@@ -79,26 +79,23 @@ def lay_on_ground(
     contacts = contacts or foot_contacts(clip, roles)
     chains = LegChains.from_skeleton(clip.skeleton, roles)
     on_floor = _contacts_of(chains, contacts)
-    solver = LimbSolver(clip.skeleton, chains)
+    solver = LimbSolver(clip.skeleton, chains, poses=clip.rotations)
     rotations = clip.rotations.astype(np.float64)
     places = clip.local_positions().astype(np.float64)
     flat = solver.transforms(rotations, places)
     soles = _soles(flat, on_floor, contacts.floor)
     heights, slopes = _under_feet(flat, on_floor, ground, soles, contacts.floor, clip.fps)
     heights -= contacts.floor
-    root = root_trajectory(clip, roles)
-    left = np.stack([root.directions[:, 2], np.zeros(len(clip)), -root.directions[:, 0]], axis=1)
+    turned = flat
     if len(chains) == 4:
-        _pitch_trunk(clip, rotations, roles, flat, heights, left)
+        _pitch_trunk(clip, rotations, roles, flat, heights)
         turned = solver.transforms(rotations, places)
-    else:
-        turned = flat
     lift = _hips_lift(turned, flat, heights, clip.fps)
     places[:, 0, 1] += lift
     turned = solver.transforms(rotations, places)
     targets = flat.positions[2].copy()
     targets[..., 1] += heights
-    solver.reach(rotations, turned, turned.within_reach(targets), left, _tilts(slopes))
+    solver.reach(rotations, turned, turned.within_reach(targets), _tilts(slopes))
     translations = clip.translations.copy()
     translations[:, 0, 1] += lift.astype(translations.dtype)
     laid = replace(
@@ -264,7 +261,7 @@ def _hips_lift(turned: LimbTransforms, flat: LimbTransforms, heights: Array, fps
 
 
 def _pitch_trunk(
-    clip: Clip, rotations: Array, roles: Roles, flat: LimbTransforms, heights: Array, left: Array
+    clip: Clip, rotations: Array, roles: Roles, flat: LimbTransforms, heights: Array
 ) -> None:
     """Turn the hips of a four-legged body, in place, as the ground under its feet rises."""
     rise = heights[2:].mean(axis=0) - heights[:2].mean(axis=0)
@@ -272,6 +269,8 @@ def _pitch_trunk(
     trunk = float(np.median(np.linalg.norm((shoulders - hips)[:, ::2], axis=1)))
     angle = np.arctan2(rise, max(trunk, 1e-3))
     angle = gaussian_filter1d(np.clip(angle, -_MAX_PITCH, _MAX_PITCH), _PITCH_S * clip.fps)
+    ahead = root_trajectory(clip, roles).directions
+    left = np.stack([ahead[:, 2], np.zeros(len(clip)), -ahead[:, 0]], axis=1)
     # A turn about the left side by a positive angle lowers the front.
     turn = quaternions.about_axis(left, -angle)
     parent = int(clip.skeleton.parents[roles.hips])

@@ -213,12 +213,17 @@ class Playback:
     @cached_property
     def limb_solver(self) -> LimbSolver:
         """Solver of the limbs, whose tips are the points that touch the floor."""
-        return LimbSolver(self.skeleton, self.limbs, self.limbs.ends(self.skeleton, self.roles))
+        ends = self.limbs.ends(self.skeleton, self.roles)
+        return LimbSolver(self.skeleton, self.limbs, ends, self.rotations[self._some_rows])
+
+    @property
+    def _some_rows(self) -> Array:
+        return np.unique(np.linspace(0, len(self) - 1, _SOLE_ROWS).astype(int))
 
     @cached_property
     def _foot_heights(self) -> tuple[Array, Array]:
         """(2, rows, limbs) metres of last joints and tips of some rows, and their contacts."""
-        rows = np.unique(np.linspace(0, len(self) - 1, _SOLE_ROWS).astype(int))
+        rows = self._some_rows
         ends = self._limb_ends(self.rotations[rows], self.translations[rows])
         return ends[..., 1].swapaxes(1, 2), self.contacts[rows]
 

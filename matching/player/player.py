@@ -385,13 +385,10 @@ class Player:
         if self.settings.foot_lock:
             unlocked = rotations[:, self.spec.locked_joints]
             self._local[:, self.playback.translated_joints] = translations
-            left = np.zeros((len(half), 3))
-            left[:, 0], left[:, 2] = np.cos(self._angle), -np.sin(self._angle)
             drop = self._foot_lock.apply(
                 rotations,
                 self._local,
                 self.playback.contacts[self.rows],
-                left,
                 self._seconds,
                 resting=None if self._rest is None else self._rest.resting,
                 slips=self._slips,

@@ -16,12 +16,12 @@ from tests.motion.bodies import DOG, HUMAN, body, random_clip
 LEFT = np.array([1.0, 0.0, 0.0])
 
 
-def two_joint_turns(*points):
+def two_joint_turns(*points, bends=(-0.1, np.pi)):
     """Turns (rows, 4) of upper and middle joints by points (rows, 3), as of `limb_turn`."""
-    rows = np.stack(np.broadcast_arrays(*points)).astype(np.float64)
+    rows = np.stack(np.broadcast_arrays(*points, LEFT)).astype(np.float64)
     turns = np.empty((2, rows.shape[1], 4))
     for row in range(rows.shape[1]):
-        limb_turn(*rows[:, row], *turns[:, row])
+        limb_turn(*rows[:, row], *bends, *turns[:, row])
     return turns
 
 
@@ -49,9 +49,12 @@ def test_reachable_targets_are_reached_and_lengths_stay(seed, share):
     way /= np.linalg.norm(way, axis=1, keepdims=True)
     least = np.abs(first - second)
     target = upper + way * (least + share * (first + second - least))[:, None]
-    knee, foot = turned(
-        upper, middle, last, two_joint_turns(upper, middle, last, target, np.tile(LEFT, (10, 1)))
+    # On the hinge's side.
+    wrong = np.cross(middle - upper, last - middle)[:, 0] < 0
+    upper, middle, last, target = (
+        np.where(wrong[:, None], each * [1, -1, 1], each) for each in (upper, middle, last, target)
     )
+    knee, foot = turned(upper, middle, last, two_joint_turns(upper, middle, last, target))
     bent = clearly_bent((upper, middle, last))
     np.testing.assert_allclose(foot[bent], target[bent], atol=1e-5)
     np.testing.assert_allclose(np.linalg.norm(knee - upper, axis=1), first, atol=1e-9)
@@ -61,9 +64,7 @@ def test_reachable_targets_are_reached_and_lengths_stay(seed, share):
 def test_a_limb_points_at_what_it_cannot_reach():
     upper, middle, last = np.array([[0, 1.0, 0]]), np.array([[0, 0.5, 0.3]]), np.zeros((1, 3))
     target = np.array([[1.0, -1.0, 3.0]])
-    knee, foot = turned(
-        upper, middle, last, two_joint_turns(upper, middle, last, target, LEFT[None])
-    )
+    knee, foot = turned(upper, middle, last, two_joint_turns(upper, middle, last, target))
     way = (target - upper) / np.linalg.norm(target - upper)
     length = np.linalg.norm(middle - upper) + np.linalg.norm(last - middle)
     np.testing.assert_allclose(foot, upper + length * way, atol=1e-5)
@@ -76,7 +77,7 @@ def test_a_bent_limb_stays_in_its_plane():
         upper,
         middle,
         last,
-        two_joint_turns(upper, middle, last, np.array([[0, 0.3, 0]]), LEFT[None]),
+        two_joint_turns(upper, middle, last, np.array([[0, 0.3, 0]])),
     )
     assert knee[0, 0] > 0.3
     assert knee[0, 2] == pytest.approx(0.0, abs=1e-9)
@@ -87,9 +88,7 @@ def test_a_straight_knee_bends_forward(beyond):
     upper, last = np.array([[0, 1.0, 0]]), np.zeros((1, 3))
     middle = np.array([[0, 0.5, beyond]])
     target = np.array([[0.0, 0.2, 0.0]])
-    knee, foot = turned(
-        upper, middle, last, two_joint_turns(upper, middle, last, target, LEFT[None])
-    )
+    knee, foot = turned(upper, middle, last, two_joint_turns(upper, middle, last, target))
     np.testing.assert_allclose(foot, target, atol=1e-6)
     assert knee[0, 2] > 0.2
 
@@ -104,11 +103,47 @@ def test_a_knee_that_passes_through_straight_does_not_pop(shorter):
     middle = upper + 0.5 * np.stack([zero, -np.cos(bend / 2), np.sin(bend / 2)], 1)
     last = middle + 0.5 * np.stack([zero, -np.cos(bend / 2), -np.sin(bend / 2)], 1)
     target = last + np.array([0.0, shorter, 0.0])
-    hinge = np.tile(LEFT, (60, 1))
-    knee, foot = turned(upper, middle, last, two_joint_turns(upper, middle, last, target, hinge))
+    knee, foot = turned(
+        upper, middle, last, two_joint_turns(upper, middle, last, target, bends=(-0.15, 3.0))
+    )
     own = np.abs(np.diff(middle, n=2, axis=0)).max() * fps**2
     assert np.abs(np.diff(knee, n=2, axis=0)).max() * fps**2 < 1.5 * own
     assert np.linalg.norm(foot - target, axis=1).max() < 0.008
+
+
+def test_a_limb_bent_to_the_other_side_is_bent_to_its_own_without_a_jump():
+    # The whole circle in steps of a degree.
+    bend = np.radians(np.arange(-180, 181))
+    upper, middle = np.array([[0, 1.0, 0]]), np.array([[0, 0.5, 0]])
+    last = middle + 0.5 * np.stack([0 * bend, -np.cos(bend), -np.sin(bend)], 1)
+    knee, foot = turned(
+        *np.broadcast_arrays(upper, middle, last), two_joint_turns(upper, middle, last, last)
+    )
+    found = np.arctan2(
+        np.cross(knee - upper, foot - knee)[:, 0], np.vecdot(knee - upper, foot - knee)
+    )
+    assert found[1:-1].min() > -0.1
+    assert np.abs(np.diff(found[1:-1])).max() < np.radians(2.5)
+    np.testing.assert_allclose(found[180:-1], bend[180:-1], atol=1e-9)
+    np.testing.assert_allclose(foot, last, atol=0.015)
+
+
+def test_sides_of_limbs_are_found_in_any_frames():
+    skeleton, _ = body(HUMAN)
+    limbs = LegChains.from_skeleton(skeleton, find_roles(skeleton))
+    rest = LimbSolver(skeleton, limbs)
+    np.testing.assert_allclose(rest.hinges, [LEFT, LEFT], atol=0.05)
+    poses = np.tile([0.0, 0.0, 0.0, 1.0], (50, len(skeleton), 1))
+    # Knees that bend about another axis, and a body that lies.
+    axis = np.array([np.cos(0.4), 0.0, np.sin(0.4)])
+    poses[:, limbs.middle] = Rotation.from_rotvec(
+        np.linspace(0.1, 1.5, 50)[:, None] * axis
+    ).as_quat()[:, None]
+    poses[:, 0] = Rotation.from_euler("XYZ", [1.5, 0.3, 0.8]).as_quat()
+    solver = LimbSolver(skeleton, limbs, poses=poses)
+    np.testing.assert_allclose(solver.hinges, [axis, axis], atol=0.06)
+    assert (solver.ranges[:, 0] <= 0).all()
+    assert (solver.ranges[:, 1] > 1.5).all()
 
 
 @pytest.mark.parametrize(("geometry", "count"), [(HUMAN, 2), (DOG, 4)])
@@ -124,7 +159,7 @@ def test_a_solver_moves_feet_of_many_frames_and_nothing_else(geometry, count):
     np.testing.assert_allclose(tips, before[:, limbs.tips].swapaxes(0, 1), atol=1e-12)
     inside = upper + (last - upper) * 0.9 + np.array([0.01, 0.0, -0.01])
     rotations = clip.rotations.copy()
-    solver.reach(rotations, transforms, inside, np.tile(LEFT, (40, 1)))
+    solver.reach(rotations, transforms, inside)
     after = joint_positions(replace(clip, rotations=rotations))
     near = np.linalg.norm(inside - upper, axis=-1) > 0.3 * transforms.lengths
     bent = clearly_bent(transforms.positions)

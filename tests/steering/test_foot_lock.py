@@ -10,7 +10,6 @@ from deepphase.terrain.heightmap import Heightmap
 from tests.motion.bodies import HUMAN, body, standing
 
 FPS = 60.0
-LEFT = np.array([[1.0, 0.0, 0.0]])
 STILL = FootLockSettings(follow_share=0.0)
 
 
@@ -40,7 +39,7 @@ def sliding(
         rotations = crouch.copy()
         moved.append(solver.transforms(rotations, local).positions[3, :, 0])
         rest = np.array([resting])
-        lock.apply(rotations, local, np.array([contact]), LEFT, 1 / FPS, offsets, rest, slips)
+        lock.apply(rotations, local, np.array([contact]), 1 / FPS, offsets, rest, slips)
         held.append(solver.transforms(rotations, local).positions[3, :, 0])
     return np.array(held), np.array(moved)
 
@@ -145,7 +144,7 @@ def test_a_foot_that_the_leg_cannot_bring_down_points_its_toes():
     gaps = []
     for _ in range(5):
         rotations = clip.rotations.copy()
-        drop = lock.apply(rotations, local, np.array([(True, False)]), LEFT, 1 / FPS)
+        drop = lock.apply(rotations, local, np.array([(True, False)]), 1 / FPS)
         last, tips = solver.transforms(rotations, local).positions[2:, :, 0]
         gaps.append(np.stack([last, tips])[..., 1] - flat[..., 1] - drop + 0.12)
     heel, toe = np.array(gaps)[-1, :, 0]

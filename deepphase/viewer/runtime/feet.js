@@ -9,7 +9,7 @@ const IN_CONTACT = 0.5;
 const GRAVITY = 9.81;
 // Legs are stretched beyond the motion softly, up to this share of their length.
 const MAX_STRETCH = 0.99;
-// A nearly straight leg bends about the hinge of the body, by this share when it is straight.
+// A nearly straight leg bends about its hinge, by this share when it is straight.
 const NEARLY_STRAIGHT = 0.5;
 const STRAIGHT_SHARE = 0.4;
 // Feet that do not reach uneven ground point their toes down: by at most this angle, and to at most
@@ -28,7 +28,8 @@ export class FootLock {
     this.parents = skeleton.parents;
     this.legs = legs.joints.map(([upper, middle, last, tip], leg) => ({
       upper, middle, last, tip,
-      bend: legs.bends[leg],
+      hinge: legs.hinges[leg],
+      range: legs.ranges[leg],
       end: legs.ends?.[leg] ?? [0, 0, 0],
       contact: legs.contacts[leg],
       lowest: legs.lowest?.[leg] ?? -Infinity,
@@ -50,12 +51,11 @@ export class FootLock {
    *
    * @param localRotations, localPositions  4 and 3 numbers a joint, the root's in the world
    * @param contacts  predicted contacts in [0, 1]
-   * @param {number} angle  facing in radians
    * @param {number} seconds  since the previous frame
    * @param options  `ground`: what moves feet to uneven ground; `resting`: feet of a body at rest step to their
    *   places; `slips`: [x, z] in m by which each locked foot moves, as captured feet did
    */
-  hold(localRotations, localPositions, contacts, angle, seconds, { ground = null, resting = false, slips = null } = {}) {
+  hold(localRotations, localPositions, contacts, seconds, { ground = null, resting = false, slips = null } = {}) {
     const { worldRotations, worldPositions } = this;
     forwardKinematics(this.parents, localRotations, localPositions, worldRotations, worldPositions);
     const at = (joint) => Array.from(worldPositions.subarray(3 * joint, 3 * joint + 3));
@@ -77,9 +77,9 @@ export class FootLock {
       const lift = leg.stepHeight * Math.sin(Math.PI * (1 - leg.stepLeft / this.settings.step_s)) ** 2;
       const sunk = ground ? 0 : Math.max(leg.lowest - tip[1], 0);
       const target = add(last, [shift[0], (lifts ? lifts[index] + drop : sunk) + lift, shift[1]]);
-      const hinge = [leg.bend * Math.cos(angle), 0, -leg.bend * Math.sin(angle)];
+      const hinge = rotate(turn(worldRotations, this.parents[leg.middle]), leg.hinge);
       const goal = withinReach(upper, last, target, reach);
-      const turns = twoJointTurns(upper, middle, last, goal, hinge);
+      const turns = twoJointTurns(upper, middle, last, goal, hinge, leg.range);
       const kept = inverse(multiply(turns[0], turns[1]));
       turns.push(lifts ? multiply(kept, toesDown(last, tip, goal[1] - target[1])) : kept);
       [leg.upper, leg.middle, leg.last].forEach((joint, k) => this.turnJoint(joint, turns[k], localRotations));
@@ -189,9 +189,10 @@ function toesDown(last, tip, missing) {
  *
  * The middle joint bends until the leg is as long as the distance to the target; then the whole leg
  * swings there by the smallest rotation. All arguments are in the world; `hinge` is the axis about
- * which a straight leg bends.
+ * which a straight leg bends. A leg that is bent to the other side is bent to its own, within its
+ * `range` in radians.
  */
-function twoJointTurns(upper, middle, last, target, hinge) {
+function twoJointTurns(upper, middle, last, target, hinge, range) {
   const thigh = subtract(middle, upper), shin = subtract(last, middle);
   const way = subtract(target, upper);
   const first2 = dot(thigh, thigh), second2 = dot(shin, shin);
@@ -204,7 +205,7 @@ function twoJointTurns(upper, middle, last, target, hinge) {
   const bend = Math.atan2(sineAlong, cosine);
   const desired = (0.5 * (dot(way, way) - first2 - second2)) / both - askew;
   const size = Math.max(Math.hypot(sineAlong, cosine), TINY_LENGTH);
-  const change = bendChange(bend, Math.acos(clamp(desired / size, -1, 1)));
+  const change = bendChange(bend, Math.acos(clamp(desired / size, -1, 1)), range);
   const turned = add(add(shin, cross(normal, shin), Math.sin(change)), subtract(scaled(normal, along), shin), 1 - Math.cos(change));
   const turnMiddle = [...scaled(normal, Math.sin(0.5 * change)), Math.cos(0.5 * change)];
   return [shortestTurn(add(thigh, turned), way, normal), turnMiddle];
@@ -216,18 +217,21 @@ function hingeOf(thigh, shin, hinge, both) {
   const share = STRAIGHT_SHARE * Math.max(1 - length(own) / NEARLY_STRAIGHT, 0) ** 2;
   const whole = add(thigh, shin);
   const lean = dot(whole, hinge) / Math.max(dot(whole, whole), TINY_LENGTH);
-  const axis = add(own, add(hinge, whole, -lean), share);
+  // The own axis, mirrored where it is on the other side: it turns there without a jump.
+  const axis = add(add(own, hinge, -2 * Math.min(dot(own, hinge), 0)), add(hinge, whole, -lean), share);
   const normal = scaled(axis, 1 / Math.max(length(axis), TINY_LENGTH));
   return [normal, dot(normal, own)];
 }
 
-/** Radians from a bend to its goal, damped for small bends. */
-function bendChange(bend, goal) {
-  const least = FIRM_BEND + Math.max(bend, 0) ** 2 / (4 * FIRM_BEND);
-  const firm = bend < 2 * FIRM_BEND ? least : bend;
-  const damped = Math.sqrt(Math.max(firm * firm + goal * goal - bend * bend, 0)) - firm;
+/** Radians from a bend to its goal within a range, damped for small bends. */
+function bendChange(bend, goal, [least, largest]) {
+  const start = Math.max(bend, least);
+  const small = FIRM_BEND + Math.max(start, 0) ** 2 / (4 * FIRM_BEND);
+  const firm = start < 2 * FIRM_BEND ? small : start;
+  const damped = Math.sqrt(Math.max(firm * firm + goal * goal - start * start, 0)) - firm;
   const exact = clamp(goal / (2 * FIRM_BEND) - 1, 0, 1);
-  return damped + exact * (goal - bend - damped);
+  const reached = start + damped + exact * (goal - start - damped);
+  return clamp(reached, Math.min(start, 0), largest) - bend;
 }
 
 /** The smallest rotation from one direction to another; about `aside` if they are opposite. */

@@ -138,7 +138,7 @@ export class RowMotion {
     const { arrays, header, skeleton } = asset;
     const { parents, offsets } = skeleton;
     Object.assign(this, { parents, offsets, joints: parents.length, moved: header.translated_joints, body: header.body });
-    this.widths = { rotations: 4 * this.joints, translations: 3 * this.moved.length, steps: 3, slips: 2 * header.legs.bends.length };
+    this.widths = { rotations: 4 * this.joints, translations: 3 * this.moved.length, steps: 3, slips: 2 * header.legs.joints.length };
     Object.assign(this, { kept, slices: header.values, places: header.moved, seconds: 1 / asset.frameRate });
     this.decompressor = new Layers(new Arena(), arrays, "decompressor");
     this.known = new Map();

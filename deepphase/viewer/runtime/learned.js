@@ -377,7 +377,7 @@ export class LearnedCharacter {
   frame(jumped) {
     const { asset, root, row, seconds } = this;
     const { skeleton, arrays, header } = asset;
-    const limbs = header.legs.bends.length;
+    const limbs = header.legs.joints.length;
     const localRotations = Float64Array.from(this.pose.rotations), localPositions = Float64Array.from(this.pose.positions);
     const facing = aroundY(root.angle);
     localRotations.set(multiply(facing, localRotations), 0);
@@ -386,7 +386,7 @@ export class LearnedCharacter {
     localPositions.set([x + root.x, y + level, z + root.z], 0);
     const contacts = arrays.contacts.slice(limbs * row, limbs * (row + 1));
     if (this.footIk) {
-      localPositions[1] -= this.feet.hold(localRotations, localPositions, contacts, root.angle, seconds, { ground: this.groundFeet, resting: this.resting, slips: this.slips });
+      localPositions[1] -= this.feet.hold(localRotations, localPositions, contacts, seconds, { ground: this.groundFeet, resting: this.resting, slips: this.slips });
     }
     const desired = trajectoryRows(this.goals.trajectory(root, this.times));
     return frameOf(skeleton, root, localRotations, localPositions, {
@@ -451,7 +451,7 @@ function opened(asset) {
   if (asset.motion) return asset;
   const { arrays, header } = asset;
   const { starts, stops } = header.clips;
-  const rows = stops.at(-1), limbs = header.legs.bends.length;
+  const rows = stops.at(-1), limbs = header.legs.joints.length;
   asset.kept = new KeptStates(asset);
   asset.motion = new RowMotion(asset, asset.kept);
   for (const name of ["played", "idle"]) arrays[name] = flags(arrays[`${name}.bits`], rows);

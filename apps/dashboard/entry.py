@@ -19,9 +19,8 @@ from deepphase.apps.dashboard.parts.collection import (
     demo_store,
     model_sources,
     open_clips,
-    suggest_clip,
 )
-from deepphase.apps.dashboard.parts.encodings import page_runs, read_ahead
+from deepphase.apps.dashboard.parts.encodings import page_runs, read_ahead, suggest_clip
 from deepphase.apps.dashboard.parts.folder import (
     configured_folder,
     look_again,
@@ -103,13 +102,13 @@ def _models() -> None:
     except DeepPhaseError:
         # The page shows the error.
         return
-    suggest_clip(clips)
     store = clips.store
     st.caption(
         f"{counted(len(store), 'clip')} · {store.minutes:,.1f} min · "
         f"{len(store.skeleton)} joints · {store.fps:g} frames/s"
     )
     chooser("Phase model", MODEL_KEY, sources, addressed=True)
+    suggest_clip()
 
 
 def _page_of(entry: PageEntry) -> Callable[[], None]:

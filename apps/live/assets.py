@@ -36,7 +36,7 @@ from deepphase.matching.player.playback import Playback
 from deepphase.matching.player.settings import CONSTANTS, MomentFilter, PlayerSettings
 from deepphase.matching.player.trajectory_search import KEEPING, max_improvement, rest_moments
 from deepphase.motion.roles import find_roles
-from deepphase.phase.manifold import ManifoldProjection
+from deepphase.phase.rings import ring_projection
 from deepphase.shipped import SHIPPED
 from deepphase.steering.foot_lock import FootLockSettings
 
@@ -84,7 +84,7 @@ def _manifold_arrays(vectors: Array) -> dict[str, Array]:
     A vector is projected to ``manifold.basis`` @ (vector - ``manifold.mean``). ``manifold.points``
     (points, 3) are projected, ``manifold.phase`` (points,) cycles of the strongest channel.
     """
-    projection = ManifoldProjection.fit(vectors)
+    projection = ring_projection(vectors)
     pairs = vectors.astype(np.float64).reshape(len(vectors), -1, 2)
     strongest = np.square(pairs).sum(axis=(0, 2)).argmax()
     phase = np.arctan2(pairs[:, strongest, 0], pairs[:, strongest, 1]) / (2.0 * np.pi)

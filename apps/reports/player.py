@@ -21,7 +21,7 @@ from deepphase.music.features import SongFeatures
 from deepphase.music.spectra import MEL_RANGE_HZ
 from deepphase.phase.clip_phases import ClipPhases
 from deepphase.phase.extractor import PhaseExtractor
-from deepphase.phase.manifold import ManifoldProjection
+from deepphase.phase.rings import ring_projection
 from deepphase.viewer.actor import Actor
 from deepphase.viewer.take import Channels, Curve, ManifoldCloud, PlayerSong, Take, point_colours
 
@@ -75,7 +75,7 @@ def _manifolds(model: PhaseExtractor, phases: Sequence[ClipPhases]) -> list[Mani
     if not whole:
         return [None] * len(phases)
     points = np.concatenate([each.parameters.manifold() for each in whole])
-    projection = model.projection or ManifoldProjection.fit(points)
+    projection = ring_projection(points)
     cloud = PhaseCloud.of(model, whole, projection)
     colours = point_colours(cloud.by_clip())
     made: list[ManifoldCloud | None] = []

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from deepphase.arrays import Array
-from deepphase.phase.manifold import ManifoldProjection
+from deepphase.phase.rings import ring_projection
 from deepphase.steering.run import SQUARED, Run
 from deepphase.terrain.heightmap import Heightmap
 from deepphase.viewer.actor import Actor
@@ -87,13 +87,13 @@ def _costs(run: Run) -> CostComparison | None:
 
 
 def _ring(run: Run) -> ManifoldCloud | None:
-    """The phases of the first character in the plane of their largest variance; None without."""
+    """The phases of the first character in the plane of their rings; None without."""
     if run.phases is None:
         return None
     manifold = run.phases[0].manifold()
     if not np.isfinite(manifold).all():
         return None
-    projection = ManifoldProjection.fit(manifold)
+    projection = ring_projection(manifold)
     path = projection(manifold)
     return ManifoldCloud(path[:0], path, run.fps, projection.explained)
 

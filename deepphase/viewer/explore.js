@@ -1,25 +1,34 @@
 // A cloud of points in the plane or in space, under the time cursor of the page's player.
 
-import { axesOf, CloudFrames, decoded, FramePhases, PLANE, SPACE, STRONGEST, TWO } from "./clouds/cloud_frames.js";
+import { axesOf, CloudFrames, decoded, FramePhases, PLANE, SPACE, STRONGEST } from "./clouds/cloud_frames.js";
 import { listenTo } from "./clouds/cloud_pointer.js";
 import { ColouredPoints } from "./clouds/coloured_points.js";
 import { keptFrames } from "./clouds/kept_frames.js";
 import { Plot } from "./clouds/plot.js";
 import { componentOf } from "./input/component.js";
 import { created, download, pressed } from "./scene/elements.js";
-import { faded, LayeredSurface, strokeLine } from "./scene/surface2d.js";
+import { faded, LayeredSurface, mixed, strokeLine } from "./scene/surface2d.js";
 import { between, clamp, point } from "./vectors.js";
 
 // Pixels around the mouse in which a point is hit, and seconds of the trail behind the moment.
 const REACH = 14;
 const TRAIL_S = 1;
 const CURSOR = "#d55e00";
+// Colours of a ring from its first frame to its last, and frames of one colour.
+const RING = ["#f6c79f", "#a63c00"], RING_STEP = 6;
 const MARGINS = [52, 12, 12, 40];
 // Pixels of the pose beside the mouse, of small figures, and across a picture for print.
-const POSE = 96, SMALL = 300, PRINTED = 2400;
+const POSE = 96, SMALL = 170, PRINTED = 2400;
 // Height of a figure: its share of windows in which the player is below it, and beside it the pixels
 // of the page around it; the least and the most.
-const BELOW = 0.26, AROUND = 400, LEAST = 300, MOST = 640;
+const BELOW = 0.26, AROUND = 590, LEAST = 300, MOST = 640;
+// What the plane and space show, as in Starke et al. 2022.
+const VIEWS = {
+  [PLANE]: "2D: the angle is the timing of a cycle, the radius its amplitude.",
+  [SPACE]: "3D: the third axis has the most of the rest, by which cycles of other kinds lie apart.",
+};
+// Opacity of the points behind a ring.
+const BEHIND = 0.35;
 // Width of windows in which the player is below the figure.
 const NARROW = 1100;
 
@@ -72,7 +81,6 @@ class Cloud {
       const { count } = this.frames;
       Object.assign(this, { count, screen: new Float32Array(2 * count), closeness: new Float32Array(count), coordinates: null, at: -1 });
     }
-    if (data.frames !== this.data?.frames) this.cycle = null;
     this.data = data;
     this.spaces = Object.fromEntries(Object.entries(data.spaces).map(([name, { axes, points }]) => [name, { axes, points: decoded(points, "f4") }]));
     this.played = data.played.map((part) => ({
@@ -88,7 +96,7 @@ class Cloud {
     this.fill("colour", colours);
     const channels = Array.from({ length: this.frames.channels }, (_, channel) => `Channel ${channel}`);
     const spaces = Object.keys(this.spaces);
-    this.fill("axes", [...spaces, STRONGEST, TWO, ...channels]);
+    this.fill("axes", [...spaces, STRONGEST, ...channels]);
     this.seen = { colour: colours[0], axes: spaces[0], view: PLANE, ...data.seen, ...this.chosen };
     if (data.small) this.seen.colour = window.deepphaseColour ?? this.seen.colour;
     if (!colours.includes(this.seen.colour)) [this.seen.colour] = colours;
@@ -123,7 +131,7 @@ class Cloud {
   draw() {
     const { of, frames, data, seen } = this;
     const space = seen.view === SPACE;
-    const axes = this.spaces[seen.axes] || seen.axes === STRONGEST || seen.axes === TWO || /^Channel/.test(seen.axes)
+    const axes = this.spaces[seen.axes] || seen.axes === STRONGEST || /^Channel/.test(seen.axes)
       ? seen.axes : Object.keys(this.spaces)[0];
     const { titles, channels } = axesOf(axes, frames, this.played, this.spaces);
     const desired = JSON.stringify([axes, channels]);
@@ -134,8 +142,10 @@ class Cloud {
       this.plot.fit([this.coordinates], 3);
     }
     for (const part of this.played) part.path = channels ? part.phases?.along(channels) ?? new Float32Array(0) : part.paths[axes];
-    Object.assign(this, { titles, axisChannel: channels ? channels[0][0] : null });
+    this.titles = titles;
     this.plot.space = space;
+    // A ring in its own plane is before all other frames.
+    this.ringed = Boolean(data.ring) && axes === Object.keys(this.spaces)[0];
     this.coloured.show(frames.colours(seen.colour), this.count, data.small);
     const { title } = frames.colours(seen.colour);
     if (!data.small) {
@@ -146,7 +156,7 @@ class Cloud {
     of("h3").textContent = this.title;
     of("[name=colour]").value = seen.colour;
     of("[name=axes]").value = axes;
-    of(".note").textContent = data.small ? "" : [this.reason(axes), frames.sent.note].filter(Boolean).join(". ");
+    of(".note").textContent = [data.note, data.small ? "" : VIEWS[seen.view], frames.sent.note].filter(Boolean).join(" ");
     this.front.classList.toggle("turns", space);
     this.front.setAttribute("aria-label",
       `${this.title}: ${this.count} points. Arrow keys go from point to point, Enter plays from there, ` +
@@ -155,13 +165,6 @@ class Cloud {
     of(".kinds").hidden = space;
     this.press();
     this.surface.stale = true;
-  }
-
-  // Why these axes were chosen.
-  reason(axes) {
-    if (axes !== STRONGEST) return "";
-    const share = Math.round(100 * this.frames.sent.explained);
-    return `Axes: channel ${this.axisChannel}, the strongest of what plays; PC 1 and 2 have ${share} % of the variance`;
   }
 
   // As high as the window has room for, with the player beside or below.
@@ -200,14 +203,26 @@ class Cloud {
     context.beginPath();
     context.rect(left, top, plot.wide, plot.tall);
     context.clip();
-    this.coloured.draw(context, { screen, closeness: plot.space ? this.closeness : null, width, height, ratio, selected });
+    this.coloured.draw(context, { screen, closeness: plot.space ? this.closeness : null, width, height, ratio, selected, behind: this.ringed ? BEHIND : 1 });
     for (const part of this.played) {
       // Long paths are fainter: they would hide the cloud.
       const frames = part.path.length / 3;
-      this.drawPath(context, part, 0, frames - 1, 1.4, faded(CURSOR, clamp(700 / frames, 0.15, 0.75)));
+      this.drawPath(context, part, 0, frames - 1, 1.4, faded(CURSOR, this.ringed ? 0.15 : clamp(700 / frames, 0.15, 0.75)));
     }
-    if (this.cycle) this.drawPath(context, ...this.cycle, 3.5, CURSOR);
+    this.drawRing(context);
     context.restore();
+  }
+
+  // The steadiest cycle of what plays, from light to dark in time.
+  drawRing(context) {
+    const { ring } = this.data;
+    if (!ring) return;
+    const part = this.played[ring.part];
+    const count = ring.to - ring.from;
+    for (let at = 0; at < count; at += RING_STEP) {
+      const colour = mixed(RING[0], RING[1], at / count);
+      this.drawPath(context, part, ring.from + at, Math.min(ring.from + at + RING_STEP, ring.to), 2.5, colour);
+    }
   }
 
   // The path of a part from one frame to another.
@@ -215,26 +230,6 @@ class Cloud {
     const places = Array.from({ length: Math.max(to - from + 1, 0) }, (_, i) => this.plot.place(...point(part.path, from + i)));
     context.lineJoin = "round";
     strokeLine(context, places, colour, width);
-  }
-
-  // Mark the cycle around a moment of what plays: as long as the channel of the axes, or the strongest, turns once.
-  markCycle(part, time) {
-    this.cycle = null;
-    const { phases } = part;
-    this.surface.stale = true;
-    if (!phases?.count) return;
-    const channel = this.axisChannel ?? phases.energies().reduce((best, each, c, all) => (each > all[best] ? c : best), 0);
-    const now = clamp(Math.round((time - part.first) * part.fps), 0, phases.count - 1);
-    const reach = (by) => {
-      let [frame, turned] = [now, 0];
-      while (frame + by >= 0 && frame + by < phases.count && Math.abs(turned) < 0.5) {
-        const step = phases.phase(frame + by, channel) - phases.phase(frame, channel);
-        turned += step - Math.round(step);
-        frame += by;
-      }
-      return frame;
-    };
-    this.cycle = [part, reach(-1), reach(1)];
   }
 
   // The page's player, which plays in a frame of its own.
@@ -356,7 +351,6 @@ class Cloud {
       own === clip[i] && times[i] >= first - 1e-3 && times[i] <= first + (path.length / 3 - 1) / fps + 1e-3;
     const part = this.played.find(holds);
     const player = part && this.player();
-    if (part) this.markCycle(part, times[i]);
     if (player) {
       player.seek(part.start + times[i] - part.first);
       player.play();

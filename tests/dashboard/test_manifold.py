@@ -12,7 +12,6 @@ import pytest
 
 from deepphase.apps.dashboard.parts import clouds
 from deepphase.apps.dashboard.parts.cloud_view import (
-    STRONGEST,
     CloudAnswer,
     Passage,
     beside_take,
@@ -23,11 +22,14 @@ from deepphase.apps.dashboard.parts.cloud_view import (
     read_answer,
     read_passages,
     stated_colours,
-    usual_axes,
 )
 from deepphase.apps.dashboard.parts.clouds import make_cloud
 from deepphase.apps.dashboard.parts.collection import OpenModel, demo_clips, demo_model
-from deepphase.apps.dashboard.parts.encodings import Encodings
+from deepphase.apps.dashboard.parts.encodings import (
+    Encodings,
+    first_sight,
+    steadiest_of,
+)
 from deepphase.corpus.clip_store import ClipStore
 from deepphase.corpus.store_writer import write_store
 from deepphase.figures.colouring import Colouring
@@ -210,9 +212,9 @@ def test_the_page_shows_the_manifold_and_what_lies_beside(monkeypatch):
     app = read_through(opened("manifold", monkeypatch))
     assert titles(app) == [
         "Phase manifold",
-        "Poses",
         "Joint velocities",
         "Autoencoder without phases",
+        "Poses",
     ]
     large, *small = pictures(app)
     assert "latent unit" in large["spaces"]["PCA"]["axes"][0]
@@ -228,14 +230,21 @@ def test_the_page_shows_the_manifold_and_what_lies_beside(monkeypatch):
     assert len(base64.b64decode(sent["clip"])) // 2 > 1000
     channels = np.frombuffer(base64.b64decode(sent["phase"]), "<i2").reshape(-1, 5)
     assert len(channels) == len(base64.b64decode(sent["clip"])) // 2
-    # Frames whose rings the plane of most variance shows keep it.
-    assert large["seen"]["axes"] == "PCA"
+    # The cycle that plays is drawn in its own plane, before the frames of all clips.
+    assert next(iter(large["spaces"])) == "Ring of what plays"
+    assert large["ring"]["to"] - large["ring"]["from"] == 239
+    assert "winding 1.00" in large["note"]
 
 
-def test_frames_that_are_a_ball_are_drawn_along_the_strongest_channel(cloud):
-    assert usual_axes(cloud) == "PCA"
-    flat = replace(cloud.cloud.projection, explained=np.full(3, 0.1, np.float32))
-    assert usual_axes(replace(cloud, cloud=replace(cloud.cloud, projection=flat))) == STRONGEST
+def test_the_pages_open_on_the_steadiest_cycle(read):
+    """A moment whose poses recur, before any clip is encoded whole."""
+    fresh = Encodings(read.clips, read.model)
+    found = first_sight(fresh)
+    phases = read.phases(found.clip)[round(60 * found.start_s) :]
+    ring = steadiest_of([phases])
+    assert ring is not None
+    assert (ring.winding > 0.99, ring.evenness < 0.1) == (True, True)
+    assert phases.interior[ring.start : ring.stop].all()
 
 
 def test_a_picture_is_drawn_of_the_clips_that_are_read(read):

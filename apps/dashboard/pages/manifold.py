@@ -13,7 +13,6 @@ import streamlit as st
 from deepphase.apps.dashboard.parts import choosers, widgets
 from deepphase.apps.dashboard.parts.cloud_view import (
     MAX_BESIDE,
-    PCA,
     SEEN,
     CloudAnswer,
     Passage,
@@ -27,7 +26,6 @@ from deepphase.apps.dashboard.parts.cloud_view import (
     played_part,
     points_in,
     read_passages,
-    usual_axes,
 )
 from deepphase.apps.dashboard.parts.clouds import (
     POINTS,
@@ -45,12 +43,16 @@ from deepphase.apps.dashboard.parts.encodings import (
     open_encodings,
     show_reading,
     signals,
+    steadiest_of,
 )
 from deepphase.apps.dashboard.parts.messages import plain
 from deepphase.apps.dashboard.parts.steerables import steer_on_the_manifold
 from deepphase.arrays import Array
+from deepphase.phase.rings import Ring
 from deepphase.viewer.take import ManifoldCloud, Take, point_colours
 
+# Names of axes: those of the steadiest cycle that plays, of all frames, and principal components.
+_OWN_RING, _RINGS, _PCA = "Ring of what plays", "Rings of all frames", "PCA"
 _IN_SEQUENCE, _SIDE_BY_SIDE = "In sequence", "Side by side"
 _PLAYER_HEIGHT = 760
 # Part of the address with the selected passages.
@@ -84,6 +86,10 @@ class _Played:
             start += 0 if self.at_once else stop - first
         return parts
 
+    def ring(self, read: Encodings) -> Ring | None:
+        """The steadiest cycle of what plays."""
+        return steadiest_of([read.phases(clip)[start:stop] for clip, start, stop in self.passages])
+
 
 def page() -> None:
     """Draw the page."""
@@ -107,8 +113,8 @@ def page() -> None:
         # Before the picture: what is beside it draws the frames that the picture sends.
         whole = read.is_whole
         st.fragment(_picture, run_every=every)(read, max_points, played, every)
-    if whole:
-        _other_spaces(read, max_points, played)
+        if whole:
+            _other_spaces(read, max_points, played)
 
 
 def _manifold_of(read: Encodings, passage: Passage) -> Array:
@@ -135,7 +141,14 @@ def _picture(read: Encodings, max_points: int, played: _Played, every: float | N
             icon=":material/info:",
         )
     seen = {name: st.query_params[name] for name in SEEN if name in st.query_params}
-    spaces = {PCA: cloud.places, **cloud.label_places}
+    spaces = {_RINGS: cloud.ring_places, _PCA: cloud.places, **cloud.label_places}
+    ring, note = (
+        played.ring(read),
+        "No steady cycle in what plays: axes of the cycles of all frames.",
+    )
+    if ring is not None:
+        spaces = {_OWN_RING: cloud.along(ring.projection), **spaces}
+        note = f"The bright line, from light to dark in time, is {ring}."
     id = frames_id(read, cloud)
     keep_frames(cloud, id)
     paths = {
@@ -148,7 +161,9 @@ def _picture(read: Encodings, max_points: int, played: _Played, every: float | N
         spaces,
         "Phase manifold",
         "manifold",
-        axes={"axes": usual_axes(cloud)} | seen,
+        seen=seen,
+        ring=ring,
+        note=note,
         played=played.parts(read, paths, phases=True),
         selected=points_in(cloud, played.passages) if played.selected else None,
         on_answer=partial(_answered, read, cloud),
@@ -266,14 +281,7 @@ def _clip_take(read: Encodings) -> tuple[Take, _Played]:
 
 
 def _other_spaces(read: Encodings, max_points: int, played: _Played) -> None:
-    """Draw the same frames as poses, joint velocities and an embedding without phase layers."""
-    st.header("The same frames in other spaces", anchor=False)
-    st.markdown(
-        ":gray[Colours and the moving point mean the same as above. Left: poses. Middle: joint "
-        "velocities, the input of the network. Right: the embedding of a convolutional autoencoder "
-        "with fully connected layers in place of the phase layers. Compare in which of them timing "
-        "(angle) and amplitude (radius) are visible.]"
-    )
+    """Draw the same frames as joint velocities, an embedding without phase layers, and poses."""
     few = min(max_points, MAX_POINTS)
     cloud = open_cloud(read, few)
     id = frames_id(read, cloud)
@@ -292,16 +300,25 @@ def _other_spaces(read: Encodings, max_points: int, played: _Played) -> None:
         """Draw a small cloud, with the path of the player where its values are known."""
         parts = []
         if values is not None:
-            paths = {PCA: lambda passage: places.place(values(passage))}
+            paths = {_PCA: lambda passage: places.place(values(passage))}
             parts = played.parts(read, paths, phases=False)
-        cloud_view(cloud, id, {PCA: places}, name, name, played=parts, small=True)
+        cloud_view(
+            cloud, id, {_PCA: places}, name, name, played=parts, small=True,
+            ring=ring if parts else None,
+        )  # fmt: skip
 
+    ring = played.ring(read)
     columns = widgets.wide_columns("beside", 3)
     spaces = other_spaces(read, few).items()
-    for column, (name, places), values in zip(columns, spaces, (posed, moved), strict=False):
+    for column, (name, places), values in zip(columns[::2], spaces, (moved, posed), strict=True):
         with column:
             draw(cloud, id, name, places, values)
-    with columns[2]:
+    st.caption(
+        "The same frames, colours and moment in other spaces: the velocities that the network "
+        "reads, the embedding of an autoencoder with fully connected layers in place of the phase "
+        "layers, and poses. Only the phases show timing as an angle and amplitude as a radius."
+    )
+    with columns[1]:
         other_read = embedded(read)
         if other_read is None:
             return

@@ -26,6 +26,7 @@ from deepphase.figures.theme import CYCLIC, DARK, LIGHT, NEUTRAL, SEQUENTIAL, pe
 from deepphase.motion.roles import find_roles
 from deepphase.motion.root_trajectory import root_trajectory
 from deepphase.phase.parameters import PhaseParameters
+from deepphase.phase.rings import Ring
 from deepphase.viewer.actor import Actor
 from deepphase.viewer.take import Channels, Take
 
@@ -35,10 +36,6 @@ _cloud = browser_component(
 # The frames, which several views and runs of a page share, are a message of their own: where they
 # are the same, the browser has them.
 _frames = browser_component("frames", "clouds/kept_frames.js", "<i hidden></i>")
-# Axes that are chosen at first: a plane of principal components with a smaller share of the
-# variance is a ball without rings.
-PCA, STRONGEST = "PCA", "Strongest channel"
-_LEAST_EXPLAINED = 0.4
 # Parts of the address with what a cloud shows.
 SEEN = ("axes", "colour", "view")
 # Units of phases and amplitudes in 16 bits.
@@ -66,12 +63,6 @@ class CloudAnswer(NamedTuple):
     selected: Array | None = None
 
 
-def usual_axes(cloud: OpenCloud) -> str:
-    """The axes that a cloud is first drawn along."""
-    explained = float(np.sum(cloud.cloud.explained[:2]))
-    return PCA if explained >= _LEAST_EXPLAINED else STRONGEST
-
-
 def keep_frames(cloud: OpenCloud, id: str) -> None:
     """Send the frames of a cloud to the browser, where all views of this id draw them."""
     parameters, poses, colourings = cloud.cloud.parameters, cloud.poses, {}
@@ -93,7 +84,6 @@ def keep_frames(cloud: OpenCloud, id: str) -> None:
         "channels": parameters.channels,
         **_stated_phases(parameters),
         "frequencies": frequencies.tolist(),
-        "explained": float(np.sum(cloud.cloud.explained[:2])),
         "colourings": colourings,
         "scales": {"cyclic": list(CYCLIC), "sequential": list(SEQUENTIAL)},
         "note": cloud.cloud.note,
@@ -116,17 +106,20 @@ def cloud_view(
     title: str,
     key: str,
     *,
-    axes: Mapping[str, str] | None = None,
+    seen: Mapping[str, str] | None = None,
+    ring: Ring | None = None,
     played: Sequence[Mapping[str, Any]] = (),
     selected: Array | None = None,
     small: bool = False,
+    note: str = "",
     on_answer: Callable[[CloudAnswer], None] | None = None,
 ) -> None:
     """Draw a cloud whose frames were sent under an id, and report what is done in it.
 
-    `spaces` are the choices of axes besides the channels, and `axes` what is seen at first: "axes",
-    "colour" and "view", which is "Plane" or "Space". `selected` are indices of points that are
-    drawn as selected; None for all. `played` are of `played_part`.
+    `spaces` are the choices of axes besides the channels, and `seen` what is seen at first: "axes",
+    by default the first space, "colour" and "view", which is "Plane" or "Space". `ring` are frames
+    of `played`, the parts of `played_part`, that are drawn bright. `selected` are indices of points
+    that are drawn as selected; None for all. `note` is said below.
     """
     look = (DARK if is_dark() else LIGHT).layout
     data: dict[str, Any] = {
@@ -138,7 +131,9 @@ def cloud_view(
         },
         "played": list(played),
         "selected": None if selected is None else _packed(selected, "<u4"),
-        "seen": dict(axes or {}),
+        "seen": dict(seen or {}),
+        "ring": ring and {"part": ring.manifold, "from": ring.start, "to": ring.stop - 1},
+        "note": note,
         "small": small,
         "look": {
             "dark": is_dark(),

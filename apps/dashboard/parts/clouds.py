@@ -34,6 +34,7 @@ from deepphase.motion.root_trajectory import root_trajectory, to_root_space
 from deepphase.motion.skeleton import Skeleton, ancestors
 from deepphase.phase.manifold import ManifoldProjection, discriminant
 from deepphase.phase.model import PhaseModel
+from deepphase.phase.rings import ring_projection
 from deepphase.viewer.actor import links_of
 
 # Angle of the view on the poses, radians, and their steps from the middle: int8.
@@ -110,8 +111,16 @@ class OpenCloud:
     @cached_property
     def places(self) -> Places:
         """The principal components of the phase manifold."""
-        manifold = self.cloud.parameters.manifold()
-        return Places.principal(self.cloud.projection, manifold, _LATENT)
+        return self.along(self.cloud.projection)
+
+    @cached_property
+    def ring_places(self) -> Places:
+        """The plane in which cycles of all frames are rings."""
+        return self.along(ring_projection(self.cloud.parameters.manifold()))
+
+    def along(self, projection: ManifoldProjection) -> Places:
+        """Places along the axes of a projection of the phase manifold."""
+        return Places.principal(projection, self.cloud.parameters.manifold(), _LATENT)
 
     @cached_property
     def label_places(self) -> dict[str, Places]:
@@ -195,8 +204,8 @@ def other_spaces(read: Encodings, max_points: int) -> dict[str, Places]:
     velocities = np.concatenate([values[::step] for values in moved])
     projection = ManifoldProjection.fit(np.concatenate(moved))
     return {
-        "Poses": Places.principal(ManifoldProjection.fit(poses), poses, "m"),
         "Joint velocities": Places.principal(projection, velocities, "m/s"),
+        "Poses": Places.principal(ManifoldProjection.fit(poses), poses, "m"),
     }
 
 
@@ -213,11 +222,7 @@ def embedded(read: Encodings) -> Encodings | None:
         model = source.open()
         if model.extractor.window == read.extractor.window:
             return encodings(read.clips, model)
-    st.info(
-        "No autoencoder without phase layers reads this skeleton yet. It trains in about a "
-        "minute, for this session only.",
-        icon=":material/compare:",
-    )
+    st.caption("An autoencoder without phase layers trains in a minute, for this session only.")
     if isinstance(read.extractor, PhaseModel) and st.button(
         "Train it", type="primary", key="train embedding"
     ):

@@ -17,9 +17,6 @@ from deepphase.apps.dashboard.parts.choosers import (
     ListedSource,
     choose,
     choose_clip,
-    remember_clip,
-    shown_clip,
-    suggest_moment,
 )
 from deepphase.apps.dashboard.parts.folder import (
     FoundFile,
@@ -238,23 +235,7 @@ def open_ahead(_found: FoundFolder) -> tuple[OpenClips, OpenModel] | None:
         return None
     clips = sources[0].open()
     model = _models_for(clips, filter(_is_model, _found.files))[0].open()
-    first_sight(clips)
     return clips, model
-
-
-def suggest_clip(clips: OpenClips) -> None:
-    """Let pages open on a cycle that moves, where none of these clips was shown before."""
-    names = clips.store.names
-    if clips.id != "demo" and shown_clip() not in names:
-        found = first_sight(clips)
-        remember_clip(names[found.clip])
-        suggest_moment(names[found.clip], found.start_s)
-
-
-@st.cache_resource(max_entries=_STORES, show_spinner=False, hash_funcs=BY_KEY)
-def first_sight(clips: OpenClips) -> PeriodicMoment:
-    """The clip and the moment on which these clips open."""
-    return periodic_moment(clips.store)
 
 
 def open_model(clips: OpenClips) -> OpenModel:
@@ -296,24 +277,25 @@ class PeriodicMoment(NamedTuple):
     start_s: float
 
 
-def periodic_moment(store: ClipStore) -> PeriodicMoment:
-    """The passage whose poses recur most exactly, among those that move most.
+def periodic_moments(store: ClipStore, count: int) -> list[PeriodicMoment]:
+    """The passages whose poses recur most exactly, among those that move most, one of each clip.
 
     Joint rotations are compared with themselves at later moments, so that nothing is encoded and no
     position is computed: a second for hundreds of clips.
     """
-    count = min(len(store), _COMPARED)
-    chosen = [int(each * len(store) / count) for each in range(count)]
+    chosen = np.linspace(0, len(store), min(len(store), _COMPARED), endpoint=False).astype(int)
     passages = [(index, *each) for index in chosen for each in _passages(store, index)]
     if not passages:
-        return PeriodicMoment(int(np.argmax(store.lengths)), 0.0)
+        return [PeriodicMoment(int(np.argmax(store.lengths)), 0.0)]
     clip, start, likeness, movement, speed = np.array(passages).T
     share = movement / (movement + max(float(np.median(movement)), 1e-9))
     seconds = store.lengths[clip.astype(int)] / store.fps
     score = likeness * share * (0.5 + speed / (speed + _SPEED))
     score *= np.sqrt(np.minimum(seconds / _LONG_S, 1.0))
-    best = int(np.argmax(score))
-    return PeriodicMoment(int(clip[best]), float(start[best]))
+    best: dict[int, PeriodicMoment] = {}
+    for at in np.argsort(-score):
+        best.setdefault(int(clip[at]), PeriodicMoment(int(clip[at]), float(start[at])))
+    return list(best.values())[:count]
 
 
 def _passages(store: ClipStore, index: int) -> list[tuple[float, ...]]:

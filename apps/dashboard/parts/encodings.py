@@ -5,20 +5,28 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Callable, Hashable, Sequence
+from contextlib import suppress
+from dataclasses import replace
 from typing import Any, cast
 
 import numpy as np
 import streamlit as st
 
-from deepphase.apps.dashboard.parts.choosers import Span
+from deepphase.apps.dashboard.parts.choosers import (
+    Span,
+    remember_clip,
+    shown_clip,
+    suggest_moment,
+)
 from deepphase.apps.dashboard.parts.collection import (
     BY_KEY,
     OpenClips,
     OpenModel,
-    first_sight,
+    PeriodicMoment,
     open_ahead,
     open_clips,
     open_model,
+    periodic_moments,
 )
 from deepphase.apps.dashboard.parts.folder import FoundFolder
 from deepphase.apps.dashboard.parts.messages import show_error, working
@@ -31,6 +39,7 @@ from deepphase.motion.clip import Clip
 from deepphase.phase.clip_phases import ClipPhases
 from deepphase.phase.extractor import PhaseExtractor
 from deepphase.phase.model import PhaseModel
+from deepphase.phase.rings import STRETCH_S, Ring, steadiest
 from deepphase.phase.windows import interior_frames
 from deepphase.progress import Progress
 from deepphase.viewer.take import Take
@@ -48,6 +57,8 @@ _AT_ONCE_FRAMES, _AHEAD_FRAMES = 12_000, 216_000
 _REACH_S = 1.0
 # Seconds between two looks at what a thread has read.
 _LOOK_S = 0.5
+# Moments whose poses recur that are encoded to find the steadiest one.
+_MOMENTS = 8
 # Frames whose signals are stored, the largest number of points in a cloud.
 MAX_POINTS = 20_000
 
@@ -232,11 +243,49 @@ def signals(read: Encodings, index: int) -> Array:
     return read.extractor.signals.read(read.store.clip(index))
 
 
+def suggest_clip() -> None:
+    """Let pages open on a cycle that moves, where none of the open clips was shown before."""
+    # The page shows an error.
+    with suppress(DeepPhaseError):
+        read = open_encodings()
+        names = read.store.names
+        if read.clips.id != "demo" and shown_clip() not in names:
+            found = first_sight(read)
+            remember_clip(names[found.clip])
+            suggest_moment(names[found.clip], found.start_s)
+
+
+@st.cache_resource(max_entries=_CACHED_PAIRS, show_spinner=False, hash_funcs=BY_CLIPS_AND_MODEL)
+def first_sight(read: Encodings) -> PeriodicMoment:
+    """The moment on which the clips open: the steadiest cycle of those whose poses recur most.
+
+    Only these are encoded, some seconds each, so that a page need not wait for the others.
+    """
+    moments = periodic_moments(read.store, _MOMENTS)
+    spans = [Span(start_s, start_s + STRETCH_S, start_s) for _, start_s in moments]
+    parts = [read.part(at.clip, span)[1] for at, span in zip(moments, spans, strict=True)]
+    ring = steadiest_of(parts)
+    return moments[0 if ring is None else ring.manifold]
+
+
+def steadiest_of(phases: Sequence[ClipPhases]) -> Ring | None:
+    """The steadiest cycle in the interior frames of some phases; frames are counted from them."""
+    inside = [np.flatnonzero(each.interior) for each in phases]
+    inside = [frames if len(frames) else np.arange(1) for frames in inside]
+    parts = [each.parameters[at[0] : at[-1] + 1] for each, at in zip(phases, inside, strict=True)]
+    ring = steadiest([part.manifold() for part in parts], phases[0].fps)
+    if ring is None:
+        return None
+    first = int(inside[ring.manifold][0])
+    return replace(ring, start=ring.start + first, stop=ring.stop + first)
+
+
 def read_ahead(found: FoundFolder) -> None:
     """Open what the pages show first of a folder, and read its phases while no page runs."""
     opened = open_ahead(found)
     if opened is not None and opened[0].store.frames <= _AHEAD_FRAMES:
-        encodings(*opened).read_on(first_sight(opened[0]).clip, _IDLE_S)
+        read = encodings(*opened)
+        read.read_on(first_sight(read).clip, _IDLE_S)
 
 
 def all_phases(read: Encodings) -> list[ClipPhases]:

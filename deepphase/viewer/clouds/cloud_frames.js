@@ -9,7 +9,6 @@ const KINDS = { f4: Float32Array, u1: Uint8Array, u2: Uint16Array, u4: Uint32Arr
 const CYCLE = 65534, WHOLE = 65535;
 const SHADES = 64;
 export const STRONGEST = "Strongest channel";
-export const TWO = "Two channels";
 export const PLANE = "Plane";
 export const SPACE = "Space";
 
@@ -67,7 +66,7 @@ export function axesOf(name, frames, played, spaces) {
   const given = /^Channel (\d+)$/.exec(name);
   const [one] = given ? [clamp(Number(given[1]), 0, frames.channels - 1)] : order;
   const other = order.find((channel) => channel !== one) ?? one;
-  const channels = name === TWO ? [[one, "sin"], [other, "sin"], [one, "cos"]] : [[one, "sin"], [one, "cos"], [other, "sin"]];
+  const channels = [[one, "sin"], [one, "cos"], [other, "sin"]];
   const titles = channels.map(([channel, part]) => {
     const sign = part === "sin" ? "A sin" : "A cos";
     return `${sign} of channel ${channel} (latent unit; ${shortNumber(frames.frequencies[channel])} Hz)`;

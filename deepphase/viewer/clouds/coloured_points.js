@@ -115,16 +115,16 @@ export class ColouredPoints {
 
   // The points, each as a copy of its colour's small picture. Faint points come first; the others
   // take turns, so that no group hides the ones before it. In space, where `closeness` (0 to 1) is
-  // known, the farthest come first, smaller and fainter.
-  draw(context, { screen, closeness, width, height, ratio, selected }) {
-    if (this.count > MANY) return this.drawDensity(context, { screen, closeness, width, height, ratio, selected });
+  // known, the farthest come first, smaller and fainter. `behind`: opacity of all of them.
+  draw(context, { screen, closeness, width, height, ratio, selected, behind }) {
+    if (this.count > MANY) return this.drawDensity(context, { screen, closeness, width, height, ratio, selected, behind });
     const reach = Math.ceil(this.size * 1.5) + 1;
     const cell = Math.ceil(2 * reach * ratio);
     const kindOf = (group) => `${group.colour} ${group.symbol || "circle"}`;
     const kinds = [...new Set(this.groups.map(kindOf))];
     const pictures = this.pictures(kinds, reach, cell, ratio);
     const column = new Map(kinds.map((kind, at) => [kind, at * cell]));
-    const look = new Map(this.groups.map((group) => [group.key, { opacity: this.opacity(group), from: column.get(kindOf(group)) }]));
+    const look = new Map(this.groups.map((group) => [group.key, { opacity: behind * this.opacity(group), from: column.get(kindOf(group)) }]));
     const order = closeness ? this.farthestFirst(closeness) : this.order;
     const draw = (faint) => {
       for (const i of order) {
@@ -160,11 +160,11 @@ export class ColouredPoints {
 
   // So many points that they hide each other: each pixel has the mean colour of its points, and is the
   // more opaque the more there are.
-  drawDensity(context, { screen, closeness, width, height, ratio, selected }) {
+  drawDensity(context, { screen, closeness, width, height, ratio, selected, behind }) {
     const [wide, tall] = [Math.max(1, Math.round(width * ratio)), Math.max(1, Math.round(height * ratio))];
     const sums = new Float32Array(4 * wide * tall);
     const look = new Float32Array(4 * this.groups.length);
-    for (const group of this.groups) look.set([...rgbOf(group.colour).map((part) => 255 * part), this.opacity(group)], 4 * group.key);
+    for (const group of this.groups) look.set([...rgbOf(group.colour).map((part) => 255 * part), behind * this.opacity(group)], 4 * group.key);
     const chosen = selected && new Uint8Array(this.count);
     if (selected) for (const i of selected) chosen[i] = 1;
     // The more points, the less each of them covers.

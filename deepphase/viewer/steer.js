@@ -94,7 +94,7 @@ class App {
       live: () => this.goLive(),
       reset: () => this.reset(),
       behind: () => pressed(el.behind, view.camera.behind = !view.camera.behind),
-      help: () => { el.keys.showModal(); el.keys.scrollTop = 0; },
+      help: () => el.keys.showModal(),
       close: () => el.keys.close(),
       look: () => this.setLook(look.dark ? "light" : "dark"),
       "save-bvh": () => this.saveBvh(),
@@ -134,7 +134,7 @@ class App {
     this.input.onPadButton = (button) => this.onPadButton(button);
     this.connectBody();
     this.connectStage();
-    onDrag(el.manifold, { move: (event, dx, dy) => view.panels.turnManifold(dx, dy) });
+    onDrag(el.manifold, { move: (event, dx, dy) => view.panels.plot.camera.turn(dx, dy) });
   }
 
   // A body is a file that is chosen, or dropped onto the page.

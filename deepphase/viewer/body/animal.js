@@ -2,21 +2,23 @@
 
 import { pathDown, standing, tipOf } from "./bodyplan.js";
 import { Shapes } from "./shapes.js";
-import { between, cross, distance, dot, mix, scaled, subtract, unit, without } from "../vectors.js";
+import { between, clamp, cross, distance, dot, mix, scaled, subtract, unit, without } from "../vectors.js";
 
 // Sizes below are shares of the trunk, from hips to shoulders.
 // Rows (place from rump to chest, half width, half depth, shift below the line from hips to shoulders).
 const TRUNK = [
-  [0.0, 0.1, 0.125, 0.01],
-  [0.167, 0.125, 0.15, 0.02],
-  [0.333, 0.125, 0.15, 0.035],
-  [0.5, 0.13, 0.165, 0.05],
-  [0.667, 0.15, 0.19, 0.065],
-  [0.833, 0.155, 0.2, 0.07],
-  [1.0, 0.12, 0.155, 0.05],
+  [0.0, 0.1, 0.125, 0.0],
+  [0.167, 0.13, 0.155, 0.01],
+  [0.333, 0.125, 0.14, 0.015],
+  [0.5, 0.135, 0.165, 0.04],
+  [0.667, 0.155, 0.2, 0.07],
+  [0.833, 0.155, 0.205, 0.07],
+  [1.0, 0.11, 0.15, 0.03],
 ];
-const FRONT = [["shoulder", 0.085, 0.12], ["elbow", 0.052, 0.056], ["hand", 0.036, 0.04]];
-const HIND = [["hip", 0.1, 0.15], ["knee", 0.058, 0.066], ["foot", 0.036, 0.042]];
+const FRONT = [["shoulder", 0.085, 0.13], ["elbow", 0.058, 0.066], ["hand", 0.044, 0.048]];
+const HIND = [["hip", 0.105, 0.17], ["knee", 0.066, 0.085], ["foot", 0.042, 0.05]];
+// A head against that of the sizes below, and the least length of a tail.
+const HEAD = 1.25, LEAST_TAIL = 0.6;
 const NEEDED = ["left_hip", "right_hip", "left_shoulder", "right_shoulder", "left_foot", "right_foot"];
 
 // `shapes` and `unitLength` of a body; null where it lacks legs.
@@ -29,7 +31,7 @@ export function quadrupedShapes(body) {
   const chest = roles.chest ?? skeleton.parents[roles.left_shoulder];
   addTrunk(shapes, body, chest, rump, withers);
   addHeadAndNeck(shapes, body, chest, withers);
-  addTail(shapes, body);
+  addTail(shapes, body, rump, withers);
   for (const side of ["left", "right"]) {
     addLeg(shapes, body, side, FRONT, roles.chest ?? skeleton.parents[roles[`${side}_shoulder`]]);
     addLeg(shapes, body, side, HIND, roles.hips);
@@ -48,8 +50,11 @@ function addTrunk(shapes, { skeleton, roles, pose, at }, chest, rump, withers) {
   const placeOf = (joint) => dot(subtract(pose.positions[joint], rump), along) / l;
   // The last joint of the spine that lies behind a place.
   const carrier = (t) => joints.reduce((best, j) => (placeOf(j) <= t + 0.05 && placeOf(j) >= placeOf(best) ? j : best), joints[0]);
+  // The back is at the spine, which in some skeletons lies well above the legs' joints.
+  const spine = joints.length > 2 ? joints.slice(1, -1) : joints;
+  const back = clamp(-spine.reduce((sum, j) => sum + dot(subtract(pose.positions[j], rump), down), 0) / spine.length / l - 0.16, 0, 0.4);
   const rows = TRUNK.map(([place, width, depth, shift]) => ({
-    center: shapes.from(rump, [along, 1.22 * place - 0.1], [down, shift]), width: width * l, depth: depth * l, side,
+    center: shapes.from(rump, [along, 1.14 * place - 0.09], [down, shift - back / 2]), width: width * l, depth: (depth + back / 2) * l, side,
   }));
   shapes.trunk(rows, (row) => carrier((TRUNK[row][0] + TRUNK[row + 1][0]) / 2));
 }
@@ -65,7 +70,7 @@ function addHeadAndNeck(shapes, body, chest, withers) {
   const root = shapes.from(between(withers, at(chest), 0.3), [[0, -0.02, 0.06], 1]);
   const points = [root, ...path.slice(1).map(at).filter((p) => distance(p, root) > 0.12 * l)];
   if (distance(points[points.length - 1], base) > 1e-6) points.push(base);
-  const wide = (i) => 0.19 - (0.08 * i) / (points.length - 1);
+  const wide = (i) => 0.21 - (0.1 * i) / (points.length - 1);
   points.slice(1).forEach((to, i) => {
     const carrier = path[Math.max(path.length - points.length + i, 0)] ?? chest;
     shapes.limb(carrier, points[i], to, [[0, 0.85 * wide(i), 1.1 * wide(i)], [1, 0.85 * wide(i + 1), 1.05 * wide(i + 1)]]);
@@ -75,30 +80,41 @@ function addHeadAndNeck(shapes, body, chest, withers) {
   const forward = unit(tip ? between(unit(subtract(tip, base)), [0, -0.2, 1], 0.4) : [0, -0.25, 1]);
   const up = unit(without([0, 1, 0], forward));
   const side = cross(up, forward);
-  const skull = shapes.from(base, [forward, 0.06], [up, 0.03]);
-  const nose = shapes.from(skull, [forward, 0.27], [up, -0.055]);
-  shapes.ellipsoid(joint, skull, [0.095, 0.098, 0.125], { up, forward });
-  shapes.limb(joint, shapes.from(skull, [up, -0.025]), nose, [[0, 0.07, 0.08], [0.5, 0.05, 0.058], [1, 0.04, 0.042]], { side });
-  shapes.ellipsoid(joint, shapes.from(nose, [forward, 0.035], [up, 0.014]), [0.03, 0.026, 0.026], { up, forward, accent: 1 });
+  const sized = (values) => values.map((value) => HEAD * value);
+  const rows = (...given) => given.map(([place, ...radii]) => [place, ...sized(radii)]);
+  const moved = (from, ...moves) => shapes.from(from, ...moves.map(([direction, units]) => [direction, HEAD * units]));
+  const skull = moved(base, [forward, 0.05], [up, 0.03]);
+  const nose = moved(skull, [forward, 0.25], [up, -0.06]);
+  shapes.ellipsoid(joint, skull, sized([0.09, 0.09, 0.12]), { up, forward });
+  shapes.limb(joint, moved(skull, [up, -0.03]), nose, rows([0, 0.068, 0.07], [0.45, 0.05, 0.056], [1, 0.042, 0.042]), { side });
+  shapes.ellipsoid(joint, moved(nose, [forward, 0.035], [up, 0.014]), sized([0.028, 0.024, 0.024]), { up, forward, accent: 1 });
   for (const sign of [1, -1]) {
-    const beside = (out, above, ahead) => shapes.from(skull, [side, out * sign], [up, above], [forward, ahead]);
+    const beside = (out, above, ahead) => moved(skull, [side, out * sign], [up, above], [forward, ahead]);
     // An ear, and an eye.
-    shapes.limb(joint, beside(0.07, 0.065, -0.02), beside(0.105, 0.17, -0.035), [[0, 0.045, 0.022], [1, 0.012, 0.012]], { side, accent: 0.75 });
-    shapes.ellipsoid(joint, beside(0.062, 0.03, 0.088), [0.019, 0.019, 0.019], { accent: 1 });
+    shapes.limb(joint, beside(0.06, 0.06, -0.03), beside(0.1, 0.19, -0.06), rows([0, 0.05, 0.024], [1, 0.014, 0.012]), { side, accent: 0.75 });
+    shapes.ellipsoid(joint, beside(0.062, 0.03, 0.085), sized([0.018, 0.018, 0.018]), { accent: 1 });
   }
 }
 
-function addTail(shapes, body) {
-  const { roles, pose, at } = body;
+// A tail, which bodies have whose skeleton has none or only its first joint.
+function addTail(shapes, { roles, pose, ends }, rump, withers) {
   const tail = roles.tail ?? [];
-  if (!tail.length) return;
+  const back = unit(subtract(rump, withers), [0, 0, -1]);
+  const root = shapes.from(rump, [back, 0.04], [[0, 1, 0], 0.08]);
   const points = tail.map((joint) => pose.positions[joint]);
-  const end = points[points.length - 1];
-  const direction = unit(subtract(end, points[points.length - 2] ?? at("hips")), [0, 0, -1]);
-  points.push(tipOf(body, tail[tail.length - 1]) ?? shapes.from(end, [direction, 0.3]));
-  const radius = (i) => mix(0.05, 0.018, i / (points.length - 1));
-  shapes.limb(roles.hips, at("hips"), points[0], [[0, 0.07], [1, radius(0)]]);
-  tail.forEach((joint, i) => shapes.limb(joint, points[i], points[i + 1], [[0, radius(i)], [1, radius(i + 1)]]));
+  if (!points.length) points.push(root);
+  const tip = tail.length ? tipOf({ ends, pose }, tail[tail.length - 1]) : null;
+  if (tip) points.push(tip);
+  const length = points.reduce((sum, place, i) => sum + (i ? distance(place, points[i - 1]) : 0), 0);
+  const last = points[points.length - 1];
+  const way = unit(subtract(last, points[points.length - 2] ?? last), unit([0.9 * back[0], -0.5, 0.9 * back[2]]));
+  if (length < LEAST_TAIL * shapes.unit) points.push(shapes.from(last, [way, LEAST_TAIL - length / shapes.unit]));
+  const radius = (i) => mix(0.075, 0.028, i / (points.length - 1));
+  shapes.limb(roles.hips, rump, points[0], [[0, 0.1], [1, radius(0)]]);
+  points.slice(1).forEach((to, i) => {
+    const joint = tail[Math.min(i, tail.length - 1)] ?? roles.hips;
+    shapes.limb(joint, points[i], to, [[0, radius(i)], [1, radius(i + 1)]]);
+  });
 }
 
 // A leg, and the paw on the ground below or before its last joint.
@@ -109,8 +125,8 @@ function addLeg(shapes, body, side, rows, trunkJoint) {
   if (found.length < 2) return;
   const places = found.map(({ joint }) => pose.positions[joint]);
   // Muscles that tie the leg to the trunk.
-  const [x, y, z] = places[0];
-  shapes.ellipsoid(trunkJoint, [0.55 * x, y + 0.02 * l, z], [0.08, 0.13, 0.12]);
+  const opposite = at(`${side === "left" ? "right" : "left"}_${rows[0][0]}`) ?? places[0];
+  shapes.ellipsoid(trunkJoint, shapes.from(between(places[0], opposite, 0.22), [[0, 1, 0], 0.02]), [0.08, 0.13, 0.12]);
   found.slice(1).forEach((own, i) => {
     const above = found[i];
     const radii = [[0, above.wide, above.deep], [0.35, mix(above.wide, own.wide, 0.35), mix(above.deep, own.deep, 0.45)], [1, own.wide, own.deep]];

@@ -107,13 +107,17 @@ const MOST_LAG = 0.12;
 // and the bar at which the body has its full size; least pitch.
 const ABOVE = 0.04, ROOM = 0.82, LOWEST = 0.03;
 
+// Share of the way from the body to the eye between places where the ground may hide the feet.
+const NEAREST = 0.06;
+
 // The camera of the page in which one steers: its target follows a character smoothly.
 export class FollowingCamera extends Camera {
   // `size`: height and length of the body in metres, seen from above.
   constructor(size) {
     super({ yaw: 0.62, pitch: 0.2, distance: 1 });
     // Shares of the picture that are covered: of its height by the bar at its lower end, of its width by panels at its right.
-    Object.assign(this, { away: 1, behind: false, covered: 0, beside: 0 });
+    // `lift`: metres by which the eye is raised over what would hide the feet.
+    Object.assign(this, { away: 1, behind: false, covered: 0, beside: 0, lift: 0 });
     // Height of the ground at a place, and under the target.
     this.level = () => 0;
     this.floor = 0;
@@ -152,11 +156,23 @@ export class FollowingCamera extends Camera {
     const raised = this.target[1] - this.floor;
     this.floor = mix(this.floor, this.level(...place), 1 - Math.exp(-seconds / 0.3));
     this.target[1] = this.floor + mix(raised, MIDDLE * this.bodyHeight + Math.max(top - this.bodyHeight, 0), part);
+    this.lift = mix(this.lift, this.hidden(), 1 - Math.exp(-seconds / 0.4));
     if (this.behind) {
       const ahead = heading + Math.PI;
       const off = ahead - this.yaw - 2 * Math.PI * Math.round((ahead - this.yaw) / (2 * Math.PI));
       this.yaw += off * (1 - Math.exp(-seconds / 0.9));
     }
+  }
+
+  // Metres by which the eye is too low to see the feet past the ground between.
+  hidden() {
+    const reach = this.distance * Math.cos(this.pitch);
+    let least = -Infinity;
+    for (let part = NEAREST; part <= 1; part += NEAREST) {
+      const [x, z] = [this.target[0] + part * reach * Math.sin(this.yaw), this.target[2] + part * reach * Math.cos(this.yaw)];
+      least = Math.max(least, (this.level(x, z) - this.floor) / part);
+    }
+    return clamp(least + this.floor - this.target[1] - this.distance * Math.sin(this.pitch), 0, this.distance);
   }
 
   jump(place) {
@@ -174,7 +190,7 @@ export class FollowingCamera extends Camera {
 
   above(eye) {
     if (!this.level) return eye;
-    return [eye[0], Math.max(eye[1], this.level(eye[0], eye[2]) + 0.05 * this.bodyHeight), eye[2]];
+    return [eye[0], Math.max(eye[1] + this.lift, this.level(eye[0], eye[2]) + 0.05 * this.bodyHeight), eye[2]];
   }
 
   // Directions on the ground to the right and away from the eye.

@@ -21,7 +21,7 @@ export class View extends Scene {
   constructor(elements, asset, frames) {
     const size = bodySize(frames);
     super(elements.stage, new FollowingCamera(size), new LitBodies(() => {}, true));
-    Object.assign(this, { elements, asset, size, panels: new Panels(asset), pictures: 0, waited: 0 });
+    Object.assign(this, { elements, asset, size, panels: new Panels(asset), pictures: 0 });
     this.lit.open(new Map([[BODY, (coarseness) => buildMannequin(asset.skeleton, frames, coarseness)]]), null);
     this.marks.level = this.camera.level = (x, z) => this.level(x, z);
     this.shown = { trajectory: true, contacts: true, wheels: true, panels: true };
@@ -83,11 +83,9 @@ export class View extends Scene {
     const lit = this.drawBodies(context, bodies, { size: size.height, step: size.gridStep, passed: seconds });
     if (!lit && this.lit.missing) Object.assign(this.elements.plain, { textContent: this.lit.missing, hidden: false });
     if (this.shown.wheels && now[0].phases) this.wheels(context, middle, trail);
-    this.waited += seconds;
     // Where pictures are late, panels are drawn in every second one.
     if (!this.shown.panels || (this.lit.isReduced && this.pictures++ % 2)) return;
-    this.panels.manifold(this.canvases.manifold, trail, frameRate, this.waited);
-    this.waited = 0;
+    this.panels.manifold(this.canvases.manifold, trail);
     this.panels.gating(this.canvases.gating, trail, frameRate);
     this.panels.cost(this.canvases.cost, trail, frameRate);
   }

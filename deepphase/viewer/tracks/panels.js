@@ -8,8 +8,8 @@ import { drawWheel } from "./wheels.js";
 
 const TRAIL_S = 0.4;
 const STRIP_S = 4;
-// Points of the manifold that are drawn, radians a second by which it turns, and pixels for each radian.
-const POINTS = 2500, TURN = 0.12, PIXELS = 125;
+// Points of the manifold that are drawn.
+const POINTS = 2500;
 // Width of the bars of the present weights, and of the gap before them.
 const BARS = 52, GAP = 10;
 
@@ -26,7 +26,8 @@ export class Panels {
   constructor(asset) {
     this.asset = asset;
     this.largest = 1e-6;
-    this.plot = new Plot({ margins: [0, 0, 0, 0], yaw: 0.6 });
+    // Seen from in front, where the first two axes show cycles as rings.
+    this.plot = new Plot({ margins: [0, 0, 0, 0], yaw: 0, pitch: 0 });
     this.plot.space = true;
     if (asset.manifold) this.plot.fit([asset.manifold.points], 3);
   }
@@ -46,17 +47,11 @@ export class Panels {
     }
   }
 
-  turnManifold(dx, dy) {
-    this.plot.camera.turn(dx, dy);
-    this.turned = true;
-  }
-
-  // The phase manifold by its first three principal components, with the path of the last second.
-  manifold(surface, trail, frameRate, seconds) {
+  // The phase manifold in its plane of rings, until it is turned, with the path of the last seconds.
+  manifold(surface, trail) {
     const { plot, asset: { manifold } } = this;
     if (!manifold || !surface.drawable) return;
     const context = surface.begin();
-    if (!this.turned) plot.camera.turn(-TURN * PIXELS * seconds, 0);
     plot.frame(surface.width, surface.height);
     const { points, phase } = manifold;
     const count = points.length / 3;
@@ -64,9 +59,10 @@ export class Panels {
     for (let i = 0; i < count; i += step) {
       const [x, y] = plot.place(points[3 * i], points[3 * i + 1], points[3 * i + 2]);
       const hue = 360 * (phase ? phase[i] - Math.floor(phase[i]) : i / count);
-      fillBox(context, x - 1, y - 1, 2, 2, `hsla(${hue.toFixed(0)},62%,${look.dark ? 62 : 48}%,0.35)`);
+      fillBox(context, x - 1, y - 1, 2, 2, `hsla(${hue.toFixed(0)},62%,${look.dark ? 62 : 48}%,0.22)`);
     }
-    const path = trail.slice(-Math.round(frameRate)).filter((frame) => frame.manifold);
+    // Every second frame.
+    const path = trail.filter((frame, i) => frame.manifold && (trail.length - 1 - i) % 2 === 0);
     plot.drawTrail(context, path.map((frame) => plot.place(...frame.manifold)), { colour: look.ink, disc: styleOf(5).colour, rim: look.ink, radius: 4.5 });
   }
 

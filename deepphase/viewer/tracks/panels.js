@@ -59,7 +59,7 @@ export class Panels {
     for (let i = 0; i < count; i += step) {
       const [x, y] = plot.place(points[3 * i], points[3 * i + 1], points[3 * i + 2]);
       const hue = 360 * (phase ? phase[i] - Math.floor(phase[i]) : i / count);
-      fillBox(context, x - 1, y - 1, 2, 2, `hsla(${hue.toFixed(0)},62%,${look.dark ? 62 : 48}%,0.22)`);
+      fillBox(context, x - 1, y - 1, 2, 2, `hsla(${hue.toFixed(0)},62%,${look.dark ? 62 : 48}%,0.35)`);
     }
     // Every second frame.
     const path = trail.filter((frame, i) => frame.manifold && (trail.length - 1 - i) % 2 === 0);

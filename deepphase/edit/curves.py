@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 from scipy.linalg import cho_factor, cho_solve
 from scipy.spatial.transform import Rotation, Slerp
@@ -89,6 +91,15 @@ def low_passed_rotations(rotations: Array, cutoff_hz: float, fps: float) -> Arra
     """(frames, joints, 4) rotations, low-passed."""
     filtered = low_passed(quaternions.sign_continuous(rotations), cutoff_hz, fps)
     return quaternions.normalized(filtered)
+
+
+def mixed(rotations: Sequence[Array], weights: Sequence[Array | float]) -> Array:
+    """(frames, joints, 4) means of several rotations, with weights (frames,) or one of each."""
+    mean = np.zeros_like(rotations[0])
+    for own, weight in zip(rotations, weights, strict=True):
+        sign = np.where((own * rotations[0]).sum(axis=-1, keepdims=True) < 0, -1.0, 1.0)
+        mean += np.reshape(weight, (-1, 1, 1)) * sign * own
+    return quaternions.normalized(mean)
 
 
 def blended(first: Array, second: Array, weights: Array) -> Array:

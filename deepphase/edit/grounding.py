@@ -33,6 +33,10 @@ _SLOPE, _DRIFT, _BEND, _HEIGHT, _KNOT_S = 0.05, 0.3, 0.06, 0.012, 0.5
 # A simpler floor is taken where feet are this much further from it, as a factor and in leg lengths.
 # A floor that drifts by less than the last share of a leg, or of a shorter clip, is left alone.
 _BETTER, _LEVEL_SHARE, _FLAT_SHARE, _SHORTEST_S = 1.15, 0.0025, 0.02, 1.5
+# A drift moves feet while they stand, by this share of the fitted curve at least; what only moves
+# them between contacts are boxes and stairs. Feet that are farther from a plane than the second
+# share of a leg stand on uneven ground.
+_DRIFT_SHARE, _UNEVEN_SHARE = 0.5, 0.05
 # Seconds over which feet slip alike, and in which they rest at least; the speed in leg lengths/s
 # below which the body does not slip.
 _SLIP_S, _REST_S, _SLIP_SPEED = 0.6, 0.12, 0.045
@@ -45,6 +49,8 @@ _LANDING, _STANDS_STILL, _SLIDE, _ONTO_FLOOR = 0.005, 0.002, 0.3, 0.03
 # A foot in a made contact may travel by this share of the leg before the contact is split: it comes
 # from networks, and is not a slide that a person made.
 _HOLD_SHARE = 0.25
+# In leg lengths: a foot that stands before and after a gap has made a step if it went further.
+_STEP = 0.08
 
 
 @dataclass(frozen=True, eq=False)
@@ -94,16 +100,18 @@ def grounded(clip: Clip, space: MotionSpace | None = None, *, level: bool = True
     low = _lowest(tips[..., 1], clip.fps) if level else np.zeros(len(clip))
     place = _Placement(_upward(low[0] - low))
     for _ in range(_ROUNDS):
-        flags = foot_contacts(place.applied(smooth, space), roles).flags[:, : len(limbs)]
+        flags = _flags(place, smooth, space, limbs)
         place = _placement(tips, flags, clip.fps, leg, level=level)
     placed = place.applied(clip, space)
-    flags = foot_contacts(place.applied(smooth, space), roles).flags[:, : len(limbs)]
-    made, held, left = _held(placed, roles, limbs, flags, leg, level=level)
+    flags = _flags(place, smooth, space, limbs)
+    made, held, left = _held(placed, roles, limbs, flags, leg, level=level and not place.uneven)
     moved = np.linalg.norm(joint_positions(made) - joint_positions(clip), axis=-1)
     before, after = (
         sliding_speed(soles(version, limbs), held, clip.fps) for version in (clip, made)
     )
     findings = ["the floor was left as it is"]
+    if place.uneven:
+        findings = ["the ground is uneven, as boxes and stairs are: heights were left as they are"]
     if place.drift or place.tilt:
         findings = [
             f"the floor was levelled: {100 * place.drift:.1f} cm of drift and "
@@ -166,6 +174,8 @@ class _Placement:
     drift: float = 0.0
     tilt: float = 0.0
     slip: float = 0.0
+    # Feet stand at several heights, which no drift and no tilt explain
+    uneven: bool = False
 
     def moved(self, points: Array) -> Array:
         """Points (frames, points, 3) of the body."""
@@ -176,6 +186,13 @@ class _Placement:
         rotations, places = space.pose(clip)
         rotations[:, 0] = quaternions.multiply(self.turn, rotations[:, 0])
         return space.with_pose(clip, rotations, self.moved(places[:, None])[:, 0])
+
+
+def _flags(place: _Placement, smooth: Clip, space: MotionSpace, limbs: LegChains) -> Array:
+    """(frames, limbs) bool: contacts of a low-passed clip where it is placed."""
+    clip = place.applied(smooth, space)
+    contacts = foot_contacts(clip, space.roles_of(smooth), at_any_height=place.uneven)
+    return contacts.flags[:, : len(limbs)]
 
 
 def _lowest(heights: Array, fps: float) -> Array:
@@ -223,9 +240,13 @@ def _levelled(tips: Array, core: Array, fps: float, leg: float) -> _Placement:
         _fitted(points - pivot, times[frames], feet, times[-1], leg, sloped, drifts)
         for sloped, drifts in ((False, False), (True, False), (False, True), (True, True))
     ]
+    if not _drifts_standing(tips, fits[-1][1](times)):
+        fits = fits[:2]
     # The simplest floor that is nearly as good as the last.
     enough = _BETTER * fits[-1][2] + _LEVEL_SHARE * leg
-    slope, curve, _ = next(fit for fit in fits if fit[2] <= enough)
+    slope, curve, distance = next(fit for fit in fits if fit[2] <= enough)
+    if distance > _UNEVEN_SHARE * leg:
+        return _Placement(np.zeros((len(tips), 3)), uneven=True)
     height = curve(times)
     drift = float(np.ptp(height[frames]))
     if not slope.any() and drift < _FLAT_SHARE * leg:
@@ -236,6 +257,14 @@ def _levelled(tips: Array, core: Array, fps: float, leg: float) -> _Placement:
     axis = np.array([slope[1], 0.0, -slope[0]]) / max(steepness, 1e-12)
     turn = quaternions.about_axis(axis, np.array(tilt))
     return _Placement(_upward(height[frames[0]] - height), turn, pivot, drift, tilt)
+
+
+def _drifts_standing(tips: Array, floor: Array) -> bool:
+    """Whether the slower foot of (frames, feet, 3) rises and falls with a floor (frames,)."""
+    steps, drift = np.diff(tips, axis=0), np.diff(floor)
+    slower = np.linalg.norm(steps, axis=-1).argmin(axis=1)
+    rises = steps[np.arange(len(steps)), slower, 1]
+    return bool(drift @ rises >= _DRIFT_SHARE * (drift @ drift))
 
 
 def _upward(heights: Array) -> Array:
@@ -387,11 +416,12 @@ def with_gaps_held(clip: Clip, space: MotionSpace, contacts: Array, broken: Arra
         return clip
     tips = global_transforms(clip)[1][:, limbs.tips]
     shifts, turned = np.zeros_like(tips), np.zeros(clip.rotations.shape[:2], bool)
+    leg = path_length(clip.skeleton, int(limbs.upper[0]), int(limbs.last[0]))
     blend = max(2, round(HOLD_BLEND_S * clip.fps))
     for foot, chain in enumerate(np.stack([limbs.upper, limbs.middle, limbs.last], axis=1)):
         made = np.asarray(broken[:, np.searchsorted(space.points.joints, chain) + 1].all(axis=1))
         turned[:, chain] = made[:, None]
-        shifts[:, foot] = _gap_shift(tips[:, foot], contacts[:, foot], made, blend)
+        shifts[:, foot] = _gap_shift(tips[:, foot], contacts[:, foot], made, blend, _STEP * leg)
     if not np.abs(shifts).max(initial=0.0):
         return clip
     held = with_tips_at(clip, limbs, tips + shifts)
@@ -401,19 +431,40 @@ def with_gaps_held(clip: Clip, space: MotionSpace, contacts: Array, broken: Arra
     return replace(clip, rotations=np.where(turned[..., None], sign * held.rotations, rotations))
 
 
-def _gap_shift(tip: Array, contact: Array, made: Array, blend: int) -> Array:
-    """(frames, 3) correction in metres of a foot's tip (frames, 3), 0 where it was not made."""
+def _gap_shift(tip: Array, contact: Array, made: Array, blend: int, step: float) -> Array:
+    """(frames, 3) correction in metres of a foot's tip (frames, 3), 0 where it was not made.
+
+    Between places that are further apart than a step in metres, the foot is free.
+    """
     shift, holds = np.zeros_like(tip), [*true_runs(~made)]
+    standing = np.flatnonzero(contact & ~made)
     for start, stop in true_runs(contact & made):
         before = tip[start - 1] if start and contact[start - 1] else None
         after = tip[stop] if stop < len(tip) and contact[stop] else None
+        parts = [(start, stop)]
         if before is None and after is None:
             place = np.median(tip[start:stop], axis=0)
+            # The toes are as high as where the foot stands beside the gap, if that is near.
+            if len(standing):
+                level = np.interp(0.5 * (start + stop), standing, tip[standing, 1])
+                place[1] = level if abs(level - place[1]) < step else place[1]
+            places = place[None]
         elif before is None or after is None:
-            place = after if before is None else before
-        else:
+            places = np.array([place for place in (before, after) if place is not None])
+        elif np.linalg.norm(after - before) < step:
             share = np.arange(1, stop - start + 1)[:, None] / (stop - start + 1)
-            place = before + (after - before) * smoothstep(share)
-        shift[start:stop] = place - tip[start:stop]
-        holds.append((start, stop))
-    return np.where(made[:, None], faded_corrections(shift, sorted(holds), blend), 0.0)
+            places = before + (after - before) * smoothstep(share)
+        else:
+            third = max((stop - start) // 3, 1)
+            parts = [(start, start + third), (stop - third, stop)]
+            places = np.repeat([before, after], [stop - start - third, third], axis=0)
+        for first, last in parts:
+            own = places if len(places) == 1 else places[first - start : last - start]
+            shift[first:last] = own - tip[first:last]
+        holds += parts
+    shift = faded_corrections(shift, sorted(holds), blend)
+    # No foot goes lower than where it is not made.
+    lowest = tip[~made, 1].min(initial=np.inf)
+    if np.isfinite(lowest):
+        shift[:, 1] += np.maximum(lowest - tip[:, 1] - shift[:, 1], 0.0)
+    return np.where(made[:, None], shift, 0.0)

@@ -144,19 +144,19 @@ def test_a_body_that_hangs_from_a_root_keeps_what_is_not_named():
     assert steps[95:145].max() < 2.0 * steps[:95].max()
 
 
-def test_a_gap_of_another_rate_is_restored(editor):
+def test_a_second_of_another_rate_goes_on_in_its_cycle(editor):
     clip = walk(120.0)
-    damage = Damage.stated(len(clip), NAMES, stretches=[(200, 260)])
+    damage = Damage.stated(len(clip), NAMES, stretches=[(180, 299)])
     rotations = clip.rotations.copy()
-    rotations[200:261] = quaternions.IDENTITY
+    rotations[180:300] = quaternions.IDENTITY
     made = repaired(replace(clip, rotations=rotations), editor, damage)
     assert len(made) == len(clip)
     straight = interpolated(replace(clip, rotations=rotations), editor, damage)
-    gap = slice(200, 261)
-    assert error(made, clip, gap) < 0.6 * error(straight, clip, gap)
+    gap = slice(180, 300)
+    assert error(made, clip, gap) < 0.2 * error(straight, clip, gap)
     # No jump at the edges of the gap.
     steps = np.linalg.norm(np.diff(joint_positions(made), axis=0), axis=-1).max(axis=1)
-    assert steps[190:270].max() < 2.0 * steps[:190].max()
+    assert steps[170:310].max() < 2.0 * steps[:170].max()
 
 
 def test_single_lost_frames_follow_a_smooth_curve(editor):

@@ -10,8 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 from deepphase.apps.corpus_notes import read_corpus
-from deepphase.apps.options import TrainingOptions
-from deepphase.apps.outputs import claim
+from deepphase.apps.options import TrainingOptions, claim
 from deepphase.apps.terminal import list_left_out, next_step, note, printing, progress, warn
 from deepphase.corpus.clip_store import ClipStore
 from deepphase.errors import DeepPhaseError, ParameterError

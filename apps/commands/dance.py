@@ -63,7 +63,7 @@ def command(
     # Refused before anything long is imported.
     check_beats(song, beats, bpm)
     from deepphase.apps.dance_sources import DanceSource, find_dance_source
-    from deepphase.apps.outputs import claim_folder
+    from deepphase.apps.options import claim_folder
     from deepphase.apps.reports.dance_report import dance_report
     from deepphase.apps.reports.page import headline_table
     from deepphase.controllers.dance.dancer import Dancer

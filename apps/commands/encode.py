@@ -94,7 +94,7 @@ def command(
 
 def _claim_phases(path: Path, model_sha256: str) -> None:
     """Refuse to replace what is no file of phases of the model."""
-    from deepphase.apps.outputs import claim
+    from deepphase.apps.options import claim
     from deepphase.formats.npz.archive import read_npz
     from deepphase.phase.clip_phases import FORMAT, VERSION
 

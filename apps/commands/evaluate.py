@@ -33,7 +33,7 @@ def command(
         pfnn, which are fitted to these clips, or files of other models.
     """
     from deepphase.apps.corpus_notes import clips_of_model
-    from deepphase.apps.outputs import claim_folder
+    from deepphase.apps.options import claim_folder
     from deepphase.apps.reports.evaluation_report import evaluation_report
     from deepphase.apps.reports.page import headline_table
     from deepphase.corpus.store_format import is_store

@@ -34,7 +34,7 @@ def command(
     web
         Write the page in which a controller's character is steered.
     """
-    from deepphase.apps.outputs import claim, claim_file
+    from deepphase.apps.options import claim, claim_file
 
     claim_file(output)
     claim(output.with_suffix(".motion.onnx"))

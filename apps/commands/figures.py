@@ -28,7 +28,7 @@ def command(
         Also write every figure as PNG, which needs Chromium.
     """
     from deepphase.apps.corpus_notes import clips_of_model
-    from deepphase.apps.outputs import claim_folder
+    from deepphase.apps.options import claim_folder
     from deepphase.apps.reports.phase_pages import FigureData, figures_page
 
     claim_folder(output)

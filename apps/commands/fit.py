@@ -57,7 +57,7 @@ def phases_command(
         from its velocity along the principal axis; pfnn a single phase, from the foot strikes.
     """
     from deepphase.apps.corpus_notes import read_corpus
-    from deepphase.apps.outputs import claim_file
+    from deepphase.apps.options import claim_file
     from deepphase.phase.extractor import fit_phases
 
     claim_file(output, example=f"{method}.phases")
@@ -99,7 +99,7 @@ def ground_command(
         Number of patches of made ground to compare with every gait cycle. 0 fits a plane that is
         deformed to touch the footsteps, the paper's baseline.
     """
-    from deepphase.apps.outputs import claim_folder
+    from deepphase.apps.options import claim_folder
     from deepphase.apps.reports.page import Page
     from deepphase.corpus.clips import clips_in
     from deepphase.motion.contacts import foot_contacts
@@ -205,7 +205,7 @@ def ball_command(clips: list[Path], output: Path, skeleton: str | None = None) -
     """
     import numpy as np
 
-    from deepphase.apps.outputs import claim_folder
+    from deepphase.apps.options import claim_folder
     from deepphase.apps.reports.page import Page
     from deepphase.controllers.ball.ball_track import IMPLAUSIBLE, SUFFIX, as_row, save_ball
     from deepphase.corpus.clips import clips_in

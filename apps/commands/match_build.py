@@ -58,13 +58,12 @@ def command(
         stored beside the database, as OUTPUT.ground.store.
     """
     from deepphase.apps.corpus_notes import note_chosen_skeleton
-    from deepphase.apps.dance_sources import with_songs
-    from deepphase.apps.outputs import claim
+    from deepphase.apps.options import claim
     from deepphase.corpus.store import open_store
     from deepphase.features.layout import FeatureLayout
     from deepphase.files import check_writable
     from deepphase.matching.database.database import MotionDatabase
-    from deepphase.matching.database.on_ground import (
+    from deepphase.matching.database.frame_reader import (
         GROUND_HEIGHTS,
         ClipsOnGround,
         has_ground_heights,
@@ -130,6 +129,8 @@ def command(
             clips = [open_store(beside)]
         database = MotionDatabase.build(clips, config, trained, **options)
         if song_tracks is not None:
+            from deepphase.apps.dance_sources import with_songs
+
             database = with_songs(database, song_tracks, shown)
         replace(database, index=index).save(output)
         # Its temporary files hold the rows once more.
@@ -168,13 +169,4 @@ def database_report(database: MotionDatabase, searcher: Searcher) -> None:
                 "no body of the clips stands at rest: characters that stand hold one of the "
                 "quietest poses, with slow noise on it"
             )
-    note(index_line(searcher))
-
-
-def index_line(searcher: Searcher) -> str:
-    """The index; of an approximate one also its recall."""
-    recall = getattr(searcher, "recall", None)
-    if recall is None:
-        return f"index: {searcher.name}, exact"
-    found = f"finds the nearest row of {recall:.1%} of unusual queries"
-    return f"index: {searcher.name}, approximate: {found}"
+    note(f"index: {searcher.words()}")

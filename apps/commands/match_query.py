@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from deepphase.apps.commands.match_build import index_line
 from deepphase.apps.options import parse_labels
 from deepphase.apps.terminal import Outcome, next_step, note, progress, table, warn
 from deepphase.errors import ParameterError
@@ -46,7 +45,7 @@ def command(
     labels
         Search only clips with these labels, as in style=old+happy,action=walk.
     """
-    from deepphase.apps.outputs import claim_folder
+    from deepphase.apps.options import claim_folder
     from deepphase.apps.reports.matches_page import save_matches
     from deepphase.matching.database.database import MotionDatabase
     from deepphase.matching.search.moments import nearest_moments, query_moment
@@ -75,7 +74,7 @@ def command(
         for rank, each in enumerate(found, start=1)
     ]
     table(("rank", "clip", "frame", "s", "distance", "labels"), rows)
-    note(index_line(searcher))
+    note(f"index: {searcher.words()}")
     note(f"page: {page}")
     next_step("match", "run", database, "--path", "square", "-o", "run")
     return Outcome(

@@ -7,7 +7,6 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from deepphase.apps.commands.match_build import index_line
 from deepphase.apps.options import SteeringOptions, parse_labels
 from deepphase.apps.terminal import next_step, note, progress, warn
 from deepphase.errors import ParameterError
@@ -63,7 +62,7 @@ def command(
     goals = read_goals(steering.path, steering.gamepad)
     ground = run_ground(steering.terrain, seed=steering.seed)
     from deepphase.apps.runs.run import report_runs
-    from deepphase.matching.database.on_ground import has_ground_heights
+    from deepphase.matching.database.frame_reader import has_ground_heights
     from deepphase.matching.player.settings import PlayerSettings, moments_line
 
     kept = tuple(name.strip() for name in (keep or "").split(",") if name.strip())
@@ -106,7 +105,7 @@ def command(
         entries=_feature_entries(own),
     )
     note(played)
-    note(index_line(opened.searcher))
+    note(f"index: {opened.searcher.words()}")
     next_step("app", source.parent)
 
 

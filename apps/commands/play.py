@@ -41,7 +41,7 @@ def command(
     """
     import numpy as np
 
-    from deepphase.apps.outputs import claim_file
+    from deepphase.apps.options import claim_file
     from deepphase.apps.reports.player import song_for_player, takes_of_clips
     from deepphase.corpus.clips import clips_in
     from deepphase.corpus.motion_files import song_beside

@@ -49,7 +49,7 @@ def command(
         note_name_labels,
         note_store_kinds,
     )
-    from deepphase.apps.outputs import claim
+    from deepphase.apps.options import claim
     from deepphase.corpus.prepare import prepare
     from deepphase.corpus.store import open_store
     from deepphase.formats.frame_rates import is_warning

@@ -29,7 +29,7 @@ from deepphase.features.trajectory import TRAJECTORY_DIRECTION, TRAJECTORY_PATH
 from deepphase.formats.array_file import is_array_file, read_header
 from deepphase.matching.database.database import MotionDatabase
 from deepphase.matching.database.file import FORMAT as DATABASE_FORMAT
-from deepphase.matching.database.on_ground import GROUND_HEIGHTS
+from deepphase.matching.database.frame_reader import GROUND_HEIGHTS
 from deepphase.matching.learned.matcher import FORMAT as MATCHER_FORMAT
 from deepphase.matching.learned.matcher import Matcher, rounded
 from deepphase.matching.player.playback import Playback

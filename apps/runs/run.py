@@ -9,8 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from deepphase.apps.options import SteeringOptions
-from deepphase.apps.outputs import claim_folder
+from deepphase.apps.options import SteeringOptions, claim_folder
 from deepphase.apps.reports.page import (
     Page,
     frame_table,

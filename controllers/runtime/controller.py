@@ -56,7 +56,9 @@ _TYPES = {
     **dict.fromkeys(("detail.feet", "detail.keys"), "F16"),
     **dict.fromkeys(("detail.units", "detail.projection", "detail.bias"), "F32"),
     "detail.stops": "I64",
-    **{f"{name}.*": "F32" for name in _NORMALISED},
+    "inputs.*": "F32",
+    "gate.*": "F32",
+    "outputs.*": "F32",
 }
 
 

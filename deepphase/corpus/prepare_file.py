@@ -106,9 +106,8 @@ def _prepared_file(task: FileTask) -> PreparedFile:
         if several:
             provenance["animation"] = animation
         # Pieces are cut after resampling, which needs the frames beyond their borders.
-        clips += [
-            _piece(task, prepared, piece, captured, provenance)
-            for piece in task.pieces or (LabelledPiece({}, None, None, 0),)
+        clips += [_piece(task, prepared, piece, captured, provenance) for piece in task.pieces] or [
+            (prepared.clip, provenance)
         ]
         notes += [f"{about}{note}" for note in prepared.notes]
         glitches += [

@@ -83,7 +83,6 @@ class Moments:
 
 _PAIRS = {"feet": "foot", "toes": "toe", "hands": "hand", "knees": "knee", "elbows": "elbow"}
 _SINGLE = ("hips", "spine", "chest", "neck", "head")
-_SIDED = tuple(f"{side}_{part}" for part in _PAIRS.values() for side in ("left", "right"))
 ALL = "all"
 
 
@@ -96,6 +95,7 @@ def named_joints(names: Sequence[str], skeleton: Skeleton, roles: Roles) -> tupl
 
     Raises ParameterError where a name is neither a joint nor a role that this body has.
     """
+    sided = [f"{side}_{part}" for part in _PAIRS.values() for side in ("left", "right")]
     found: list[str] = []
     for name in names:
         if name in skeleton.names:
@@ -106,12 +106,12 @@ def named_joints(names: Sequence[str], skeleton: Skeleton, roles: Roles) -> tupl
         elif name in _PAIRS:
             joints = list(roles.both(_PAIRS[name]) or ())
         else:
-            joint = getattr(roles, name) if name in (*_SINGLE, *_SIDED) else None
+            joint = getattr(roles, name) if name in (*_SINGLE, *sided) else None
             joints = [] if joint is None else [joint]
         if not joints:
             raise ParameterError(
                 f"there is no joint or role {name!r} on this skeleton",
-                hint=f"roles: {', '.join((ALL, *_SINGLE, *_PAIRS, *_SIDED))}; joints: "
+                hint=f"roles: {', '.join((ALL, *_SINGLE, *_PAIRS, *sided))}; joints: "
                 f"{', '.join(skeleton.names)}",
             )
         found += [skeleton.names[joint] for joint in joints]

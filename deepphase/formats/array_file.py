@@ -32,11 +32,20 @@ Header = dict[str, Any]
 
 # Codes of safetensors, such as "F32", and NumPy's.
 DTYPES = {
-    f"{kind.upper()}{8 * size}": np.dtype(f"<{kind}{size}").str
-    for kind, sizes in {"f": (8, 4, 2), "i": (8, 4, 2, 1), "u": (8, 4, 2, 1)}.items()
-    for size in sizes
-} | {"BOOL": "|b1"}
-_CODES = {np.dtype(dtype).str: code for code, dtype in DTYPES.items()}
+    "F64": "<f8",
+    "F32": "<f4",
+    "F16": "<f2",
+    "BOOL": "|b1",
+    "I64": "<i8",
+    "I32": "<i4",
+    "I16": "<i2",
+    "I8": "|i1",
+    "U64": "<u8",
+    "U32": "<u4",
+    "U16": "<u2",
+    "U8": "|u1",
+}
+_CODES = dict(zip(DTYPES.values(), DTYPES, strict=True))
 # The package refuses longer tables.
 _LONGEST_TABLE = 100_000_000
 _MAX_DIMENSIONS = 32

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from itertools import pairwise
+from itertools import chain, pairwise
 
 import numpy as np
 
@@ -28,15 +28,8 @@ _UPRIGHT_SHARE = 0.25
 # Percentile of a joint's heights at which it is on the ground, or as near to it as it comes.
 _LOW_PERCENT = 5.0
 # Roles in the order in which paths between them are matched.
-_PATHS = (
-    *(("hips", "chest"), ("chest", "neck"), ("neck", "head"), ("chest", "head")),
-    *(
-        path
-        for side in ("left", "right")
-        for top, parts in (("hips", "hip knee foot toe"), ("chest", "shoulder elbow hand"))
-        for path in pairwise([top, *(f"{side}_{part}" for part in parts.split())])
-    ),
-)
+_TRUNK = (("hips", "chest"), ("chest", "neck"), ("neck", "head"), ("chest", "head"))
+_LIMBS = (("hips", "hip knee foot toe"), ("chest", "shoulder elbow hand"))
 
 
 @dataclass(frozen=True)
@@ -69,12 +62,18 @@ def match_joints(
             hint="both bodies must be bipeds or both quadrupeds; a skeleton description corrects "
             "what was found",
         )
+    limbs = [
+        pairwise([top, *(f"{side}_{part}" for part in parts.split())])
+        for side in ("left", "right")
+        for top, parts in _LIMBS
+    ]
+    paths_of_roles = [*_TRUNK, *chain(*limbs)]
     found: dict[int, JointMatch] = {}
-    for name in dict.fromkeys(name for path in _PATHS for name in path):
+    for name in dict.fromkeys(chain(*paths_of_roles)):
         own, other = getattr(target_roles, name), getattr(source_roles, name)
         if own is not None and other is not None:
             found.setdefault(own, JointMatch(own, other, other))
-    for upper, lower in _PATHS:
+    for upper, lower in paths_of_roles:
         paths = []
         for skeleton, roles in ((target, target_roles), (source, source_roles)):
             ends = getattr(roles, upper), getattr(roles, lower)

@@ -27,11 +27,11 @@ CHAINS: dict[str, tuple[str, ...]] = {
     "right arm": ("chest", "right shoulder", "right elbow", "right hand"),
     "tail": ("hips", "tail middle", "tail end"),
 }
-POINTS: tuple[str, ...] = tuple(dict.fromkeys(name for chain in CHAINS.values() for name in chain))
+POINTS: tuple[str, ...] = tuple(dict.fromkeys(itertools.chain(*CHAINS.values())))
 FPS = 60.0
 """Frames per second at which models for any skeleton read motion."""
 
-_INDEX = {name: index for index, name in enumerate(POINTS)}
+_INDEX = dict(zip(POINTS, range(len(POINTS)), strict=True))
 # A point at the end of a chain is read off a joint that is at most so far before it, in points.
 _REACH = 0.5
 

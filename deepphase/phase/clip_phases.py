@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, replace
 from itertools import count, takewhile
 from pathlib import Path
 from typing import Any
@@ -20,7 +20,7 @@ from deepphase.phase.parameters import PhaseParameters
 from deepphase.short_repr import counted, short_repr, timed
 
 FORMAT, VERSION = "deepphase.phases", 1
-CURVES = tuple(parameter.name for parameter in fields(PhaseParameters))
+CURVES = ("phase", "frequency", "amplitude", "offset")
 """Names of the phase parameters, in the order of `PhaseParameters`."""
 CONVENTIONS = (
     "phase is in cycles in [-0.5, 0.5) and grows with time: "

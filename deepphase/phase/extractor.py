@@ -25,9 +25,16 @@ from deepphase.progress import Progress
 from deepphase.shipped import SHIPPED
 
 BASELINES: dict[str, type[ContactPhase | PcaPhase | PfnnPhase]] = {
-    kind.METHOD: kind for kind in (ContactPhase, PcaPhase, PfnnPhase)
+    ContactPhase.METHOD: ContactPhase,
+    PcaPhase.METHOD: PcaPhase,
+    PfnnPhase.METHOD: PfnnPhase,
 }
-_KINDS = {FORMAT: PhaseModel} | {kind.FORMAT: kind for kind in BASELINES.values()}
+_KINDS: dict[str, Any] = {
+    FORMAT: PhaseModel,
+    ContactPhase.FORMAT: ContactPhase,
+    PcaPhase.FORMAT: PcaPhase,
+    PfnnPhase.FORMAT: PfnnPhase,
+}
 
 
 class PhaseExtractor(Protocol):

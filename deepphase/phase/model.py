@@ -40,7 +40,9 @@ Paths = str | Path | Sequence[str | Path]
 
 FORMAT, VERSION = "deepphase.phase_model", 1
 _SIGNALS: dict[str, Any] = {
-    kind.KIND: kind for kind in (JointVelocities, SongSignals, PointVelocities)
+    JointVelocities.KIND: JointVelocities,
+    SongSignals.KIND: SongSignals,
+    PointVelocities.KIND: PointVelocities,
 }
 # Architecture of a model that is bound to a skeleton: the same, over its joints.
 _BOUND_PRESET = "sine_fit"

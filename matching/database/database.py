@@ -21,10 +21,10 @@ from deepphase.matching.database.build import (
     StoreLink,
     built_fields,
 )
-from deepphase.matching.database.clip_rows import ClipRows
 from deepphase.matching.database.file import database_fields, save_fields
 from deepphase.matching.database.frame_reader import (
     PHASE_COLUMNS,
+    ClipRows,
     FrameReader,
     TrackReader,
 )

@@ -1,9 +1,10 @@
-"""Reading of clips as database rows: features, root trajectory and phases of every frame."""
+"""Rows of a database: clips and frames of rows, and what is read of each frame of a clip: features,
+root trajectory, phases, and heights of the ground under it."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, fields, replace
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -15,22 +16,186 @@ from deepphase.errors import ParameterError, SkeletonError
 from deepphase.features.frame_rows import BodyFrames, frame_rows
 from deepphase.features.layout import FeatureLayout
 from deepphase.features.moment_kinds import moment_kinds
+from deepphase.features.trajectory import path_of_clip
 from deepphase.files import mapped_array
-from deepphase.matching.database.on_ground import GROUND_KINDS, GROUND_LEVEL
 from deepphase.motion.clip import Clip
-from deepphase.motion.roles import find_roles
-from deepphase.phase.parameters import PhaseParameters
+from deepphase.motion.roles import Roles, find_roles
+from deepphase.motion.root_trajectory import root_trajectory
 from deepphase.phase.signals import JointVelocities
+from deepphase.progress import Progress
+from deepphase.terrain.grounded_clip import ClipGrounds, GroundedClip
+from deepphase.terrain.heightmap import ground_level, trajectory_heights
 
 if TYPE_CHECKING:
     from deepphase.phase.extractor import PhaseExtractor
+
+# Clips, or values of a label, that an error lists.
+_LISTED = 8
+
+
+class ClipRows:
+    """Rows of clips, one after the other: row range_starts[i] + f is frame f of clip i."""
+
+    fps: float
+    range_starts: Array
+    range_stops: Array
+    clip_names: tuple[str, ...]
+    labels: tuple[Mapping[str, str], ...]
+
+    def clip_of(self, rows: Array | int) -> Array:
+        """Clip index of each row."""
+        return np.searchsorted(self.range_stops, np.asarray(rows), side="right")
+
+    def labels_of(self, rows: Array) -> list[Mapping[str, str]]:
+        """Labels of the clip of each row."""
+        return [self.labels[clip] for clip in self.clip_of(rows).tolist()]
+
+    def ranges_of(self, rows: Array | int) -> tuple[Array, Array]:
+        """First row and last row + 1 of the clip of each row."""
+        clips = self.clip_of(rows)
+        return self.range_starts[clips], self.range_stops[clips]
+
+    def frame_of(self, rows: Array | int) -> Array:
+        """Frame of each row in its clip, from 0."""
+        return np.asarray(rows) - self.ranges_of(rows)[0]
+
+    def frames_left(self, rows: Array | int) -> Array:
+        """Frames of the clip after each row: 0 at its last frame."""
+        return self.ranges_of(rows)[1] - 1 - np.asarray(rows)
+
+    def neighbourhood(self, rows: Array | int, seconds: float) -> Array:
+        """(rows, 2) first row and last row + 1 of the same clip within seconds of each row.
+
+        Searches exclude these rows, so that a frame does not find itself.
+        """
+        rows, radius = np.asarray(rows), round(seconds * self.fps)
+        first, stop = self.ranges_of(rows)
+        near = np.maximum(rows - radius, first), np.minimum(rows + radius + 1, stop)
+        return np.stack(near, -1)
+
+    def row_of(self, clip: str, frame: int) -> int:
+        """Row of a frame of a named clip; ParameterError where there is none."""
+        if clip not in self.clip_names:
+            raise ParameterError(
+                f"there is no clip {clip!r} in this database",
+                hint=f"clips: {', '.join(self.clip_names[:_LISTED])}"
+                + (" ..." if len(self.clip_names) > _LISTED else ""),
+            )
+        index = self.clip_names.index(clip)
+        frames = int(self.range_stops[index] - self.range_starts[index])
+        if not 0 <= frame < frames:
+            raise ParameterError(f"no frame {frame} in {clip!r}: it has {frames}, from 0")
+        return int(self.range_starts[index]) + frame
+
+    def rows_with(self, labels: Mapping[str, str | Sequence[str]]) -> Array:
+        """(rows,) bool: rows of clips with these labels, all of which must hold.
+
+        Raises ParameterError where a label is unknown, or no clip has all of them.
+        """
+        clips, listed = np.ones(len(self.labels), bool), []
+        for name, values in labels.items():
+            column = [own.get(name) for own in self.labels]
+            known = sorted({value for value in column if value is not None})
+            if not known:
+                names = dict.fromkeys(key for own in self.labels for key in own)
+                raise ParameterError(
+                    f"there is no label {name!r} in this database",
+                    hint=f"it has {', '.join(names) or 'none'}",
+                )
+            more = f" and {len(known) - _LISTED} more" if len(known) > _LISTED else ""
+            listed.append(f"{name} is {', '.join(known[:_LISTED])}{more}")
+            allowed = {values} if isinstance(values, str) else set(values)
+            clips &= np.array([value in allowed for value in column])
+        if not clips.any():
+            raise ParameterError(f"no clip has the labels {dict(labels)}", hint="; ".join(listed))
+        return np.repeat(clips, self.range_stops - self.range_starts)
+
+
+GROUND_HEIGHTS = "ground_heights"
+"""Track of a layout: heights left of, below and right of the trajectory ahead, over the level."""
+GROUND_LEVEL = "ground_level"
+"""Track of clips on ground: height that poses are over, (frames, 1) metres."""
+GROUND_KINDS = "moment_kinds"
+"""Track of clips on ground: kinds of moments on the flat floor, (frames, 1)."""
+
+
+def has_ground_heights(layout: FeatureLayout) -> bool:
+    """Whether heights of the ground are among the features."""
+    return any(feature.track == GROUND_HEIGHTS for feature in layout.of_kind("track"))
+
+
+def floor_tracks(layout: FeatureLayout) -> Callable[[Clip], Mapping[str, Array]]:
+    """Tracks of clips on a flat floor, for a layout with heights of the ground."""
+    columns = sum(each.dims for each in layout.of_kind("track") if each.track == GROUND_HEIGHTS)
+
+    def tracks(clip: Clip) -> Mapping[str, Array]:
+        return {GROUND_HEIGHTS: np.zeros((len(clip), columns), np.float32)}
+
+    return tracks
+
+
+class ClipsOnGround:
+    """The clips of a store, each on its floor and on its grounds.
+
+    It is a `TrackReader` of the clips in `store`.
+
+    `offsets_s` (offsets,) seconds from now of the heights ahead; `body`: a skeleton description;
+    found from the first clip by default.
+
+    Raises ParameterError if no clip of the store has a ground.
+    """
+
+    def __init__(
+        self,
+        store: ClipStore,
+        grounds: ClipGrounds,
+        offsets_s: Array,
+        body: Mapping[str, str] | None = None,
+        progress: Progress | None = None,
+    ) -> None:
+        if not set(grounds.names) & set(store.names):
+            raise ParameterError(
+                "no clip of the store has a ground",
+                hint="make it with `deepphase fit ground` on the same store",
+            )
+        first = store.clip(0)
+        roles = find_roles(first.skeleton, description=body, clip=first)
+        self._tracks: dict[str, dict[str, Array]] = {}
+        clips: list[Clip] = []
+        for done, clip in enumerate(store, start=1):
+            # Feet that step up and down would be taken for those of an action.
+            kinds = moment_kinds(clip, BodyFrames.of_clip(clip, body), body)[:, None]
+            for number, grounded in enumerate(grounds.on_ground(clip, roles)):
+                name = f"{clip.name}.ground-{number}" if number else clip.name
+                clips.append(replace(grounded.clip, name=name))
+                self._tracks[name] = _tracks(grounded, roles, offsets_s) | {GROUND_KINDS: kinds}
+            if progress is not None:
+                progress("laying clips", done, len(store), clip.name)
+        self.store = ClipStore.from_clips(clips)
+
+    def __call__(self, clip: Clip) -> Mapping[str, Array]:
+        """Name -> (frames, values): the tracks of a clip of `store`."""
+        return self._tracks[clip.name]
+
+
+def _tracks(grounded: GroundedClip, roles: Roles, offsets_s: Array) -> dict[str, Array]:
+    clip, ground = grounded.clip, grounded.ground
+    root = root_trajectory(clip, roles)
+    level = ground_level(ground, root.positions[:, ::2], root.directions[:, ::2])
+    path, _ = path_of_clip(root, offsets_s, clip.fps)
+    around = trajectory_heights(ground, path.positions[..., ::2], path.directions[..., ::2], level)
+    return {
+        GROUND_HEIGHTS: around.reshape(len(clip), -1).astype(np.float32),
+        GROUND_LEVEL: level[:, None].astype(np.float32),
+    }
+
 
 # Rows whose pages stay in memory while columns in files are filled.
 _ROWS_AT_ONCE = 1 << 17
 # Arrays of a database with one entry a row, beside the phases.
 ROW_ARRAYS = ("features", "root_positions", "root_angles", "interior", "offered")
 KINDS_COLUMN = "kinds"
-PHASE_COLUMNS = tuple(item.name for item in fields(PhaseParameters))
+PHASE_COLUMNS = ("phase", "frequency", "amplitude", "offset")
 TrackReader = Callable[[Clip], Mapping[str, Array]]
 """Function of a clip that returns its tracks: name -> (frames, values)."""
 

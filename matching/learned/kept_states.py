@@ -12,9 +12,9 @@ import numpy as np
 
 from deepphase.arrays import Array, ComputedRows
 from deepphase.matching.learned.body import MatcherBody, RootPoses
-from deepphase.matching.player.facing import FacingCoverage
 from deepphase.matching.player.playback import Playback, supports
 from deepphase.matching.player.settings import CONSTANTS
+from deepphase.matching.player.trajectory_queries import FacingCoverage
 from deepphase.matching.search.exact import ExactSearcher
 from deepphase.matching.search.request import Searcher, SearchRequest
 

@@ -34,8 +34,8 @@ from deepphase.matching.learned.kept_states import (
     KeptSearcher,
     KeptStates,
 )
-from deepphase.matching.player.facing import SECTORS
 from deepphase.matching.player.source import PlayerSource
+from deepphase.matching.player.trajectory_queries import SECTORS
 from deepphase.motion.skeleton import Skeleton
 from deepphase.short_repr import counted, short_repr
 

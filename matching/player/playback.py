@@ -15,10 +15,10 @@ from deepphase.evaluation.motion_measures import LOWEST_PERCENTILE
 from deepphase.evaluation.runs import joint_accelerations
 from deepphase.features.trajectory import complex_of, pairs
 from deepphase.matching.database.database import MotionDatabase
-from deepphase.matching.database.on_ground import has_ground_heights
-from deepphase.matching.player.facing import FacingCoverage
+from deepphase.matching.database.frame_reader import has_ground_heights
 from deepphase.matching.player.settings import CONSTANTS
 from deepphase.matching.player.stored_rotations import StoredRotations
+from deepphase.matching.player.trajectory_queries import FacingCoverage
 from deepphase.motion import quaternions
 from deepphase.motion.clip import Clip, Source
 from deepphase.motion.contacts import GRAVITY, foot_contacts

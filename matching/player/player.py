@@ -11,10 +11,9 @@ from deepphase.arrays import Array
 from deepphase.errors import ParameterError
 from deepphase.features.trajectory import complex_of, pairs
 from deepphase.matching.database.database import MotionDatabase
-from deepphase.matching.player.facing import HeldFacings
 from deepphase.matching.player.playback import Playback, check_same_rows
 from deepphase.matching.player.settings import CONSTANTS, PlayerSettings
-from deepphase.matching.player.trajectory_queries import future_offsets
+from deepphase.matching.player.trajectory_queries import HeldFacings, future_offsets
 from deepphase.matching.player.trajectory_search import JumpRequest, SearchPolicy, style_of
 from deepphase.matching.player.transitions import PosePair, RootSteps, Transitions
 from deepphase.motion import quaternions

@@ -15,8 +15,7 @@ from deepphase.errors import ParameterError
 from deepphase.features.frame_rows import BodyFrames
 from deepphase.formats.load import load
 from deepphase.matching.database.database import MotionDatabase
-from deepphase.matching.database.frame_reader import TrackReader
-from deepphase.matching.database.on_ground import floor_tracks, has_ground_heights
+from deepphase.matching.database.frame_reader import TrackReader, floor_tracks, has_ground_heights
 from deepphase.matching.search.request import Searcher
 from deepphase.motion import quaternions
 from deepphase.motion.clip import Clip

@@ -118,6 +118,13 @@ class Searcher(ABC):
     exact: bool
     shape: tuple[int, int]
 
+    def words(self) -> str:
+        """The index; of an approximate one also its recall."""
+        recall = getattr(self, "recall", None)
+        if recall is None:
+            return f"{self.name}, exact"
+        return f"{self.name}, approximate: finds the nearest row of {recall:.1%} of unusual queries"
+
     def search(
         self,
         queries: Array,

@@ -53,7 +53,7 @@ def test_during_an_import_it_ends_the_process_at_once(tmp_path):
 
 
 def test_outside_of_imports_nothing_changes():
-    from deepphase.apps.interruption import interrupts_outside_imports
+    from deepphase.apps.cli import interrupts_outside_imports
 
     before = signal.signal(signal.SIGINT, signal.default_int_handler)
     try:

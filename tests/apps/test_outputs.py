@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from deepphase.apps.cli import main
-from deepphase.apps.outputs import claim, claim_file, claim_folder, protected
+from deepphase.apps.options import claim, claim_file, claim_folder, protected
 from deepphase.errors import ParameterError
 from deepphase.formats.load import save
 from deepphase.synthetic.gait_motion import locomotion

@@ -113,7 +113,7 @@ class TrainingConfig:
     ----------
     windows
         Total number of windows to train on; 0 means `epochs` passes over the training clips, and
-        None two passes, within 25,600 and 153,600 windows. A config that sets `epochs` alone has 0.
+        None two passes, within 25,600 and 76,800 windows. A config that sets `epochs` alone has 0.
     epochs
         Number of passes over all windows, if `windows` is 0.
     batch_size

@@ -55,7 +55,8 @@ def gather_at_rates(velocities: Tensor, centres: Tensor, window: int, rates: Ten
         velocities.index_select(0, frames).view(window, len(centres), -1)
         for frames in (lower, upper)
     )
-    windows = torch.lerp(before, after, share) * rates[:, None]
+    # In place: fresh memory of this size costs as much as a pass over it.
+    windows = before.lerp_(after, share).mul_(rates[:, None])
     windows -= windows.mean(0)
     return windows.permute(1, 2, 0)
 

@@ -413,7 +413,7 @@ Training = Callable[..., None]
 
 
 def _phase_config(share: float, **changes: Any) -> dp.PhaseConfig:
-    windows = max(round(153_600 * share), 2_560)
+    windows = max(round(76_800 * share), 2_560)
     return dp.PhaseConfig.load("default", **{"training.windows": windows, **changes})
 
 

@@ -243,15 +243,17 @@ class _FourierConvolution(torch.autograd.Function):
         if ctx.needs_input_grad[5]:
             grad_bias = ctx.period * grad[0, 0].sum(0)
         if ctx.needs_input_grad[1]:
-            left = spectrum.transpose(2, 3)
-            real = torch.baddbmm(torch.bmm(left[0], grad[0]), left[1], grad[1])
-            imag = torch.baddbmm(torch.bmm(left[1], grad[0]), left[0], grad[1], alpha=-1)
-            both = torch.cat([real, imag]).view(2 * bins, ins * outs)
+            both = _products(spectrum.transpose(2, 3), grad, 1).view(2 * bins, ins * outs)
             grad_weight = (taps_to_bins.T @ both).view(-1, ins, outs)
         if ctx.needs_input_grad[0]:
-            right = kernel.transpose(2, 3)
-            real = torch.baddbmm(torch.bmm(grad[0], right[0]), grad[1], right[1], alpha=-1)
-            imag = torch.baddbmm(torch.bmm(grad[1], right[0]), grad[0], right[1])
-            both = torch.cat([real, imag]).view(2 * bins, batch * ins)
+            both = _products(grad, kernel.transpose(2, 3), -1).view(2 * bins, batch * ins)
             grad_signal = (to_bins.T @ both).view(-1, batch, ins)
         return grad_signal, grad_weight, None, None, None, grad_bias, None
+
+
+def _products(left: Tensor, right: Tensor, sign: int) -> Tensor:
+    """left * conj(right), or left * right where `sign` is -1, of parts (2, bins, ., .)."""
+    out = left.new_empty(*left.shape[:3], right.shape[3])
+    torch.bmm(left[0], right[0], out=out[0]).baddbmm_(left[1], right[1], alpha=sign)
+    torch.bmm(left[1], right[0], out=out[1]).baddbmm_(left[0], right[1], alpha=-sign)
+    return out

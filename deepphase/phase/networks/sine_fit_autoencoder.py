@@ -271,7 +271,8 @@ class SineFitAutoencoder(PeriodicAutoencoder):
         latent = self._latent_of(inside, power, self.frequencies.to_bins)
         sinusoids = self._sinusoids(self._fitted(latent, self.spectrum))
         outside = self._decode(sinusoids, self.frequencies.to_time)
-        return ((outside.float() - inside).square().sum() + above) / windows.numel()
+        error = nn.functional.mse_loss(outside.float(), inside, reduction="sum")
+        return (error + above) / windows.numel()
 
     def _has_other_parts(self) -> bool:
         """Whether a subclass reads or gives frames in its own way."""

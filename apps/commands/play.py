@@ -6,7 +6,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from deepphase.apps.terminal import each_clip, next_step, note
-from deepphase.errors import ParameterError
 
 if TYPE_CHECKING:
     from deepphase.corpus.clips import ClipEntry
@@ -20,7 +19,6 @@ def command(
     output: Path = Path("player.html"),
     model: Path | None = None,
     song: Path | None = None,
-    together: bool = False,
     skeleton: str | None = None,
 ) -> None:
     """Write a page that plays clips in any browser, offline.
@@ -36,8 +34,6 @@ def command(
     song
         Sound file to play from the start of each clip. If not given, a single clip is played
         with the song of the same name in its folder.
-    together
-        Show all clips at once in one scene, without phases.
     """
     import numpy as np
 
@@ -47,13 +43,7 @@ def command(
     from deepphase.corpus.motion_files import song_beside
     from deepphase.motion.clip import Clip
     from deepphase.viewer.page import save_player
-    from deepphase.viewer.take import Take
 
-    if together and model is not None:
-        raise ParameterError(
-            "--together shows all clips at once, without their phases",
-            hint="leave out --together or --model",
-        )
     claim_file(output)
     audio = None if song is None else song_for_player(song)
     loaded = trained = None
@@ -81,11 +71,7 @@ def command(
         beside = song_beside(source)
         audio = song_for_player(source.with_name(beside)) if beside else None
     title = read[0].name if len(read) == 1 else f"{len(read)} clips"
-    if together:
-        takes = [Take.of(read, title, song=audio)]
-    else:
-        takes = takes_of_clips(read, phases, trained, audio)
-    page = save_player(output, takes, title=title)
+    page = save_player(output, takes_of_clips(read, phases, trained, audio), title=title)
     if len(entries) > len(chosen):
         note(f"{len(chosen)} of {len(entries)} clips, an even selection")
     note(f"{page.stat().st_size / 1e6:.1f} MB: open {page}")

@@ -31,13 +31,13 @@ _MAX_LISTED = 60
 def command(
     points: list[Path],
     output: Path,
-    own_lengths: bool = False,
     reading: FileOptions = FileOptions(),  # noqa: B008 (frozen)
 ) -> None:
     """Solve for a skeleton and its joint rotations from point tracks.
 
     Bone lengths are constant, feet are held while they are in contact, and a floor whose height
-    drifts is levelled. Files of one set share one skeleton. Prints the residual: the distance of
+    drifts is levelled. Files of one set share one skeleton of median lengths; people of other
+    sizes are scaled as a whole. Prints the residual: the distance of
     the points from their places on the skeleton.
 
     Parameters
@@ -47,9 +47,6 @@ def command(
     output
         Clip to write (.bvh, .glb or .npz); a folder of .bvh if there are several files, with links
         to the sound files beside the tracks.
-    own_lengths
-        Solve for the bone lengths of each file separately. If not given, all files share the
-        median lengths, and people of other sizes are scaled as a whole.
     """
     from deepphase.corpus.clips import agreed_point_sets, files_of_bodies
     from deepphase.corpus.motion_files import clip_targets, find_motion_files
@@ -68,7 +65,6 @@ def command(
                 files,
                 targets,
                 point_sets,
-                own_lengths=own_lengths,
                 reader=reading.reader,
                 progress=shown,
             )

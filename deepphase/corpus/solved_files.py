@@ -63,43 +63,34 @@ def solve_files(
     targets: Sequence[Path],
     point_sets: PointSets,
     *,
-    own_lengths: bool = False,
     reader: Mapping[str, Any] | None = None,
     workers: int | None = None,
     progress: Progress | None = None,
 ) -> Iterator[SolvedFile]:
     """Solve point tracks, and write a clip of each; only a few files are in memory at a time.
 
-    Files of the same points share one body, unless each has its own lengths. It is fitted to at
-    most 60 of them, evenly spread over all files. Each clip has the same bytes for any number of
+    Files of the same points share one body, which is fitted to at most 60 of them, evenly spread
+    over all files. Each clip has the same bytes for any number of
     workers. A sound file beside a track is linked beside the clip.
     """
     check_workers(workers)
     options = dict(reader or {})
     processes = fitting_workers(files, workers, bytes_per_worker=_BYTES_PER_WORKER)
-    bodies: Sequence[BodyModel | DeepPhaseError | None] = [None] * len(files)
-    if not own_lengths:
-        names = map_in_order(
-            partial(_names, options),
-            files,
-            min(processes, fitting_workers(files)),
-            lost=lambda _, error: error,
-        )
-        kinds = list(_counted("reading", names, len(files), progress))
-        of_kind = {
-            kind: _body(
-                kind,
-                [file for file, other in zip(files, kinds, strict=True) if other == kind],
-                point_sets,
-                options,
-            )
-            for kind in dict.fromkeys(kinds)
-            if not isinstance(kind, DeepPhaseError)
-        }
-        bodies = [kind if isinstance(kind, DeepPhaseError) else of_kind[kind] for kind in kinds]
+    names = map_in_order(
+        partial(_names, options),
+        files,
+        min(processes, fitting_workers(files)),
+        lost=lambda _, error: error,
+    )
+    kinds = list(_counted("reading", names, len(files), progress))
+    bodies: dict[tuple[str, ...] | DeepPhaseError, BodyModel | DeepPhaseError] = {}
+    for kind in dict.fromkeys(kinds):
+        same = [file for file, other in zip(files, kinds, strict=True) if other == kind]
+        is_error = isinstance(kind, DeepPhaseError)
+        bodies[kind] = kind if is_error else _body(kind, same, point_sets, options)
     tasks = [
-        (file, target.absolute(), body)
-        for file, target, body in zip(files, targets, bodies, strict=True)
+        (file, target.absolute(), bodies[kind])
+        for file, target, kind in zip(files, targets, kinds, strict=True)
     ]
     solved = map_in_order(
         partial(_solve_file, point_sets, options),
@@ -169,7 +160,7 @@ def _body(
 def _solve_file(
     point_sets: PointSets,
     reader: Mapping[str, Any],
-    task: tuple[MotionFile, Path, BodyModel | DeepPhaseError | None],
+    task: tuple[MotionFile, Path, BodyModel | DeepPhaseError],
 ) -> SolvedFile:
     file, target, body = task
 

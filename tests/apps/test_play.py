@@ -68,12 +68,12 @@ def test_folder_with_a_model(clips, model, tmp_path):
 
 
 @pytest.mark.slow
-def test_together_with_a_song(clips, tmp_path):
+def test_a_song_plays_with_every_clip(clips, tmp_path):
     song = tmp_path / "tone.wav"
     song.write_bytes(wav_bytes(2.0, rate=22_050))
-    parts = played(clips, "--together", "--song", song, tmp_path / "page.html")
-    (take,) = parts.scene["takes"]
-    assert [actor["name"] for actor in take["actors"]] == ["run", "skip", "walk"]
+    parts = played(clips, "--song", song, tmp_path / "page.html")
+    assert [take["name"] for take in parts.scene["takes"]] == ["run", "skip", "walk"]
+    take = parts.scene["takes"][0]
     assert take["song"]["duration"] == pytest.approx(2.0)
     assert parts.raw(take["song"]["data"]) == song.read_bytes()
     assert take["song"]["spectrogram"]["shape"][0] == 27
@@ -84,7 +84,6 @@ def test_together_with_a_song(clips, tmp_path):
     [
         (["nowhere.bvh"], "nowhere.bvh"),
         (["{clips}", "--song", "{clips}/walk.bvh"], "browsers play no .bvh"),
-        (["{clips}", "--together", "--model", "{model}"], "--together"),
     ],
 )
 def test_mistakes_are_refused(clips, model, tmp_path, capsys, words, said):

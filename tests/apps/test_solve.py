@@ -57,13 +57,6 @@ def test_folder_becomes_one_group(folder, tmp_path):
     assert songs == ["", "walk_1.wav"]
 
 
-def test_lengths_of_each_file(folder, tmp_path):
-    assert main(["solve", str(folder), "-o", str(tmp_path / "own"), "--own-lengths"]) == 0
-    small, large = (load(tmp_path / "own" / f"walk_{i}.bvh").skeleton.offsets for i in range(2))
-    knee = load(tmp_path / "own" / "walk_0.bvh").skeleton.index("LeftFoot")
-    assert large[knee, 1] / small[knee, 1] == pytest.approx(1.2, abs=0.05)
-
-
 def test_mistakes(folder, tmp_path, capsys):
     rotated = tmp_path / "rotated.bvh"
     save_bvh(replace(locomotion(0, 2.0).clip, name="walk"), rotated)

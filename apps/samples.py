@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import shutil
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import partial
@@ -14,10 +16,13 @@ from deepphase.apps.dance_sources import DanceSource
 from deepphase.arrays import Array
 from deepphase.controllers.runtime.controller import Controller
 from deepphase.controllers.runtime.start import CharacterSource
+from deepphase.errors import DeepPhaseError
+from deepphase.files import temporary_folder
 from deepphase.formats.bvh.writer import save_bvh
 from deepphase.matching.learned.matcher import Matcher
 from deepphase.motion.clip import Clip
 from deepphase.music.features import features_of
+from deepphase.packages import version
 from deepphase.progress import Progress
 from deepphase.shipped import SHIPPED
 from deepphase.steering.dance import DanceRequest
@@ -71,6 +76,8 @@ PERSON = {
     "elated": (Sample("elated_01", (1.2,)),),
     "rushed": (Sample("rushed_01", (1.5,)),),
 }
+# What the dashboard shows at once, where it is given no folder, and seconds of its clips.
+_FIRST, _FIRST_S, _FILLED_S = Sample("walk", (1.2, 1.1)), 8.0, 12.0
 # Beats a minute of the songs.
 _SONGS_BPM = (92.0, 104.0, 118.0)
 DOG = (Sample("walk_01", (0.8, 0.7)), Sample("trot_01", (2.0,), 30.0))
@@ -111,6 +118,39 @@ def save_samples(
         paths.append(folder / f"{clip.name}.bvh")
         save_bvh(clip, paths[-1])
     return paths
+
+
+def sample_folder() -> Path | None:
+    """A folder for samples in the user's cache, with one clip; None where it cannot be written."""
+    cache = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
+    folder = Path(cache) / "deepphase" / f"samples-{version()}"
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        if not any(folder.glob("*/*.bvh")):
+            source = Matcher.load(SHIPPED["person"].path).source(
+                labels={"style": "neutral"}, seed=0
+            )
+            (clip,) = _performed(source, (_FIRST,), _FIRST_S, 0, None)
+            save_bvh(clip, folder / "0_first" / f"{clip.name}.bvh")
+    except (OSError, DeepPhaseError):
+        return None
+    return folder
+
+
+def fill_samples(folder: Path) -> None:
+    """Write all samples that the folder of `sample_folder` lacks, each kind at once."""
+    if hasattr(os, "nice"):
+        os.nice(10)
+    kinds: tuple[Literal["person", "dances", "dog"], ...] = ("person", "dances", "dog")
+    for number, of in enumerate(kinds, 1):
+        # The skeleton of the first file is the one that is shown first.
+        kind = folder / f"{number}_{of}"
+        if not kind.exists():
+            with temporary_folder(folder) as unfinished:
+                save_samples(unfinished / kind.name, of, _FILLED_S)
+                (unfinished / kind.name).rename(kind)
+    # Among all of them, the first clip has no place.
+    shutil.rmtree(folder / "0_first", ignore_errors=True)
 
 
 def _dances(folder: Path, seconds: float, seed: int, progress: Progress | None) -> Iterator[Clip]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import signal
 from contextlib import suppress
+from multiprocessing import get_context
 from pathlib import Path
 
 from deepphase.apps.dashboard.parts.folder import FOLDER_VARIABLE
@@ -33,7 +34,7 @@ def command(folder: Path | None = None, port: int | None = None) -> None:
     """Open the dashboard in the browser: clips, phases, the manifold, matching and control.
 
     It shows the stores, models, databases and controllers of a folder, or its motion files;
-    without a folder, synthetic motion and small models that come with the program. It accepts
+    without a folder, samples of the shipped person, dancer and dog, which it makes once. It accepts
     connections from this machine only, and asks no other machine for anything. Ctrl-C ends it.
     The environment variable DEEPPHASE_APP_HOST_NAMES has further names under which a browser may
     reach it, separated by commas, as through a tunnel: NAME, or NAME:PORT for one port only.
@@ -50,20 +51,27 @@ def command(folder: Path | None = None, port: int | None = None) -> None:
     if folder is not None and not folder.is_dir():
         raise FormatError(
             "not a folder" if os.path.exists(folder) else "no such folder",
-            hint="give a folder with stores, models or motion files, or leave it out for the demo",
+            hint="give a folder with stores, models or motion files, or leave it out for samples",
             path=folder,
         )
     names = host_names(os.environ.get(HOST_NAMES_VARIABLE, ""))
     port = free_port(port, _PORT)
     os.environ[HOST_NAMES_VARIABLE] = ",".join(names)
+    samples = None
+    if folder is None:
+        from deepphase.apps.samples import sample_folder
+
+        note("the shipped person walks")
+        folder = samples = sample_folder()
     os.environ[FOLDER_VARIABLE] = "" if folder is None else str(folder.absolute())
-    _serve({**_SETTINGS, **THEME, "server.port": port}, port)
+    _serve({**_SETTINGS, **THEME, "server.port": port}, port, samples)
 
 
-def _serve(settings: dict[str, object], port: int) -> None:
+def _serve(settings: dict[str, object], port: int, samples: Path | None) -> None:
     from streamlit.web import bootstrap
 
     from deepphase.apps.dashboard.entry import warm_up
+    from deepphase.apps.samples import fill_samples
 
     note("starting the dashboard")
     script = Path(__file__).parent.parent / "dashboard" / "script" / "run.py"
@@ -73,6 +81,9 @@ def _serve(settings: dict[str, object], port: int) -> None:
     # Imports and the first phases take seconds, so they are done before the address is printed.
     warm_up()
     note(f"open http://{HOST}:{port}  (Ctrl-C ends it)")
+    if samples is not None:
+        # It ends with the server; the next one goes on.
+        get_context("spawn").Process(target=fill_samples, args=(samples,), daemon=True).start()
     # Ctrl-C is the ordinary end of the server. SIGTERM ends it the same way, so that the files of
     # its sessions are removed.
     signal.signal(signal.SIGTERM, signal.default_int_handler)

@@ -38,7 +38,7 @@ def test_a_port_that_is_taken_is_refused_or_passed_over():
 
 def test_the_server_listens_locally_and_sends_no_telemetry(tmp_path, monkeypatch):
     given = {}
-    monkeypatch.setattr(app, "_serve", lambda settings, port: given.update(settings))
+    monkeypatch.setattr(app, "_serve", lambda settings, port, samples: given.update(settings))
     monkeypatch.setenv(app.FOLDER_VARIABLE, "")
     assert main(["app", str(tmp_path)]) == 0
     assert given["server.address"] == "127.0.0.1"

@@ -1,10 +1,12 @@
 """`deepphase samples`: clips of the shipped characters, which the other commands read."""
 
+import os
+
 import numpy as np
 import pytest
 
 from deepphase.apps.cli import main
-from deepphase.apps.samples import DOG, PERSON
+from deepphase.apps.samples import DOG, PERSON, sample_folder
 from deepphase.corpus.prepare import prepare
 from deepphase.formats.load import load
 
@@ -47,3 +49,14 @@ def test_a_folder_that_has_files_is_left_alone(folder, capsys):
     assert main(["samples", str(folder / "dog")]) == 2
     assert "not an empty folder" in capsys.readouterr().err
     assert sorted((folder / "dog").iterdir()) == before
+
+
+def test_the_dashboard_has_a_clip_at_once(tmp_path, monkeypatch):
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    folder = sample_folder()
+    (path,) = folder.glob("*/*.bvh")
+    assert len(load(path)) == 480
+    assert sample_folder() == folder
+    # The pages then show synthetic motion.
+    monkeypatch.setenv("XDG_CACHE_HOME", os.devnull)
+    assert sample_folder() is None

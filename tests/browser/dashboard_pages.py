@@ -43,6 +43,8 @@ def started(folder: Path | None = None, *, ends: signal.Signals = signal.SIGINT,
         "PYTHONFAULTHANDLER": "1",
         "PYTHONPATH": os.pathsep.join(paths),
         "LOOPBACK_LOG": attempts.name,
+        # Without a cache there are no samples, and the demo is shown.
+        "XDG_CACHE_HOME": os.devnull,
         **variables,
     }
     server = subprocess.Popen(

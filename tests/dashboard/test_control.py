@@ -33,7 +33,6 @@ from deepphase.apps.dashboard.parts.steerables import (
 )
 from deepphase.apps.dashboard.parts.widgets import file_bytes
 from deepphase.apps.demo import CONTROLLER
-from deepphase.apps.demo.controller import turning_clips
 from deepphase.apps.runs.run import run_goal
 from deepphase.controllers.runtime.controller import Controller
 from deepphase.corpus.clip_store import ClipStore
@@ -238,16 +237,6 @@ def test_a_hostile_upload_is_a_sentence(page):
     assert take(page)["actors"], "what was there goes on"
 
 
-def test_motion_matching_by_made_turns(page):
-    chosen(page, "Controller or motion", "made")
-    assert measures(page)["Distance from the path"] < 0.5
-    chosen(page, "Only gait", ["run"])
-    assert measures(page)["Speed"] > 2.2
-    before = measures(page)
-    chosen(page, "Blend halflife (s)", 0.4)
-    assert measures(page) != before
-
-
 def test_a_folder_offers_its_controllers_databases_and_clips(tmp_path, monkeypatch, walks):
     (tmp_path / "mine.controller").write_bytes(CONTROLLER.read_bytes())
     (tmp_path / "broken.controller").write_bytes(b"nothing")
@@ -328,7 +317,7 @@ def test_what_was_driven_is_kept_and_measured(demo, tmp_path, monkeypatch):
     own = Session()
     monkeypatch.setattr(steerables, "session", lambda: own)
     monkeypatch.setenv(FOLDER_VARIABLE, "")
-    clip = next(turning_clips()).sliced(0, 240)
+    clip = locomotion(1, 4.0).clip
     save_bvh(clip, tmp_path / "driven.bvh")
     root = root_trajectory(clip, find_roles(clip.skeleton))
     feet = len(demo.controller.schema.feet)

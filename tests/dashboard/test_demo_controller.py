@@ -1,33 +1,21 @@
-"""The controller that ships: small, of this config, learnt from what the command makes, alive.
-
-Training it again takes most of a minute of processor time, too long for a test. What is compared
-instead is all that leads to it: the config, the phases and the normalised motion that it learns
-from, its errors on the clips that the command holds out, and that the training's first steps learn.
-"""
+"""The small controller of the demo: small, and alive."""
 
 from __future__ import annotations
-
-from dataclasses import replace
 
 import numpy as np
 import pytest
 
 from deepphase.apps.dashboard.parts.steerables import RunRequest, of_controller, shown_run
 from deepphase.apps.demo import CONTROLLER, EMBEDDING, PHASES
-from deepphase.controllers.data.controller_data import ControllerData
-from deepphase.controllers.data.samples import ControllerSamples
 from deepphase.controllers.runtime.controller import Controller
 from deepphase.controllers.runtime.start import CharacterSource
-from deepphase.controllers.training.health import training_health
 from deepphase.evaluation.measurement import values_by_name
-from deepphase.phase.model import PhaseModel
 from deepphase.steering.gamepad import Gamepad
 from deepphase.steering.goal_sources import GamepadSettings
 from deepphase.steering.path import made_path
 from deepphase.steering.root_states import RootStates
 from deepphase.steering.run import rollout
 from deepphase.steering.velocity_goals import GamepadGoals
-from tests.studies.shipped.demo_models import demo_controller_config, demo_data
 
 # Half of them are moments of rest, which characters that stand play: 24 seconds.
 _MOST_BYTES = 3_500_000
@@ -38,34 +26,8 @@ def shipped() -> Controller:
     return Controller.load(CONTROLLER)
 
 
-@pytest.fixture(scope="module")
-def data(shipped) -> ControllerData:
-    made = demo_data(PhaseModel.load(PHASES))
-    # The file has a gate of former trainings, with past phases.
-    samples = ControllerSamples.read(made.store, shipped.schema, made.phases, mirror=True)
-    return replace(made, schema=shipped.schema, samples=samples)
-
-
 def test_all_that_ships_is_small():
     assert sum(path.stat().st_size for path in (CONTROLLER, PHASES, EMBEDDING)) < _MOST_BYTES
-
-
-def test_it_has_the_shipped_config_and_reads_the_shipped_phases(shipped):
-    given = demo_controller_config()
-    assert shipped.config.network == given.network
-    assert shipped.config.training == given.training
-    assert shipped.config.schema.label == "gait"
-    assert shipped.phases["sha256"] == PhaseModel.load(PHASES).sha256
-
-
-def test_its_errors_on_held_out_clips_are_those_of_its_header(shipped, data):
-    again = training_health(shipped, data)
-    assert shipped.health["explained"] > 0.95
-    # Under the natural blend it starts slowly, so that findings name characters that fell behind.
-    assert shipped.health["course"]["survived"] == 1
-    assert shipped.health["course"]["clock_error"] < 1.0
-    for name in ("explained", "position_cm", "rotation_degrees", "samples"):
-        assert again[name] == pytest.approx(shipped.health[name], rel=0.02)
 
 
 # A skip starts more slowly.

@@ -32,7 +32,6 @@ from deepphase.apps.dashboard.parts.messages import (
 from deepphase.apps.dashboard.parts.session import UPLOAD_FPS, prepared_upload, session
 from deepphase.apps.dashboard.parts.widgets import browser_component, is_dark, sentence
 from deepphase.apps.demo import CONTROLLER
-from deepphase.apps.demo.controller import turning_clips
 from deepphase.apps.live.assets import controller_asset, matcher_asset
 from deepphase.apps.live.page import driven_run, live_page, read_driven
 from deepphase.apps.live.server import save_recording
@@ -45,7 +44,6 @@ from deepphase.controllers.runtime.controller import FORMAT, Controller
 from deepphase.controllers.runtime.frame import CharacterSettings
 from deepphase.controllers.runtime.start import CharacterSource
 from deepphase.controllers.schema.schema import ControllerSchema
-from deepphase.corpus.clip_store import ClipStore
 from deepphase.errors import CheckpointError, DeepPhaseError, FormatError, ParameterError
 from deepphase.evaluation.measurement import Measure
 from deepphase.evaluation.run_measures import measure
@@ -212,8 +210,7 @@ def steerables() -> list[ListedSource[Steerable]]:
     shipped_file = FoundFile(CONTROLLER, "small demo", FORMAT, stamp_of(CONTROLLER))
     shipped = ListedSource("demo", "Controller: small demo", lambda: CONTROLLERS.open(shipped_file))
     if folder is None:
-        made = ListedSource("made", "Motion matching: made turns (demo)", _made_matching)
-        return [*sources, shipped, made, *_of_open_clips()]
+        return [*sources, shipped, *_of_open_clips()]
     sources += [
         ListedSource(
             f"database:{file.path}", f"Motion matching: {file.name}", partial(_loaded, file)
@@ -238,18 +235,6 @@ def _matching(key: Hashable, name: str, build: Callable[[Progress], MotionDataba
 
 def _loaded(file: FoundFile) -> Steerable:
     return _matching(("database", file.stamp), file.name, lambda _: MotionDatabase.load(file.path))
-
-
-def _made_matching() -> Steerable:
-    def build(progress: Progress) -> MotionDatabase:
-        clips: list[Clip] = []
-        for clip in turning_clips(clips=3):
-            clips.append(clip)
-            progress("making motion", len(clips), 12, "")
-        store = ClipStore.from_clips(clips)
-        return MotionDatabase.build(store, "pose_trajectory", progress=progress)
-
-    return _matching("made turns", "made turns", build)
 
 
 def _of_open_clips() -> list[ListedSource[Steerable]]:

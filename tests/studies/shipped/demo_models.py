@@ -7,13 +7,13 @@ from __future__ import annotations
 
 import shutil
 import time
+from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 
 from deepphase.apps.demo import CONTROLLER, EMBEDDING, PHASES, SAMPLE
-from deepphase.apps.demo.controller import turning_clips
 from deepphase.apps.terminal import note, progress
 from deepphase.apps.training_run import TrainingRequest, TrainingRun
 from deepphase.controllers.config import ControllerConfig, ControllerTraining
@@ -27,11 +27,16 @@ from deepphase.controllers.training.train import train_controller
 from deepphase.corpus.clip_store import ClipStore
 from deepphase.corpus.store import store_groups
 from deepphase.files import temporary_folder
+from deepphase.motion.clip import Clip
 from deepphase.phase.config import NetworkConfig, PhaseConfig, TrainingConfig
 from deepphase.phase.extractor import PhaseExtractor
 from deepphase.phase.model import PhaseModel
 from deepphase.phase.training.train import train_phase
 from deepphase.progress import Progress
+from deepphase.synthetic.bodies import body_named
+from deepphase.synthetic.gait import Style, gaits_of
+from deepphase.synthetic.gait_motion import perform
+from deepphase.synthetic.program import Segment
 from deepphase.synthetic.training_set import corpus
 from tests.studies.shipped.standing import standing_clips
 
@@ -65,6 +70,42 @@ def train_demo_model(preset: str, progress: Progress | None = None) -> PhaseMode
         )
     assert model is not None, "only None in further processes of a distributed training"
     return model
+
+
+_BODY, _GAITS = "biped", ("walk", "jog", "run", "skip")
+_TURNS_SEED, _CLIPS = 11, 12
+# Maximum turn rate in rad/s, and maximum sideways acceleration in m/s^2.
+_MAX_TURN_RATE, _MAX_SIDEWAYS = 2.0, 4.0
+# Speeds as multiples of the gait's own, seconds of a segment, and probability of a straight one and
+# of a stand: a character that has never seen one cannot stop.
+_SPEEDS, _SEGMENT_S, _STRAIGHT, _STAND = (0.7, 1.2), (3.0, 4.0), 0.25, 0.15
+
+
+def turning_clips(clips: int = _CLIPS) -> Iterator[Clip]:
+    """Clips of each gait, with stands, speeds and turn rates that change every few seconds."""
+    body = body_named(_BODY)
+    for number, name in enumerate(_GAITS):
+        gait = gaits_of(_BODY)[name]
+        for index in range(clips):
+            generator = np.random.default_rng([_TURNS_SEED, number, index])
+            program, left = [], _CLIP_S
+            while left > 0.0:
+                seconds = float(generator.uniform(*_SEGMENT_S))
+                # The last segment takes the rest where that is shorter than a segment.
+                seconds = left if left - seconds < _SEGMENT_S[0] else seconds
+                left -= seconds
+                if generator.uniform() < _STAND:
+                    program.append(Segment("idle", seconds))
+                    continue
+                speed = gait.speed * float(generator.uniform(*_SPEEDS))
+                turn = float(generator.uniform(-1, 1)) * min(_MAX_TURN_RATE, _MAX_SIDEWAYS / speed)
+                if generator.uniform() < _STRAIGHT:
+                    turn = 0.0
+                program.append(Segment(gait, seconds, speed=speed, turn_rate=turn))
+            motion = perform(
+                program, int(generator.integers(2**31)), body=body, style=Style.random(generator, 0)
+            )
+            yield replace(motion.clip, name=f"{name}_{index}", labels={"gait": name})
 
 
 def demo_controller_config() -> ControllerConfig:

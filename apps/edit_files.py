@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from deepphase.motion.clip import Clip
 
 
-Without = Literal["refuse", "shipped", "none"]
+Without = Literal["shipped", "biped", "none"]
 
 
 @dataclass(frozen=True)
@@ -27,8 +27,8 @@ class EditOptions(OptionGroup):
     Parameters
     ----------
     editor
-        Editor of `deepphase train editor`, of the clips' skeleton. Without one, repair and
-        inbetween use one that comes with the package, for any body on two legs.
+        Editor of `deepphase train editor`, of the clips' skeleton. Without one, one that comes with
+        the package is used, for any body on two legs.
     player
         Page to write (.html) that plays the clip before and after.
     """
@@ -46,24 +46,33 @@ def open_clips(
     output: Path | None,
     options: EditOptions,
     *,
-    without: Without = "refuse",
+    without: Without,
 ) -> tuple[list[Clip], MotionEditor | None]:
     """Read the clips of a command, and its editor.
 
-    `without` says what is done where no editor is given: it is refused, the shipped editor is
-    taken, or there is none.
+    `without` says what is done where no editor is given: the shipped editor is taken, is taken for
+    a body on two legs, or there is none.
     """
+    from deepphase.motion.roles import find_roles
+
     for path in clips:
         check_output(path, output, options.player)
-    if options.editor is not None or without == "refuse":
+    if options.editor is not None:
         editor = load_editor(options.editor)
         read = [read_clip(path, editor) for path in clips]
     else:
         read = [read_body(path) for path in clips]
-        if without == "none":
+        kind = find_roles(read[0].skeleton, clip=read[0]).kind
+        if without == "none" or (without == "biped" and kind != "biped"):
             return read, None
+        if kind != "biped":
+            raise SkeletonError(
+                f"the editor that comes with the package is for bodies on two legs, not a {kind}",
+                hint="train one: `deepphase train editor STORE -o EDITOR`, and give --editor",
+                path=clips[0],
+            )
         editor = shipped_editor(read[0])
-        note(f"made by an editor {SHIPPED['editor'].words}")
+        note(f"the editor is one {SHIPPED['editor'].words}")
     seconds = sum(len(clip) / clip.fps for clip in read)
     window = editor.config.network.window / editor.fps
     if seconds < window:
@@ -128,14 +137,23 @@ def check_output(
             check_writable(path)
 
 
+def check_networks(editor: Path, part: Literal["path", "effectors"]) -> None:
+    """Refuse an editor without the networks of a part, by its header alone."""
+    from deepphase.edit.config import no_networks
+    from deepphase.formats.array_file import read_header
+
+    if read_header(editor, "deepphase.editor").get(part) is None:
+        raise no_networks(part)
+
+
 def load_editor(path: Path | None) -> MotionEditor:
     """The editor of a file. Raises ParameterError where none is given."""
-    from deepphase.edit.editor import MotionEditor
-
     if path is None:
         raise ParameterError(
             "no editor is given", hint="give --editor: the file of `deepphase train editor`"
         )
+    from deepphase.edit.editor import MotionEditor
+
     return MotionEditor.load(path)
 
 

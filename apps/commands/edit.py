@@ -7,18 +7,17 @@ from typing import TYPE_CHECKING
 
 from deepphase.apps.edit_files import (
     EditOptions,
+    check_networks,
     check_output,
     load_editor,
     open_clips,
     read_clip,
     report_reached,
-    shipped_editor,
     write_edited,
 )
 from deepphase.apps.options import parse_stretches
 from deepphase.apps.terminal import note, warn, working
 from deepphase.errors import ParameterError
-from deepphase.shipped import SHIPPED
 
 if TYPE_CHECKING:
     from deepphase.edit.editor import MotionEditor
@@ -65,15 +64,12 @@ def repair_command(
     from deepphase.edit.grounding import grounded
     from deepphase.edit.motion_rows import MotionSpace
     from deepphase.edit.repair import change_between, repaired
-    from deepphase.motion.roles import find_roles
 
     names = [] if joints is None else [name.strip() for name in joints.split(",")]
     stretches = parse_stretches(frames)
-    (given,), own = open_clips([clip], output, edit, without="none")
-    editor, is_named = own, joints is not None or frames is not None
     # Bodies of other kinds have smooth curves in their gaps.
-    if own is None and find_roles(given.skeleton, clip=given).kind == "biped":
-        editor = shipped_editor(given)
+    (given,), editor = open_clips([clip], output, edit, without="biped")
+    own, is_named = edit.editor is not None, joints is not None or frames is not None
     space = MotionSpace.from_clip(given, given.fps) if editor is None else editor.space
     with working("repairing", clip.name):
         if is_named:
@@ -82,14 +78,12 @@ def repair_command(
             damage = find_damage(given, editor)
         made = repaired(given, editor, damage)
         held = None
-        if ground or (own is None and not is_named):
+        if ground or not (own or is_named):
             held = grounded(made, space, level=not uneven)
     for finding in damage.findings:
         note(finding)
     if damage.any:
         note(f"repair: {change_between(given, made)}")
-        if own is None and editor is not None:
-            note(f"gaps are filled by an editor {SHIPPED['editor'].words}")
     else:
         note("no damage was found: the repair changes nothing")
     if held is not None and ground:
@@ -99,7 +93,7 @@ def repair_command(
             note("stairs and slopes stay with --uneven")
     elif held is not None:
         note(f"--ground, which is not given, would do this: {'; '.join(held.findings)}")
-    if own is None and not is_named:
+    if not (own or is_named):
         note(
             "an editor of your own clips (--editor) also finds and restores joints that jump or "
             "are noisy"
@@ -181,8 +175,8 @@ def constrain_command(
 ) -> None:
     """Move a clip so that hands and feet are at targets, and the body follows a path.
 
-    Feet in contact stay where they are, bones keep their lengths. Without an editor, arms and legs
-    alone move; a path needs an editor.
+    Feet in contact stay where they are, bones keep their lengths. Without an editor, one that comes
+    with the package moves bodies on two legs; of others, arms and legs alone move.
 
     Parameters
     ----------
@@ -210,13 +204,10 @@ def constrain_command(
     wanted = [] if targets is None else read_targets(targets)
     way = None if path is None else read_path(path)
 
-    if way is not None and edit.editor is None:
-        raise ParameterError(
-            "--path needs an editor: a body that is moved onto another path steps otherwise",
-            hint="give --editor (deepphase train editor), or make motion along the path by "
-            "deepphase match run or deepphase control",
-        )
-    (given,), editor = open_clips([clip], output, edit, without="none")
+    # Feet alone need no editor, and bodies of other kinds have none.
+    (given,), editor = open_clips(
+        [clip], output, edit, without="biped" if wanted or way is not None else "none"
+    )
     with working("searching", output.name):
         made = constrained(given, editor, wanted, path=way, feet=feet)
     for target, distance in zip(wanted, made.distances, strict=True):
@@ -228,8 +219,6 @@ def constrain_command(
             f"{target.joint} is at its target at {frames}",
             f"{target.joint} is {100 * distance:.1f} cm from its target at {frames}",
         )
-    if edit.editor is None:
-        note("a trained editor (--editor) also moves the trunk towards targets, and follows --path")
     write_edited([made.clip], output, edit.player, before=given)
 
 
@@ -300,6 +289,7 @@ def path_command(
             check_writable(player)
     else:
         check_output(file if of_effectors else None, output, player)
+    check_networks(editor, "effectors" if of_effectors else "path")
     trained = load_editor(editor)
     if of_effectors:
         names = [name.strip() for name in (joints or "").split(",") if name.strip()]
@@ -401,13 +391,13 @@ def style_command(
     amount
         How much of the style: 0 is none, 1 all, 1.5 the most.
     """
-    from deepphase.edit.style import styled
-
     styles = [Path(name.strip()) for name in (style or "").split(",") if name.strip()]
     if not styles:
         raise ParameterError("no style is given", hint="give --style: one motion file or several")
 
-    given, editor = open_clips([clip, *styles], output, edit)
+    given, editor = open_clips([clip, *styles], output, edit, without="shipped")
+    from deepphase.edit.style import styled
+
     assert editor is not None
     with working("styling", output.name):
         made = styled(given[0], given[1:], editor, amount=amount)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
@@ -11,20 +12,24 @@ from deepphase.arrays import Array
 from deepphase.edit.damage import Damage
 from deepphase.edit.editor import MotionEditor
 from deepphase.edit.motion_rows import JointStatistics, MotionSpace
+from deepphase.edit.targets import JointTarget
 from deepphase.motion import quaternions
 from deepphase.motion.clip import Clip
 from deepphase.motion.contacts import foot_contacts
 from deepphase.motion.correspondence import match_joints
+from deepphase.motion.kinematics import joint_positions
 from deepphase.motion.retarget import retarget
-from deepphase.motion.roles import find_roles
+from deepphase.motion.roles import Roles, find_roles
+from deepphase.motion.skeleton import ancestors, path_length
 
+_ENDS = ("left_hand", "right_hand", "left_foot", "right_foot")
 # Parts whose joints may be missing: hands and toes do not turn in every capture.
 _LIMBS = ("hip", "knee", "shoulder", "elbow")
 
 
 @dataclass(eq=False, kw_only=True)
 class BoundEditor(MotionEditor):
-    """An editor for clips of another skeleton, for `repaired` and `in_between`.
+    """An editor for clips of another skeleton.
 
     Noise and jumps are not found: what is rough differs between captures.
 
@@ -40,15 +45,43 @@ class BoundEditor(MotionEditor):
     sources: Array
     sample: Clip
 
-    def on_trained(self, clip: Clip, damage: Damage) -> tuple[Clip, Damage]:
-        """A clip without gaps, and its damage, on the body of the trained editor."""
+    def on_trained(self, clip: Clip) -> Clip:
+        """A clip without gaps on the body of the trained editor."""
         space = self.trained.space
-        known = np.ones((len(clip), len(space.joints) + 1), np.float32)
+        return space.on_hips(retarget(clip, space.skeleton).clip)
+
+    def damage_on_trained(self, damage: Damage) -> Damage:
+        """Damage of a clip as that of the clip on the body of the trained editor."""
+        space, frames = self.trained.space, len(damage.known)
+        known = np.ones((frames, len(space.joints) + 1), np.float32)
         known[:, 0] = damage.known[:, 0]
         for column, pair in enumerate(self.sources, start=1):
             if pair[0] >= 0:
                 known[:, column] = damage.known[:, pair].min(axis=1)
-        return space.on_hips(retarget(clip, space.skeleton).clip), Damage(known, space.joints)
+        return Damage(known, space.joints)
+
+    def targets_on_trained(
+        self, clip: Clip, trained: Clip, targets: Sequence[JointTarget]
+    ) -> list[JointTarget]:
+        """Targets of a clip as those of the clip on the body of the trained editor.
+
+        They are as far from hands and feet there, in the size of that body.
+        """
+        space = self.trained.space
+        roles = self.space.roles_of(clip), space.roles_of(trained)
+        own, other = joint_positions(clip), joint_positions(trained)
+        size = _leg(trained, roles[1]) / _leg(clip, roles[0])
+        made = []
+        for target in targets:
+            joint = clip.skeleton.index(target.joint)
+            above = ancestors(clip.skeleton, joint)
+            part = next(name for name in _ENDS if getattr(roles[0], name) in above)
+            at = getattr(roles[1], part)
+            for frame in range(target.first, target.last + 1):
+                place = other[frame, at] + size * (np.array(target.place) - own[frame, joint])
+                name = trained.skeleton.names[at]
+                made.append(JointTarget(name, frame, frame, tuple(place.tolist())))
+        return made
 
     def on_body(self, clip: Clip) -> Clip:
         """A clip of the trained editor's body on the body of the clips."""
@@ -89,3 +122,10 @@ def bound_editor(editor: MotionEditor, clip: Clip) -> BoundEditor:
         sources=sources,
         sample=clip,
     )
+
+
+def _leg(clip: Clip, roles: Roles) -> float:
+    """Length of the left leg in metres."""
+    assert roles.left_hip is not None
+    assert roles.left_foot is not None
+    return path_length(clip.skeleton, roles.left_hip, roles.left_foot)

@@ -6,7 +6,19 @@ from dataclasses import dataclass, field
 from typing import ClassVar
 
 from deepphase.config import SectionedConfig, require, require_in
+from deepphase.errors import ParameterError
 from deepphase.short_repr import brief_repr
+
+_EFFECTORS = ("networks for hands and feet", " --effectors")
+
+
+def no_networks(part: str) -> ParameterError:
+    """What is raised where an editor lacks the networks of "path" or of "effectors"."""
+    what, option = {"path": ("path networks", ""), "effectors": _EFFECTORS}[part]
+    return ParameterError(
+        f"the editor has no {what}",
+        hint=f"train them: `deepphase train path STORE{option} --editor EDITOR -o EDITOR`",
+    )
 
 
 @brief_repr

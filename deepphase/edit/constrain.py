@@ -10,6 +10,7 @@ import torch
 from torch import Tensor
 
 from deepphase.arrays import Array
+from deepphase.edit.bound_editor import BoundEditor
 from deepphase.edit.editor import (
     EditedMotion,
     MotionEditor,
@@ -224,6 +225,12 @@ def _searched(
 
     On a path, `given` is the clip there, and contacts are those of the clip.
     """
+    if isinstance(editor, BoundEditor):
+        there = editor.on_trained(given)
+        goals = editor.targets_on_trained(given, there, targets)
+        whole = editor.on_trained(clip) if on_path else there
+        before, after = _searched(there, whole, editor.trained, goals, on_path=on_path)
+        return editor.on_body(before), editor.on_body(after)
     space = editor.space
     motion = SampledMotion.from_clip(given, space)
     rows, root, size = motion.rows, motion.root, space.size_of(motion.sampled)

@@ -11,6 +11,7 @@ import torch
 from scipy.interpolate import PchipInterpolator
 
 from deepphase.arrays import Array
+from deepphase.edit.config import no_networks
 from deepphase.edit.editor import EditedMotion, MotionEditor
 from deepphase.edit.grounding import faded_to, limbs_of_roles, with_held_feet
 from deepphase.edit.motion_rows import ROOT_VALUES, MotionSpace, root_velocities, smoothed_root
@@ -81,10 +82,7 @@ def effector_joints(space: MotionSpace) -> dict[str, int]:
 def effector_networks(editor: MotionEditor) -> EffectorNetworks:
     """The editor's networks. Raises ParameterError where it has none."""
     if editor.effectors is None:
-        raise ParameterError(
-            "the editor has no networks for hands and feet",
-            hint="train them: `deepphase train path STORE --effectors --editor EDITOR -o EDITOR`",
-        )
+        raise no_networks("effectors")
     return editor.effectors
 
 

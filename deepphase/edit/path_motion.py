@@ -11,6 +11,7 @@ from scipy.ndimage import gaussian_filter1d
 from torch import Tensor
 
 from deepphase.arrays import Array, true_runs
+from deepphase.edit.config import no_networks
 from deepphase.edit.editor import EditedMotion, MotionEditor
 from deepphase.edit.grounding import with_held_feet
 from deepphase.edit.motion_rows import SMOOTHING_S, MotionRows, root_velocities, smoothed_root
@@ -80,10 +81,7 @@ def motion_on_path(path: GroundPath, editor: MotionEditor, *, start: float = 0.0
 def path_networks(editor: MotionEditor) -> PathNetworks:
     """The editor's networks. Raises ParameterError where it has none."""
     if editor.path is None:
-        raise ParameterError(
-            "the editor has no path networks",
-            hint="train them: `deepphase train path STORE --editor EDITOR -o EDITOR`",
-        )
+        raise no_networks("path")
     return editor.path
 
 

@@ -330,8 +330,8 @@ def _estimate(clip: Clip, editor: MotionEditor, damage: Damage) -> tuple[Clip, A
     (frames, feet) bool contacts: those of the clip in whole frames.
     """
     if isinstance(editor, BoundEditor):
-        on_trained, lost = editor.on_trained(clip, damage)
-        estimate, contacts = _estimate(on_trained, editor.trained, lost)
+        lost = editor.damage_on_trained(damage)
+        estimate, contacts = _estimate(editor.on_trained(clip), editor.trained, lost)
         return editor.on_body(estimate), contacts
     estimate, contacts = _one_estimate(clip, editor, damage)
     space, joints = editor.space, editor.space.points.joints

@@ -10,6 +10,7 @@ import torch
 from torch import Tensor
 
 from deepphase.arrays import Array
+from deepphase.edit.bound_editor import BoundEditor
 from deepphase.edit.editor import (
     MotionEditor,
     carrier_distances,
@@ -100,6 +101,8 @@ def styled(
                 f"{_SHORTEST_S:g} s or more",
                 hint="give a longer clip",
             )
+    if isinstance(editor, BoundEditor):
+        return _styled_on_trained(content, styles, editor, amount)
     motion = SampledMotion.from_clip(content, editor.space)
     rows = motion.rows
     goal = torch.stack([_clip_matrix(style, editor) for style in styles]).mean(dim=0)
@@ -126,6 +129,20 @@ def styled(
         else:
             after = before
     return StyledMotion(replace(changed, name=f"{content.name}_styled"), before, after)
+
+
+def _styled_on_trained(
+    content: Clip, styles: Sequence[Clip], editor: BoundEditor, amount: float
+) -> StyledMotion:
+    """What the style changes on the body of the trained editor, on the body of the content."""
+    own = editor.on_trained(content)
+    made = styled(
+        own, [editor.on_trained(style) for style in styles], editor.trained, amount=amount
+    )
+    clip = with_change(content, editor.on_body(own), editor.on_body(made.clip), editor)
+    flags = foot_contacts(content, editor.space.roles_of(content)).flags
+    clip = with_held_feet(clip, editor.space, flags) if amount else content
+    return replace(made, clip=replace(clip, name=f"{content.name}_styled"))
 
 
 def _clip_matrix(clip: Clip, editor: MotionEditor) -> Tensor:

@@ -11,6 +11,7 @@ from deepphase.edit.editor import MotionEditor
 from deepphase.edit.effector_motion import effector_joints
 from deepphase.formats.load import load, save
 from deepphase.motion.kinematics import joint_positions
+from deepphase.shipped import SHIPPED
 from deepphase.synthetic.gait_motion import locomotion
 from tests.edit.conftest import swings
 from tests.formula_motion import swinging
@@ -161,9 +162,13 @@ def test_the_shipped_editor_says_that_it_is_used(run):
         save(part, f"{name}.bvh")
     status, said = run("edit", "inbetween", "a.bvh", "b.bvh", "--seconds", "1", "-o", "out.bvh")
     assert status == 0
-    assert "made by an editor shipped with the package" in said
+    assert "the editor is one shipped with the package" in said
     said = run("edit", "repair", "a.bvh", "--frames", "30-70", "-o", "out.bvh")[1]
-    assert "filled by an editor shipped with the package" in said
+    assert "the editor is one shipped with the package" in said
+    assert run("edit", "style", "a.bvh", "--style", "b.bvh", "-o", "out.bvh")[0] == 0
+    status, said = run("edit", "path", str(SHIPPED["editor"].path), "wave", "-o", "out.bvh")
+    assert status == 2
+    assert "train path STORE" in said
 
 
 def test_paths(run, tmp_path, walks, walker):

@@ -34,7 +34,7 @@ class FastestThreads:
     """
 
     def __init__(self, work: str) -> None:
-        self._work, self._best = work, 0
+        self._work, self._best, self._most = work, 0, 0
         self._left: list[int] = []
         self._spent: dict[int, list[float]] = defaultdict(list)
 
@@ -42,12 +42,13 @@ class FastestThreads:
     def step(self, most: int) -> Iterator[None]:
         """Context of a step with at most so many threads; they stay as they are after it."""
         if not self._best and not self._left:
-            self._left = timed_counts(most)
-        count = min((self._left or [self._best or most])[0], most)
+            self._left, self._most = timed_counts(most), most
+        is_timed = bool(self._left) and most == self._most
+        count = self._left[0] if is_timed else min(self._best or most, most)
         torch.set_num_threads(count)
         began = time.perf_counter()
         yield
-        if self._left:
+        if is_timed:
             self._add(count, time.perf_counter() - began, most)
 
     def _add(self, count: int, seconds: float, most: int) -> None:

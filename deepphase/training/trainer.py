@@ -127,9 +127,7 @@ def versions() -> dict[str, str]:
     return {
         "deepphase": version(),
         "python": platform.python_version(),
-        "torch": torch.__version__,
-        "pytorch_lightning": pl.__version__,
-        "numpy": np.__version__,
+        **{module.__name__: module.__version__ for module in (torch, pl, np)},
     }
 
 

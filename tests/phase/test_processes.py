@@ -69,14 +69,9 @@ def test_two_processes_take_the_batches_of_one_with_twice_the_batch(windows):
 
 
 def test_devices_are_those_that_torchrun_has_started(monkeypatch):
-    for name, value in (
-        ("TORCHELASTIC_RUN_ID", "none"),
-        ("WORLD_SIZE", "4"),
-        ("LOCAL_WORLD_SIZE", "2"),
-        ("RANK", "3"),
-        ("GROUP_RANK", "1"),
-        ("LOCAL_RANK", "1"),
-    ):
+    ranks = {"RANK": "3", "GROUP_RANK": "1", "LOCAL_RANK": "1"}
+    sizes = {"WORLD_SIZE": "4", "LOCAL_WORLD_SIZE": "2", "TORCHELASTIC_RUN_ID": "none"}
+    for name, value in (ranks | sizes).items():
         monkeypatch.setenv(name, value)
     options = trainer_module.trainer_options({"accelerator": "cpu", "devices": "auto"})
     assert (options["devices"], options["num_nodes"]) == (2, 2)
@@ -107,17 +102,9 @@ def test_a_full_disk_keeps_the_last_checkpoint(tmp_path, monkeypatch):
 
 def _command(output: Path, folder: Path, *words: str) -> list[str]:
     options = [f"--set={name}={value}" for name, value in _CONFIG.items()]
-    program = [
-        sys.executable,
-        "-m",
-        "deepphase.apps.cli",
-        "train",
-        "phase",
-        str(folder),
-        "-o",
-        str(output),
-    ]
-    return [*program, *options, "--set=trainer.accelerator=cpu", "--quiet", *words]
+    program = [sys.executable, "-m", "deepphase.apps.cli"]
+    command = ["train", "phase", str(folder), "-o", str(output)]
+    return [*program, *command, *options, "--set=trainer.accelerator=cpu", "--quiet", *words]
 
 
 def _start(command: list[str], log: Path, **environment: str) -> subprocess.Popen:

@@ -326,32 +326,21 @@ def test_clips_shorter_than_a_window_are_refused(tmp_path):
         train_phase(store(3, 0.5), config(), folder=tmp_path)
 
 
-def test_held_pose_is_refused(tmp_path):
+def held_pose() -> Clip:
     clip, _ = swinging(1.0)
-    held = Clip(
-        clip.skeleton,
-        np.repeat(clip.rotations[:1], 400, 0),
-        np.repeat(clip.translations[:1], 400, 0),
-        60.0,
-    )
+    still = (np.repeat(values[:1], 400, 0) for values in (clip.rotations, clip.translations))
+    return Clip(clip.skeleton, *still, 60.0, name="held")
+
+
+def test_held_pose_is_refused(tmp_path):
     with pytest.raises(ParameterError, match="nothing moves"):
-        train_phase(ClipStore.from_clips([held]), config(), folder=tmp_path)
+        train_phase(ClipStore.from_clips([held_pose()]), config(), folder=tmp_path)
 
 
 def test_a_held_clip_among_moving_ones_gives_no_nan(tmp_path):
-    clips = [swinging(1.0, seed=i)[0] for i in range(4)]
-    held = Clip(
-        clips[0].skeleton,
-        np.repeat(clips[0].rotations[:1], 400, 0),
-        np.repeat(clips[0].translations[:1], 400, 0),
-        60.0,
-        name="held",
-    )
-    model = train_phase(
-        ClipStore.from_clips([*clips, held]), config(), folder=tmp_path, accelerator="cpu"
-    )
-    phases = model.encode(held)
-    assert np.isfinite(phases.parameters.manifold()).all()
+    clips = ClipStore.from_clips([*(swinging(1.0, seed=i)[0] for i in range(4)), held_pose()])
+    model = train_phase(clips, config(), folder=tmp_path, accelerator="cpu")
+    assert np.isfinite(model.encode(held_pose()).parameters.manifold()).all()
 
 
 def test_bfloat16_training_runs(tmp_path):

@@ -46,6 +46,14 @@ def test_the_fastest_number_of_threads_is_taken(seconds, best, tried, counts, mo
             assert counts[-1] == 4
 
 
+def test_steps_with_fewer_threads_are_not_timed(counts, capsys):
+    fastest = FastestThreads("it")
+    for most in (4, *(1,) * 20):
+        with fastest.step(most):
+            assert counts[-1] == 1
+    assert not capsys.readouterr().err
+
+
 def test_long_encodings_choose_and_short_ones_do_not(counts, monkeypatch, capsys):
     monkeypatch.setattr(encode, "encoding_threads", FastestThreads("encoding"))
     config = NetworkConfig(channels=2, window_s=0.5, hidden=2)

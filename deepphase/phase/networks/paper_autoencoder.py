@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal, NamedTuple
 
 import torch
@@ -37,16 +37,13 @@ class PaperVariant:
     released_bins: bool = False
 
 
-PAPER = PaperVariant()
-RELEASED_V0 = PaperVariant(released_bins=True)
-RELEASED_V1 = PaperVariant(activation=nn.functional.elu, released_bins=True)
-RELEASED_V2 = PaperVariant(
-    norm="time",
-    activation=nn.functional.elu,
-    linear_latent=True,
-    phase_norm=False,
-    released_bins=True,
-)
+_ELU = PaperVariant(activation=nn.functional.elu, released_bins=True)
+VARIANTS = {
+    "paper": PaperVariant(),
+    "released_v0": PaperVariant(released_bins=True),
+    "released_v1": _ELU,
+    "released_v2": replace(_ELU, norm="time", linear_latent=True, phase_norm=False),
+}
 
 
 class PaperAutoencoder(PeriodicAutoencoder):
@@ -56,18 +53,18 @@ class PaperAutoencoder(PeriodicAutoencoder):
     """
 
     def __init__(
-        self, signals: int, fps: float, config: NetworkConfig, variant: PaperVariant = PAPER
+        self, signals: int, fps: float, config: NetworkConfig, variant: PaperVariant
     ) -> None:
         super().__init__(signals, fps, config)
         self.variant = variant
-        norm = TimeNorm if variant.norm == "time" else FrameNorm
-        frames = len(self.times)
-        size = {TimeNorm: lambda _: frames, FrameNorm: lambda channels: channels}[norm]
-        self.encoder_in_norm = norm(size(self.hidden))
-        self.encoder_out_norm = (
-            nn.Identity() if variant.linear_latent else norm(size(config.channels))
-        )
-        self.decoder_in_norm = norm(size(self.hidden))
+        frames, linear = len(self.times), variant.linear_latent
+
+        def norm(channels: int) -> nn.Module:
+            return TimeNorm(frames) if variant.norm == "time" else FrameNorm(channels)
+
+        self.encoder_in_norm = norm(self.hidden)
+        self.encoder_out_norm = nn.Identity() if linear else norm(config.channels)
+        self.decoder_in_norm = norm(self.hidden)
         span = frames - 1 if variant.released_bins else frames
         self.spectrum = SpectralLayer(frames, fps / self.step * frames / span)
         self.phase_head = PhaseHead(config.channels, frames, norm=variant.phase_norm)
@@ -78,10 +75,8 @@ class PaperAutoencoder(PeriodicAutoencoder):
         latent = self.encoder_out_norm(self.encoder_out(hidden))
         if not self.variant.linear_latent:
             latent = act(latent)
-        found = self.spectrum(latent)
-        return Encoding(
-            self.phase_head(latent), found.frequency, found.amplitude, found.offset, latent
-        )
+        frequency, amplitude, offset = self.spectrum(latent)
+        return Encoding(self.phase_head(latent), frequency, amplitude, offset, latent)
 
     def _decode(self, latent: Tensor) -> Tensor:
         hidden = self.variant.activation(self.decoder_in_norm(self.decoder_in(latent)))
@@ -247,10 +242,8 @@ class EmbeddingAutoencoder(PeriodicAutoencoder):
     def _sinusoids(self, encoding: Encoding) -> Tensor:
         """The latent that the decoder sees, which is not a sinusoid here."""
         turns = 2.0 * torch.pi * encoding.phase
-        pairs = (
-            torch.stack([torch.sin(turns), torch.cos(turns)], -1) * encoding.amplitude[..., None]
-        )
-        return self._expanded(pairs.flatten(1))
+        pairs = torch.stack([torch.sin(turns), torch.cos(turns)], -1)
+        return self._expanded((pairs * encoding.amplitude[..., None]).flatten(1))
 
     def _decode(self, latent: Tensor) -> Tensor:
         hidden = nn.functional.elu(self.decoder_in_norm(self.decoder_in(latent)))

@@ -22,10 +22,7 @@ from deepphase.errors import ParameterError
 from deepphase.phase.config import ANY_SKELETON, SHIPPED, NetworkConfig, add_preset
 from deepphase.phase.networks.autoencoder import PeriodicAutoencoder
 from deepphase.phase.networks.paper_autoencoder import (
-    PAPER,
-    RELEASED_V0,
-    RELEASED_V1,
-    RELEASED_V2,
+    VARIANTS,
     EmbeddingAutoencoder,
     PaperAutoencoder,
 )
@@ -36,10 +33,7 @@ Factory = Callable[[int, float, NetworkConfig], PeriodicAutoencoder]
 PRESETS: dict[str, Factory] = {
     "sine_fit": SineFitAutoencoder,
     "sine_fit_no_fc": partial(SineFitAutoencoder, phase_layer=False),
-    "paper": partial(PaperAutoencoder, variant=PAPER),
-    "released_v0": partial(PaperAutoencoder, variant=RELEASED_V0),
-    "released_v1": partial(PaperAutoencoder, variant=RELEASED_V1),
-    "released_v2": partial(PaperAutoencoder, variant=RELEASED_V2),
+    **{name: partial(PaperAutoencoder, variant=each) for name, each in VARIANTS.items()},
     "conv_embedding": EmbeddingAutoencoder,
     # Its signals are those of body points; `PhaseModel.bound` binds them to joints.
     ANY_SKELETON: SineFitAutoencoder,

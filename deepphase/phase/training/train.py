@@ -122,9 +122,7 @@ def train_phase(
             | ({} if start is None else {"start": start.sha256})
         ),
         result=lambda data, module, run: module.phase_model(
-            data,
-            provenance=run,
-            progress=progress,
+            data, provenance=run, progress=progress
         ),
         callbacks=lambda data: [] if watch is None else [Watcher(watch, data)],
     )

@@ -79,6 +79,12 @@ def clips_of_model(
     return loaded.bound(corpus, corpus.description), corpus
 
 
+def skeleton_words(groups: Sequence[StoreGroup]) -> tuple[str, ...]:
+    """The option that names the skeleton with the most motion, where there are several."""
+    longest = max(groups, key=lambda group: group.minutes)
+    return ("--skeleton", longest.name) if len(groups) > 1 else ()
+
+
 def note_groups(groups: Sequence[StoreGroup]) -> None:
     """Print the skeleton groups of a store."""
     rows = [(g.name, str(len(g.joints)), str(g.clips), f"{g.minutes:.1f}") for g in groups]

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 import logging
 import math
+import os
 import re
 import shlex
 import sys
@@ -12,6 +14,7 @@ import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from rich.console import Console
@@ -64,25 +67,30 @@ _LINE_S = 3.0
 _FILES_LISTED = 3
 
 
-_silent = False
+_silent, _hints = False, True
 
 
 @contextmanager
 def printing(
-    *, quiet: bool = False, to_stderr: bool | None = None, silent: bool = False
+    *,
+    quiet: bool = False,
+    to_stderr: bool | None = None,
+    silent: bool = False,
+    hints: bool = True,
 ) -> Iterator[None]:
     """Context that sets what the functions of this module print, and where.
 
-    `quiet` leaves warnings, and `silent` nothing.
+    `quiet` leaves warnings, and `silent` nothing. Without `hints` no next step is printed.
     """
-    global _silent
-    before = console.quiet, console.stderr, _silent
+    global _silent, _hints
+    before = console.quiet, console.stderr, _silent, _hints
     console.quiet, _silent = before[0] or quiet or silent, _silent or silent
+    _hints = _hints and hints
     console.stderr = console.stderr if to_stderr is None else to_stderr
     try:
         yield
     finally:
-        console.quiet, console.stderr, _silent = before
+        console.quiet, console.stderr, _silent, _hints = before
 
 
 class _Notes(logging.Handler):
@@ -188,8 +196,19 @@ def note(text: str) -> None:
 
 
 def next_step(*words: object) -> None:
-    """Print the command to type next, as the last line of a command."""
-    note(f"next: deepphase {shlex.join(str(word) for word in words)}")
+    """Print the command to type next, as the last line of a command.
+
+    Where the output that follows -o exists already, another name is taken.
+    """
+    if not _hints:
+        return
+    texts = [str(word) for word in words]
+    if "-o" in texts:
+        wanted = Path(texts[texts.index("-o") + 1])
+        names = (wanted.with_stem(f"{wanted.stem}_{number}") for number in itertools.count(2))
+        free = next(path for path in itertools.chain([wanted], names) if not os.path.lexists(path))
+        texts[texts.index("-o") + 1] = str(free)
+    note(f"next: deepphase {shlex.join(texts)}")
 
 
 def warn(text: str) -> None:

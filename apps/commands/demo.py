@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from deepphase.apps.terminal import next_step, note
+from deepphase.apps.terminal import next_step, note, printing
 from deepphase.errors import ParameterError
 
 # What the demo writes into its folder, and a second run replaces.
@@ -92,7 +92,7 @@ def command(output: Path = Path("demo"), data: Path | None = None, smallest: boo
             shutil.rmtree(path)
         else:
             path.unlink(missing_ok=True)
-    with contextlib.chdir(output):
+    with contextlib.chdir(output), printing(hints=False):
         _run(data, _SMALLEST if smallest else _FULL, smallest)
     note(f"open {output / 'index.html'}")
     note(f"steer a character: open {output / 'live.html'}")

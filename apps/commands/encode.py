@@ -85,7 +85,7 @@ def command(
     note(f"{written} {what}, {frames:,} frames at {loaded.fps:g} fps -> {output}")
     refuse_unwritten(refused)
     if of_songs:
-        next_step("doctor")
+        next_step("dance", files[0] if files[0].is_file() else "SONG", "-o", "dance")
     elif model == shipped.path:
         next_step("app", *([] if files[0].is_file() or is_store(files[0]) else [files[0]]))
     else:

@@ -170,7 +170,8 @@ def ground_command(
     note(f"report: {page.write(output / 'index.html')}")
     refuse_unwritten(refused)
     if len(entries) > 1:
-        next_step("train controller", clips[0], "--terrain", output, "-o", "walk.controller")
+        with_ground = ("--terrain", output, "--config", "mann")
+        next_step("train", "controller", clips[0], *with_ground, "-o", "walk.controller")
     else:
         next_step("play", clips[0])
 
@@ -247,7 +248,8 @@ def ball_command(clips: list[Path], output: Path, skeleton: str | None = None) -
     note(f"report: {page.write(output / 'index.html')}")
     refuse_unwritten(refused)
     if len(tracks) > 1:
-        next_step("train", "controller", clips[0], "--ball", output, "-o", "dribble.controller")
+        with_balls = ("--ball", output, "--config", "ball_no_phase")
+        next_step("train", "controller", clips[0], *with_balls, "-o", "dribble.controller")
 
 
 def _ball_of(clip: Clip, ball: Ball) -> BallTrack:

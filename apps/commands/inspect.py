@@ -14,6 +14,7 @@ from deepphase.apps.corpus_notes import (
     note_kinds,
     note_name_labels,
     note_store_kinds,
+    skeleton_words,
 )
 from deepphase.apps.options import FileOptions
 from deepphase.apps.terminal import Outcome, list_left_out, next_step, note, progress, table, warn
@@ -50,7 +51,8 @@ def command(
     path = [each for each in path if each not in stores]
     documents = [_show_store(store) for store in stores]
     if not path:
-        next_step("train", "phase", stores[0], "-o", "walk.model")
+        group = skeleton_words(store_groups(stores[0]))
+        next_step("train", "phase", stores[0], "-o", "walk.model", *group)
         return Outcome({"stores": documents, "skeletons": [], "files": []})
     reader: dict[str, Any] = reading.reader
     if allow_truncated:

@@ -139,10 +139,20 @@ def command(
         searcher = open_searcher(saved, index, progress=shown, note=warn)
     database_report(saved, searcher)
     note(f"database: {output}")
-    if song_tracks is None:
-        next_step("match", "run", output, "--path", "square", "-o", "run")
+    next_of_database(saved, output)
+
+
+def next_of_database(database: MotionDatabase, path: Path) -> None:
+    """Print what the features of a database serve for."""
+    from deepphase.matching.music.song_tracks import has_song_tracks
+    from deepphase.matching.player.trajectory_queries import future_offsets
+
+    if has_song_tracks(database.layout):
+        next_step("dance", "SONG", "--database", path, "-o", "dance")
+    elif len(future_offsets(database.layout)):
+        next_step("match", "run", path, "--path", "square", "-o", "run")
     else:
-        next_step("dance", "SONG", "--database", output, "-o", "dance")
+        next_step("match", "query", path, database.clip_names[0], "-o", "matches")
 
 
 def database_report(database: MotionDatabase, searcher: Searcher) -> None:

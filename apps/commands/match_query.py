@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from deepphase.apps.commands.match_build import next_of_database
 from deepphase.apps.options import parse_labels
-from deepphase.apps.terminal import Outcome, next_step, note, progress, table, warn
+from deepphase.apps.terminal import Outcome, note, progress, table, warn
 from deepphase.errors import ParameterError
 
 # Matches within this many seconds of the query in its own clip are left out.
@@ -76,7 +77,7 @@ def command(
     table(("rank", "clip", "frame", "s", "distance", "labels"), rows)
     note(f"index: {searcher.words()}")
     note(f"page: {page}")
-    next_step("match", "run", database, "--path", "square", "-o", "run")
+    next_of_database(opened, database)
     return Outcome(
         {
             "database": str(database),

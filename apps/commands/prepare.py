@@ -48,6 +48,7 @@ def command(
         note_groups,
         note_name_labels,
         note_store_kinds,
+        skeleton_words,
     )
     from deepphase.apps.options import claim
     from deepphase.corpus.prepare import prepare
@@ -100,5 +101,4 @@ def command(
     if len(done.groups) > 1:
         note("training takes one of these: --skeleton NAME; --retarget NAME puts all on one body")
     note(f"{done.clips} clips of {done.files} files at {fps:g} fps -> {done.path}")
-    group = ("--skeleton", done.groups[0].name) if len(done.groups) > 1 else ()
-    next_step("train", "phase", output, "-o", "walk.model", *group)
+    next_step("train", "phase", output, "-o", "walk.model", *skeleton_words(done.groups))

@@ -341,7 +341,7 @@ def _run_command(name: str, words: list[str], *, quiet: bool) -> int:
 
     with extra_packages(f"deepphase {name}"):
         command = command_named(name)
-        call = read_command_line(name, command, words, check_inputs=True)
+        call = read_command_line(name, command, words, checked=True)
         require_packages(*_NEEDS.get(name, ()))
         if call.config:
             print(call.config, end="")

@@ -7,7 +7,6 @@ import dataclasses
 import difflib
 import inspect
 import math
-import os
 import re
 import sys
 import types
@@ -17,25 +16,15 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal, NoReturn
 
+from deepphase.apps.input_checks import check_inputs
 from deepphase.apps.options import ConfigOption, OptionGroup, split_changes
 from deepphase.apps.terminal import Outcome
-from deepphase.errors import FormatError, ParameterError
+from deepphase.errors import ParameterError
 
 # Parameter -> its short flag.
 _SHORT = {"output": "-o", "k": "-k"}
 # Parameters with a default that are positional all the same.
 _OPTIONAL_POSITIONALS = ("folder", "source")
-# Parameters with files of ours, and their format where it is always the same.
-_FORMATS = {
-    "model": None,
-    "controller": "deepphase.controller",
-    "dancer": "deepphase.controller",
-    "database": "deepphase.motion_database",
-    "editor": "deepphase.editor",
-    "source": None,
-}
-# Parameters with motion: files of it, folders, or stores.
-_CLIPS = ("store", "stores", "clips", "clip", "dances", "poses", "rig")
 # Parameter -> its help in every command that says nothing else.
 _TEXTS = {
     "allow_truncated": "Use the readable frames of files that end too early.",
@@ -66,7 +55,7 @@ class Call:
 
 
 def read_command_line(
-    name: str, command: Callable[..., Any], words: Sequence[str], *, check_inputs: bool = False
+    name: str, command: Callable[..., Any], words: Sequence[str], *, checked: bool = False
 ) -> Call:
     """Parse the command line of a command into its keyword arguments.
 
@@ -83,9 +72,9 @@ def read_command_line(
     values = vars(parser.parse_intermixed_args(_spelled(words)))
     common = {key: values.pop(key, None) for key in ("json", "force", "print_config", "set")}
     changes, trainer = split_changes(common["set"] or [])
-    if check_inputs and not prints_config:
+    if checked and not prints_config:
         # Before the config is read, which imports the libraries of its class.
-        _check_inputs(parser, values)
+        check_inputs(name, parser, values, changes)
     if config is not None:
         values["config"] = config.load(values["config"], changes)
     elif changes:
@@ -256,57 +245,6 @@ class CommandParser(argparse.ArgumentParser):
             near = difflib.get_close_matches(unknown[1], known, n=1)
             hint = f"did you mean {near[0]}? {hint}" if near else hint
         raise ParameterError(fact, hint=hint)
-
-
-def _check_inputs(parser: argparse.ArgumentParser, values: Mapping[str, Any]) -> None:
-    """Refuse files that are missing or of another format, before libraries are imported."""
-    for action in parser._actions:
-        value = values.get(action.dest)
-        paths = value if isinstance(value, list) else [value]
-        for path in paths if not action.option_strings else ():
-            if not isinstance(path, Path) or str(path) == "-":
-                continue
-            try:
-                path.stat()
-            except FileNotFoundError:
-                raise FormatError(
-                    "there is no such file or folder", hint="check the path", path=path
-                ) from None
-            except (OSError, ValueError):
-                # What reads it says why it cannot be read.
-                continue
-        if action.dest in _FORMATS and isinstance(value, Path) and value.is_file():
-            # Imported here, since --help needs no NumPy.
-            from deepphase.formats.array_file import read_header
-
-            read_header(value, _FORMATS[action.dest])
-        for path in paths if action.dest in _CLIPS else ():
-            if isinstance(path, Path) and str(path) != "-":
-                _check_clips(path, values.get("skeleton"))
-    output = values.get("output")
-    for folder in output.absolute().parents if isinstance(output, Path) else ():
-        if os.path.exists(folder):
-            if not os.path.isdir(folder):
-                raise FormatError(
-                    f"it cannot be written: {folder} is not a folder", hint="choose another path",
-                    path=output,
-                )  # fmt: skip
-            return
-
-
-def _check_clips(path: Path, skeleton: str | None) -> None:
-    """Refuse a file of a kind without motion, and a store without the skeleton that is named."""
-    from deepphase.corpus.motion_files import SONG_SUFFIXES
-    from deepphase.corpus.store import groups_with
-    from deepphase.corpus.store_format import is_store
-    from deepphase.formats.load import format_of
-
-    if is_store(path):
-        if skeleton is not None and path.is_dir():
-            groups_with(path, skeleton)
-    # Keys of a rig are clips to `rig-controls`.
-    elif path.is_file() and path.suffix.lower() not in (*SONG_SUFFIXES, ".json"):
-        format_of(path)
 
 
 def _spelled(words: Sequence[str]) -> list[str]:

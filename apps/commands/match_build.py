@@ -57,6 +57,12 @@ def command(
         are those of ground_trajectory if --config is not given. The clips on ground are
         stored beside the database, as OUTPUT.ground.store.
     """
+    # Refused before torch is imported.
+    if model is None and any(feature.kind == "phase_manifold" for feature in config):
+        raise ParameterError(
+            "the features need phases, and no phase model is given",
+            hint="give --model, or --config pose_trajectory",
+        )
     from deepphase.apps.corpus_notes import note_chosen_skeleton
     from deepphase.apps.options import claim
     from deepphase.corpus.store import open_store

@@ -153,10 +153,6 @@ def controller_command(
     schema = schema if terrain is None else replace(schema, heights=True)
     schema = schema if ball is None else replace(schema, ball=True)
     config = replace(config, schema=schema)
-    _check_phases(
-        config.name, model, "give --model: the file of `deepphase train phase` or `deepphase fit "
-        "phases`",
-    )  # fmt: skip
 
     def train(progress: Progress, **how: Any) -> Controller | None:
         loaded = None if model is None else load_model(model)
@@ -262,12 +258,6 @@ def dance_command(
     from deepphase.controllers.training.health import health_lines
     from deepphase.phase.extractor import load_model
 
-    _check_phases(
-        config.controller.name, model,
-        f"first: deepphase solve {dances} -o SOLVED, if these are points; then: deepphase train "
-        "phase SOLVED -o MODEL --config dance; then repeat this with --model MODEL",
-    )  # fmt: skip
-
     def train(progress: Progress, **how: Any) -> Dancer | None:
         loaded = None if model is None else load_model(model)
         joints = () if loaded is None else loaded.signals.joints
@@ -306,15 +296,6 @@ def dance_command(
         return controller_verdict(health, health["dance"]["findings"])
 
     run_training("dancer", output, run, train, lines=lines, verdict=worked, then=then)
-
-
-def _check_phases(network: str, model: Path | None, hint: str) -> None:
-    """Raise ParameterError where a network needs phases and there is no model."""
-    from deepphase.controllers.networks.registry import network_kind
-    from deepphase.controllers.schema.config import GATES_OF_PHASES
-
-    if network_kind(network).gate in GATES_OF_PHASES and model is None:
-        raise ParameterError(f"{network} needs phases, and no phase model is given", hint=hint)
 
 
 def editor_command(

@@ -32,7 +32,7 @@ from deepphase.controllers.networks.network import (
 )
 from deepphase.controllers.networks.pfnn import Pfnn, PfnnConfig
 from deepphase.controllers.networks.variational import Variational, VariationalConfig
-from deepphase.controllers.schema.config import Gate
+from deepphase.controllers.schema.config import GATES, Gate
 from deepphase.errors import ParameterError
 
 
@@ -64,19 +64,20 @@ class NetworkKind:
         return self.config(**{**self.defaults, **values})
 
 
-_SHIPPED: dict[str, NetworkKind] = {
-    "pfnn": NetworkKind(Pfnn, PfnnConfig, "phase"),
-    "experts": NetworkKind(Experts, ExpertsConfig, "manifold"),
-    "mann": NetworkKind(Experts, ExpertsConfig, "feet"),
-    "lmp": NetworkKind(Experts, ExpertsConfig, "manifold"),
-    "no_phase": NetworkKind(Experts, ExpertsConfig, "goal"),
-    "vinn": NetworkKind(Variational, VariationalConfig, "phase"),
-    "nn": NetworkKind(Plain, PlainConfig, "none"),
-    "nn_phase": NetworkKind(Plain, PlainConfig, "phase"),
-    "erd": NetworkKind(Recurrent, RecurrentConfig, "none"),
-    "erd_phase": NetworkKind(Recurrent, RecurrentConfig, "phase"),
-    "gp": NetworkKind(GaussianProcess, GaussianProcessConfig, "phase"),
-    "pfgp": NetworkKind(GaussianProcess, GaussianProcessConfig, "phase", {"phases": 10}),
+_CLASSES: dict[str, tuple[type[ControllerNetwork], type[ControllerNetworkConfig]]] = {
+    "pfnn": (Pfnn, PfnnConfig),
+    "vinn": (Variational, VariationalConfig),
+    **dict.fromkeys(("nn", "nn_phase"), (Plain, PlainConfig)),
+    **dict.fromkeys(("erd", "erd_phase"), (Recurrent, RecurrentConfig)),
+    **dict.fromkeys(("gp", "pfgp"), (GaussianProcess, GaussianProcessConfig)),
+}
+_SHIPPED = {
+    name: NetworkKind(
+        *_CLASSES.get(name, (Experts, ExpertsConfig)),
+        gate,
+        {"phases": 10} if name == "pfgp" else {},
+    )
+    for name, gate in GATES.items()
 }
 # lmp is the mixture of experts with the phases of a contact phase model.
 

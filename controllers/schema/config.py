@@ -12,6 +12,21 @@ from deepphase.short_repr import brief_repr
 
 Gate = Literal["phase", "manifold", "feet", "goal", "none"]
 GATES_OF_PHASES = ("phase", "manifold")
+GATES: dict[str, Gate] = {
+    "pfnn": "phase",
+    "experts": "manifold",
+    "mann": "feet",
+    "lmp": "manifold",
+    "no_phase": "goal",
+    "vinn": "phase",
+    "nn": "none",
+    "nn_phase": "phase",
+    "erd": "none",
+    "erd_phase": "phase",
+    "gp": "phase",
+    "pfgp": "phase",
+}
+"""Shipped network -> what its weights depend on."""
 CYCLES_UNIT = "cycles"
 """Unit of cyclic blocks, which are not normalised."""
 POSE_BLOCKS = ("joint_position", "joint_velocity", "joint_rotation")

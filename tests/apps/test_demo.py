@@ -59,7 +59,7 @@ def test_the_page_plays_clips_and_shows_commands_that_can_be_typed(which, reques
         program, *typed = shlex.split(html.unescape(line))
         assert program == "deepphase"
         name = " ".join(typed[:2]) if " ".join(typed[:2]) in COMMANDS else typed[0]
-        read_command_line(name, command_named(name), typed[len(name.split()) :], check_inputs=True)
+        read_command_line(name, command_named(name), typed[len(name.split()) :], checked=True)
         names.append(name)
     assert {"prepare", "train phase", "encode", "match query", "control", "dance"} <= set(names)
 

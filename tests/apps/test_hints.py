@@ -99,7 +99,7 @@ def _followed(line: str, capsys: pytest.CaptureFixture[str]) -> Iterator[str]:
     words = [_PLACES.get(word, word) for word in shlex.split(line)]
     name = _name(words)
     if name in _SERVERS:
-        read_command_line(name, command_named(name), words[len(name.split()) :], check_inputs=True)
+        read_command_line(name, command_named(name), words[len(name.split()) :], checked=True)
         return
     status = cli.main([*words, *shlex.split(_SHORT.get(name, ""))])
     said = capsys.readouterr()

@@ -1,0 +1,163 @@
+"""Checks of a command's inputs and output before any library is imported."""
+
+from __future__ import annotations
+
+import argparse
+import tempfile
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from deepphase.config import config_path, read_yaml
+from deepphase.errors import CheckpointError, FormatError, ParameterError
+from deepphase.packages import require_packages
+
+# Kinds of deepphase files -> what each is, and the command that makes it.
+_KINDS = {
+    "phase_model": ("a phase model", "train phase"),
+    "contact_phase": ("phases by a rule", "fit phases"),
+    "pca_phase": ("phases by a rule", "fit phases"),
+    "pfnn_phase": ("phases by a rule", "fit phases"),
+    "controller": ("a controller", "train controller"),
+    "motion_database": ("a motion database", "match build"),
+    "matcher": ("a matcher", "train matching"),
+    "editor": ("an editor", "train editor"),
+    "rig": ("a rig", "train rig"),
+}
+_PHASES = ("phase_model", "contact_phase", "pca_phase", "pfnn_phase")
+# Parameter, or command and parameter -> the kinds that its file may have.
+_ACCEPTED = {
+    "model": _PHASES,
+    "export model": ("phase_model", "controller", "matcher", "editor"),
+    "train phase start": _PHASES,
+    "controller": ("controller",),
+    "dancer": ("controller",),
+    "database": ("motion_database",),
+    "editor": ("editor",),
+    "match run source": ("motion_database", "matcher"),
+    "live source": ("controller", "matcher"),
+    "rig-controls rig": ("rig",),
+}
+# Commands whose sources may be folders of such files.
+_FOLDERS = ("live source",)
+# Parameters with motion: files of it, folders, or stores; those that only stores serve for.
+_CLIPS = ("store", "stores", "clips", "clip", "dances", "poses", "rig")
+_STORES = ("match build stores",)
+# Parameters with paths that a command writes.
+_RESULTS = ("output", "player")
+# Commands whose networks may need phases -> the folder of their configs.
+_CONFIGS = {"train controller": "controller", "train dance": "dance"}
+
+
+def check_inputs(
+    name: str,
+    parser: argparse.ArgumentParser,
+    values: Mapping[str, Any],
+    changes: Mapping[str, Any],
+) -> None:
+    """Refuse paths that are missing, of another kind or cannot be written, and missing packages."""
+    for action in parser._actions:
+        value, parameter = values.get(action.dest), action.dest
+        if value == action.default or parameter in _RESULTS:
+            continue
+        found = value if isinstance(value, list) else [value]
+        for path in (each for each in found if isinstance(each, Path) and str(each) != "-"):
+            if _exists(path):
+                _check_kind(f"{name} {parameter}", path, values.get("skeleton"))
+    if name in _CONFIGS and values["model"] is None:
+        _check_phases(name, values, changes)
+    if name == "export" and not values["web"]:
+        require_packages("onnx", "onnxruntime", "onnxscript")
+    if isinstance(values.get("output"), Path):
+        _check_output(values["output"])
+
+
+def _exists(path: Path) -> bool:
+    try:
+        path.stat()
+    except FileNotFoundError:
+        raise FormatError(
+            "there is no such file or folder", hint="check the path", path=path
+        ) from None
+    except (OSError, ValueError):
+        # What reads it says why it cannot be read.
+        return False
+    return True
+
+
+def _check_kind(place: str, path: Path, skeleton: str | None) -> None:
+    """Refuse a file of another kind, by its header, and a store without the named skeleton."""
+    from deepphase.corpus.motion_files import SONG_SUFFIXES
+    from deepphase.corpus.store import groups_with, open_store
+    from deepphase.corpus.store_format import is_store
+    from deepphase.formats.array_file import read_header
+    from deepphase.formats.load import format_of
+
+    parameter = place.rpartition(" ")[2]
+    accepted = _ACCEPTED.get(place, _ACCEPTED.get(parameter))
+    if accepted is not None and not (path.is_dir() and place in _FOLDERS and not is_store(path)):
+        wanted = " or ".join(dict.fromkeys(_KINDS[kind][0] for kind in accepted))
+        makers = dict.fromkeys(f"`deepphase {_KINDS[kind][1]}`" for kind in accepted)
+        kind = "a store" if is_store(path) else "a folder"
+        if path.is_file():
+            kind = read_header(path)["format"].removeprefix("deepphase.")
+        if kind not in accepted:
+            raise CheckpointError(
+                f"this is {_KINDS.get(kind, (kind.replace('_', ' '),))[0]}, not {wanted}",
+                hint=f"give what {' or '.join(makers)} wrote",
+                path=path,
+            )
+    elif place in _STORES and not is_store(path):
+        # Says what it is instead.
+        open_store(path)
+    elif parameter in _CLIPS and is_store(path):
+        if skeleton is not None and path.is_dir():
+            groups_with(path, skeleton)
+    elif parameter in _CLIPS and path.is_file():
+        keys = place == "rig-controls clip" and path.suffix.lower() == ".json"
+        if not keys and path.suffix.lower() not in SONG_SUFFIXES:
+            format_of(path)
+
+
+def _check_phases(name: str, values: Mapping[str, Any], changes: Mapping[str, Any]) -> None:
+    """Raise ParameterError where the network of a config needs phases and there is no model."""
+    from deepphase.controllers.schema.config import GATES, GATES_OF_PHASES
+    from deepphase.corpus.motion_files import find_motion_files
+    from deepphase.corpus.store_format import is_store
+    from deepphase.formats.load import holds_points
+
+    content = read_yaml(config_path(_CONFIGS[name], values["config"]))
+    section = content.get("network") if isinstance(content, dict) else None
+    named = section.get("name") if isinstance(section, dict) else None
+    network = changes.get("network.name", named)
+    if GATES.get(network) not in GATES_OF_PHASES:
+        return
+    hint = "give --model: the file of `deepphase train phase` or `deepphase fit phases`"
+    if name == "train dance":
+        clips = values["dances"]
+        points = not is_store(clips) and holds_points(find_motion_files([clips])[0].path)
+        solve = f"deepphase solve {clips} -o solved, since these are points; then: "
+        hint = (
+            f"first: {solve if points else ''}deepphase train phase "
+            f"{'solved' if points else clips} -o dance.model --config dance; then repeat this "
+            f"{'on solved ' if points else ''}with --model dance.model"
+        )
+    raise ParameterError(f"{network} needs phases, and no phase model is given", hint=hint)
+
+
+def _check_output(output: Path) -> None:
+    """Refuse an output below a file, or in a folder that cannot be written."""
+    for folder in (output, *output.absolute().parents):
+        if folder.is_dir():
+            try:
+                with tempfile.TemporaryFile(dir=folder):
+                    return
+            except OSError as error:
+                reason = error.strerror or error
+        elif folder.exists() and folder != output:
+            reason = f"{folder} is not a folder"
+        else:
+            continue
+        raise FormatError(
+            f"it cannot be written: {reason}", hint="choose another path", path=output
+        )

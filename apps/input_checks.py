@@ -96,15 +96,19 @@ def _check_kind(place: str, path: Path, skeleton: str | None) -> None:
     parameter = place.rpartition(" ")[2]
     accepted = _ACCEPTED.get(place, _ACCEPTED.get(parameter))
     if accepted is not None and not (path.is_dir() and place in _FOLDERS and not is_store(path)):
-        wanted = " or ".join(dict.fromkeys(_KINDS[kind][0] for kind in accepted))
-        makers = dict.fromkeys(f"`deepphase {_KINDS[kind][1]}`" for kind in accepted)
+        wanted, makers = (
+            " or ".join(dict.fromkeys(_KINDS[kind][place] for kind in accepted)) for place in (0, 1)
+        )
         kind = "a store" if is_store(path) else "a folder"
         if path.is_file():
             kind = read_header(path)["format"].removeprefix("deepphase.")
         if kind not in accepted:
+            hint = f"give a file of deepphase {makers}"
+            if kind == "motion_database" and "matcher" in accepted:
+                hint = "`deepphase train matching` makes a matcher of it"
             raise CheckpointError(
                 f"this is {_KINDS.get(kind, (kind.replace('_', ' '),))[0]}, not {wanted}",
-                hint=f"give what {' or '.join(makers)} wrote",
+                hint=hint,
                 path=path,
             )
     elif place in _STORES and not is_store(path):

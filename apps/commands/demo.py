@@ -102,7 +102,7 @@ def command(output: Path = Path("demo"), data: Path | None = None, smallest: boo
 def _run(data: Path | None, size: _Size, smallest: bool) -> None:
     """Run all commands in the current folder, and write the page."""
     steps = []
-    for step in _steps(data, size, "" if smallest else " --png"):
+    for step in _steps(data, size, "" if smallest else " --pictures png"):
         _call(shlex.split(step[1]))
         steps.append(step)
     _write_page(steps, smallest)
@@ -119,7 +119,7 @@ def _call(words: list[str]) -> None:
     function(**read_command_line(name, function, words[count:]).arguments)
 
 
-def _steps(data: Path | None, size: _Size, png: str) -> Iterator[_Step]:
+def _steps(data: Path | None, size: _Size, pictures: str) -> Iterator[_Step]:
     """The commands, each with the options that the files before it ask for."""
     from deepphase.corpus.store import open_store, store_groups
     from deepphase.phase.config import PhaseConfig
@@ -170,7 +170,7 @@ def _steps(data: Path | None, size: _Size, png: str) -> Iterator[_Step]:
     )
     yield (
         "Draw figures",
-        f"figures phases.model {held_out} -o figures{png}",
+        f"figures phases.model {held_out} -o figures{pictures}",
         "figures/index.html",
         "The phase manifold in 2D and 3D, the parameters over time, and their distributions. "
         "Periodic movement forms rings, with one turn per cycle.",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Literal
 
 from deepphase.apps.terminal import next_step, note, progress, warn
 
@@ -11,7 +12,7 @@ def command(
     model: Path,
     store: Path,
     output: Path,
-    png: bool = False,
+    pictures: Literal["png", "svg", "pdf"] | None = None,
     skeleton: str | None = None,
 ) -> None:
     """Draw figures of a phase model on clips: manifold, strips, parameters, windows, similarity.
@@ -23,9 +24,9 @@ def command(
     store
         A store, a folder of motion files, or one motion file.
     output
-        Folder for index.html and the PNG files.
-    png
-        Also write every figure as PNG, which needs Chromium.
+        Folder for index.html and the pictures.
+    pictures
+        Also write every figure as a file of this format, which needs Chromium.
     """
     from deepphase.apps.corpus_notes import clips_of_model
     from deepphase.apps.options import claim_folder
@@ -36,7 +37,7 @@ def command(
     with progress() as shown:
         loaded, corpus = clips_of_model(model, store, skeleton, shown)
         data = FigureData.read(loaded, corpus, projection_file=saved, progress=shown)
-        page, images = figures_page(data, output, pictures=png)
+        page, images = figures_page(data, output, pictures=pictures)
     if images.problem:
         warn(images.problem)
     if images.paths:

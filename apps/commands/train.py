@@ -363,9 +363,13 @@ def path_command(
     windows
         Number of windows of 3.2 s to train on.
     """
+    import numpy as np
+
+    from deepphase.apps.verdicts import path_verdict
     from deepphase.edit.control_training import train_path
     from deepphase.edit.effector_motion import effector_networks
     from deepphase.edit.path_motion import path_networks
+    from deepphase.training.metrics_file import metrics_beside, read_metrics
 
     wanted = parse_labels(labels)
     given = load_editor(editor)
@@ -384,10 +388,16 @@ def path_command(
         return [f"paths up to {limits.speed:.1f} m/s, of {limits.clips} clips"]
 
     part = "effectors" if effectors else "path"
+
+    def worked(trained: MotionEditor) -> str:
+        explained = read_metrics(metrics_beside(output, part))["explained_variance"]
+        good = f"the editor has networks of {lines(trained)[0]}"
+        return path_verdict(explained[np.isfinite(explained)][-1], good)
+
     run_training(
         "editor", output, run, train,
         lines=lines,
-        verdict=lambda trained: f"It worked: the editor has networks of {lines(trained)[0]}",
+        verdict=worked,
         part=part,
     )  # fmt: skip
 

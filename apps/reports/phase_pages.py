@@ -199,8 +199,10 @@ def _flat(content: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, s
             yield f"{prefix}{key}", text
 
 
-def figures_page(data: FigureData, folder: Path, *, pictures: bool = False) -> tuple[Path, Images]:
-    """Write FOLDER/index.html with all figures and, on request, each as FOLDER/<figure>.png."""
+def figures_page(
+    data: FigureData, folder: Path, *, pictures: str | None = None
+) -> tuple[Path, Images]:
+    """Write FOLDER/index.html with all figures, and each as FOLDER/<figure>.<pictures>."""
     model = data.model
     clips = counted(len(data.phases), "clip")
     if data.left_out:
@@ -237,7 +239,7 @@ def figures_page(data: FigureData, folder: Path, *, pictures: bool = False) -> t
     images = Images([])
     if pictures:
         files: dict[str | Path, go.Figure] = {
-            folder / f"{name}.png": chart for name, chart in charts.items()
+            folder / f"{name}.{pictures}": chart for name, chart in charts.items()
         }
         images = write_images(files, height=None, scale=_SCALE, time_limit_s=60 + 5 * len(files))
     return page.write(folder / "index.html"), images

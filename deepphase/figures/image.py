@@ -35,7 +35,7 @@ def write_images(
     scale: float = 1.0,
     time_limit_s: float = 90.0,
 ) -> Images:
-    """Write each figure as PNG in its own template, with one start of the browser.
+    """Write each figure as PNG, SVG or PDF, by its suffix, with one start of the browser.
 
     A missing or unresponsive browser raises no error: the reason is returned instead.
 
@@ -79,7 +79,7 @@ async def _draw(
     from kaleido import Kaleido
 
     width, height, scale = size
-    options = {"format": "png", "width": width, "scale": scale}
+    options = {"width": width, "scale": scale}
 
     # Kaleido would load MathJax from the network; the figures have no formulas.
     browser = Kaleido(n=1, timeout=time_limit_s, mathjax=False)
@@ -88,7 +88,9 @@ async def _draw(
         async with browser:
             for path, chart in figures.items():
                 high = height or int(chart.layout.height or HEIGHT)
-                drawn[Path(path)] = await browser.calc_fig(chart, {**options, "height": high})
+                kind = Path(path).suffix.removeprefix(".").lower()
+                own = {**options, "height": high, "format": kind}
+                drawn[Path(path)] = await browser.calc_fig(chart, own)
 
     try:
         await asyncio.wait_for(all_of_them(), time_limit_s)

@@ -3,7 +3,9 @@
 `python -m tests.benchmarks.bench_dashboard [FOLDER] [--sessions 8] [--seconds 60]` starts the
 dashboard and opens the sessions in Chromium; each visits one page after another and changes a
 setting there. Prints the seconds from a click to the drawn page and, on Linux, the server's memory
-while the sessions go on. The exit status is 1 if a page or the server had an error.
+while the sessions go on. With `--sessions 0` each page is opened once, in a browser of its own, by
+its address; its first player is timed, and the server's processor time until then. The exit status
+is 1 if a page or the server had an error.
 """
 
 from __future__ import annotations
@@ -33,7 +35,7 @@ _DONE = '[data-test-script-state="notRunning"]'
 _PLAYER = "window.deepphasePlayer?.pictures() > 0"
 _ERRORS = '[data-testid="stAlertContentError"], [data-testid="stException"]'
 # Pages that open with a player.
-_PLAYS = ("data", "manifold", "channels", "matches", "control", "dance")
+_PLAYS = ("data", "manifold", "channels", "matches", "control", "dance", "edit")
 # Messages of Chromium that do not concern the page.
 _IGNORED = ("Unrecognized feature", "allow-scripts and", "willReadFrequently", "GPU stall", "GL Dr")
 # Address -> (role, name) of the widget that is clicked there.
@@ -116,6 +118,14 @@ async def _all(
         browser = await playwright.chromium.launch(
             executable_path=program, args=["--headless=new", "--no-sandbox"]
         )
+        for where in PAGES if not sessions else ():
+            began, busy = time.monotonic(), _processor_s(server)
+            page = await _opened(browser, address, problems, where)
+            spent[f"{where}: first player"].append(time.monotonic() - began)
+            spent[f"{where}: server"].append(_processor_s(server) - busy)
+            await page.context.close()
+        if not sessions:
+            return []
         began = time.monotonic()
         page = await _opened(browser, address, problems)
         spent["first picture"].append(time.monotonic() - began)
@@ -136,6 +146,15 @@ async def _all(
     return memory
 
 
+def _processor_s(process: int) -> float:
+    """Seconds of processor time that a process of Linux has used."""
+    stat = Path(f"/proc/{process}/stat")
+    if not stat.is_file():
+        return float("nan")
+    fields = stat.read_text().rpartition(") ")[2].split()
+    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+
+
 async def _watch(server: int, every_s: float, memory: list[float]) -> None:
     status = Path(f"/proc/{server}/status")
     while status.is_file():
@@ -144,14 +163,14 @@ async def _watch(server: int, every_s: float, memory: list[float]) -> None:
         await asyncio.sleep(every_s)
 
 
-async def _opened(browser, address: str, problems: list[str]):
+async def _opened(browser, address: str, problems: list[str], where: str = "data"):
     context = await browser.new_context(viewport={"width": 1440, "height": 900})
     page = await context.new_page()
     page.set_default_timeout(_LIMIT_MS)
     page.on("pageerror", lambda error: problems.append(str(error)))
     page.on("console", lambda message: _note(message.type, message.text, problems))
-    await page.goto(address)
-    await _drawn(page, "data")
+    await page.goto(f"{address}/{where}")
+    await _drawn(page, where, script=False)
     return page
 
 
@@ -190,11 +209,12 @@ async def _read(
     await page.context.close()
 
 
-async def _drawn(page, where: str) -> None:
-    """Wait until the script has run and the player of the page, if it has one, has drawn."""
+async def _drawn(page, where: str, *, script: bool = True) -> None:
+    """Wait until the script has run, if it matters, and the player of the page has drawn."""
     from playwright.async_api import Error
 
-    await page.wait_for_selector(_DONE, state="attached")
+    if script or where not in _PLAYS:
+        await page.wait_for_selector(_DONE, state="attached")
     while where in _PLAYS:
         for frame in page.frames[1:]:
             try:

@@ -18,7 +18,7 @@ def _figures(folder):
     given = {"explained": np.full(3, 0.3), "colour": Colouring("x", points[:, 0], "m")}
     return {
         folder / "2d.png": phase_manifold(points, **given),
-        folder / "below" / "3d.png": phase_manifold(points, dimensions=3, **given),
+        folder / "below" / "3d.svg": phase_manifold(points, dimensions=3, **given),
     }
 
 
@@ -31,11 +31,14 @@ def test_pictures_are_written(tmp_path):
     assert images == (list(figures), "")
     for path in figures:
         content = path.read_bytes()
-        assert content[:8] == b"\x89PNG\r\n\x1a\n"
-        assert struct.unpack(">II", content[16:24]) == (1200, 800)
+        if path.suffix == ".svg":
+            assert content.startswith(b"<svg")
+        else:
+            assert content[:8] == b"\x89PNG\r\n\x1a\n"
+            assert struct.unpack(">II", content[16:24]) == (1200, 800)
         # A blank picture of this size has some 5 kB.
         assert len(content) > 20_000
-    assert sorted(p.name for p in tmp_path.rglob("*") if p.is_file()) == ["2d.png", "3d.png"]
+    assert sorted(p.name for p in tmp_path.rglob("*") if p.is_file()) == ["2d.png", "3d.svg"]
 
 
 def test_no_browser_is_a_reason_and_no_error(tmp_path, monkeypatch):

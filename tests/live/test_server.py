@@ -153,7 +153,7 @@ def test_a_file_that_cannot_be_steered_is_refused(words, tmp_path, monkeypatch, 
     assert not Path("x.html").exists()
     assert main([*words, "."]) == 2
     said = capsys.readouterr().err
-    assert ("no file in this folder" if words == ["live"] else "a folder, not a file") in said
+    assert ("no file in this folder" if words == ["live"] else "this is a folder") in said
 
 
 def test_a_port_that_is_taken_is_refused(capsys):
@@ -240,5 +240,5 @@ def test_a_motion_database_is_refused_with_the_way_to_a_matcher(tmp_path, monkey
     path = database.save(tmp_path / "walks.db")
     assert main(["live", str(path)]) == 2
     said = capsys.readouterr().err
-    assert "controllers and matchers" in said
+    assert "not a controller or a matcher" in said
     assert "deepphase train matching" in said

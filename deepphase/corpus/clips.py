@@ -75,13 +75,8 @@ def agreed_point_sets(
         most = max(same, key=lambda group: (len(group), sum(each.confidence for each in group)))
         structures[names] = most[0]
         if len(most) < len(candidates):
-            notes.append(
-                (
-                    f"{len(names)} points",
-                    f"{len(most)} of {len(candidates)} files agree on the roles of the points, "
-                    "which are used for all",
-                )
-            )
+            agree = f"{len(most)} of {len(candidates)} files agree on the roles of the points"
+            notes.append((f"{len(names)} points", f"{agree}, which are used for all"))
     return PointSets(structures, description, tuple(notes))
 
 
@@ -181,31 +176,27 @@ def clip_entries(file: MotionFile, point_sets: PointSets, **reader: Any) -> list
         animations = within_memory(list_animations, file.path)
     with suppress(OSError):
         size = file.path.stat().st_size
-    if len(animations) < 2:
-        return [ClipEntry(file.name, partial(_only_clip, file, point_sets, reader), size)]
+    several = len(animations) > 1
     return [
         ClipEntry(
-            f"{file.name} {name}",
-            partial(_animation, file, number, name, point_sets, reader),
-            size // len(animations),
+            f"{file.name} {name}" if several else file.name,
+            partial(_entry_clip, file, number if several else None, name, point_sets, reader),
+            size // max(len(animations), 1),
         )
-        for number, name in animations
+        for number, name in (animations if several else [(0, "")])
     ]
 
 
-def _only_clip(file: MotionFile, point_sets: PointSets, reader: dict[str, Any]) -> Clip:
-    (clip,) = within_memory(load_clips, file.path, file.name, point_sets, about=file.path, **reader)
-    return clip
-
-
-def _animation(
-    file: MotionFile, number: int, name: str, point_sets: PointSets, reader: dict[str, Any]
+def _entry_clip(
+    file: MotionFile, number: int | None, name: str, point_sets: PointSets, reader: dict[str, Any]
 ) -> Clip:
-    if holds_points(file.path):
-        found = within_memory(
-            load_clips, file.path, file.name, point_sets, about=file.path, **reader
+    """The only clip of a file, or the one of a number and name."""
+    if number is None or holds_points(file.path):
+        about = {"about": file.path, **reader}
+        clips: tuple[Clip, ...] = within_memory(
+            load_clips, file.path, file.name, point_sets, **about
         )
-        return found[number]
+        return clips[number or 0]
     clip = within_memory(load, file.path, about=file.path, animation=number, **reader)
     return _of_animation(clip, file.name, name)
 
@@ -301,9 +292,8 @@ def songs_of_clips(store: ClipStore, folder: Path, progress: Progress | None = N
         shown = "; ".join(f"{name}: {why}" for name, why in left_out[:3])
         raise ParameterError(
             "no clip has a song that can be read",
-            hint="put a sound file of the same name beside each clip "
-            f"({', '.join(SONG_SUFFIXES)}), or "
-            f"give the folder of the songs with --songs\n  {shown}",
+            hint=f"put a sound file of the same name ({', '.join(SONG_SUFFIXES)}) beside each "
+            f"clip, or give the folder of the songs with --songs\n  {shown}",
         )
     if len(kept) < len(store):
         store = store.selected(kept)

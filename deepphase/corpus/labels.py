@@ -19,7 +19,6 @@ from deepphase.packages import extra_packages
 # Cells for each byte of a file of Parquet, where nothing takes none.
 _CELLS_PER_BYTE, _ALWAYS_ALLOWED = 4, 1_000_000
 _FILE, _START, _STOP = "file", "start_s", "stop_s"
-_ENCODINGS_BY_MARK = {b"\xff\xfe": "utf-16", b"\xfe\xff": "utf-16", b"\xef\xbb\xbf": "utf-8-sig"}
 
 
 @dataclass(frozen=True)
@@ -160,17 +159,13 @@ def _text(path: Path) -> str:
             hint="check the path and the permission to read it",
             path=path,
         ) from None
-    marks = (mark for mark in _ENCODINGS_BY_MARK if content.startswith(mark))
-    encoding = _ENCODINGS_BY_MARK.get(next(marks, b""), "utf-8")
+    encoding = "utf-16" if content[:2] in (b"\xff\xfe", b"\xfe\xff") else "utf-8-sig"
     try:
         return content.decode(encoding)
     except UnicodeDecodeError as error:
-        raise FormatError(
-            f"the label table is not {encoding} text",
-            hint="save the table as UTF-8",
-            path=path,
-            line=content.count(b"\n", 0, error.start) + 1,
-        ) from None
+        line = content.count(b"\n", 0, error.start) + 1
+        fact = f"the label table is not {encoding.removesuffix('-sig')} text"
+        raise FormatError(fact, hint="save it as UTF-8", path=path, line=line) from None
 
 
 def _columns(path: Path, columns: list[str], line: int) -> list[str]:
@@ -211,7 +206,7 @@ def _time(path: Path, line: int, column: str, cell: str) -> float | None:
         time = float(cell.replace(",", "."))
     except ValueError:
         raise _wrong(path, line, f"{column} {cell!r} is not a number") from None
-    if not (math.isfinite(time) and time >= 0):
+    if not 0 <= time < math.inf:
         raise _wrong(path, line, f"{column} {cell!r} is not a time in the clip")
     return time
 
@@ -272,21 +267,19 @@ class LabelPattern:
 
     def _check(self, literals: list[str], fields: list[str], digits: list[bool]) -> None:
         named = [name for name in fields if name != "_"]
-        touching = [
-            not literal and before == after
-            for literal, before, after in zip(literals[1:-1], digits, digits[1:], strict=False)
-        ]
-        facts = {
-            "names no field": not fields,
-            "has a brace without its other half": "{" in "".join(literals)
-            or "}" in "".join(literals),
-            "has a field without a plain name": not all(map(str.isidentifier, fields)),
-            "names a field twice": len(set(named)) < len(named),
-            "has nothing between two fields": any(touching),
-        }
-        wrong = next((fact for fact, is_wrong in facts.items() if is_wrong), None)
-        if wrong:
-            raise ParameterError(
-                f"the label pattern {self.pattern!r} cannot be used: it {wrong}",
-                hint="write it as in '{set}_{action}_{style}_{take}'",
-            )
+        inner = zip(literals[1:-1], digits, digits[1:], strict=False)
+        for fact, is_wrong in (
+            ("names no field", not fields),
+            ("has a brace without its other half", not set("{}").isdisjoint("".join(literals))),
+            ("has a field without a plain name", not all(map(str.isidentifier, fields))),
+            ("names a field twice", len(set(named)) < len(named)),
+            (
+                "has nothing between two fields",
+                any(not literal and before == after for literal, before, after in inner),
+            ),
+        ):
+            if is_wrong:
+                raise ParameterError(
+                    f"the label pattern {self.pattern!r} cannot be used: it {fact}",
+                    hint="write it as in '{set}_{action}_{style}_{take}'",
+                )

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import subprocess
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
@@ -10,9 +9,8 @@ from typing import Literal
 import pytest
 import yaml
 
-from deepphase.apps.cli import COMMANDS, command_named
+from deepphase.apps.cli import command_named
 from deepphase.apps.command_line import (
-    completion_script,
     read_command_line,
 )
 from deepphase.apps.options import OptionGroup
@@ -151,26 +149,3 @@ def test_a_document_is_json_without_nan():
         "b": [1.5, None],
         "c": [{"d": None}],
     }
-
-
-_FUNCTIONS = {name: (command_named(name), text) for name, text in COMMANDS.items()}
-
-
-@pytest.mark.parametrize(
-    ("words", "expected"),
-    [
-        (["deepphase", "insp"], {"inspect"}),
-        (["deepphase", "fit", ""], {"ball", "ground", "phases"}),
-        (["deepphase", "inspect", "--file"], {"--file-fps"}),
-    ],
-)
-def test_bash_completes(tmp_path, words, expected):
-    path = tmp_path / "deepphase.bash"
-    path.write_text(completion_script("bash", _FUNCTIONS))
-    listed = " ".join(f"'{word}'" for word in words)
-    script = (
-        f"source {path}; COMP_WORDS=({listed}); COMP_CWORD={len(words) - 1}; "
-        '_shtab_deepphase; printf "%s\\n" "${COMPREPLY[@]}"'
-    )
-    done = subprocess.run(["bash", "-c", script], capture_output=True, text=True, timeout=60)
-    assert set(done.stdout.split()) == expected, done.stderr

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import os
-import subprocess
-import sys
 from dataclasses import replace
 from pathlib import Path
 
@@ -168,26 +166,6 @@ def test_an_interruption_leaves_nothing(folder, output, workers):
     with pytest.raises(KeyboardInterrupt):
         prepare(folder, output, workers=workers, progress=interrupt)
     assert list(output.parent.iterdir()) == []
-
-
-def test_a_script_without_a_main_guard_prepares_in_two_processes(folder, tmp_path):
-    """As in a notebook or a first program: no `if __name__ == "__main__"` anywhere."""
-    script = tmp_path / "script.py"
-    script.write_text(
-        "print('begins', flush=True)\n"
-        "from deepphase.corpus.prepare import prepare\n"
-        f"report = prepare({str(folder)!r}, {str(tmp_path / 'a.store')!r}, workers=2)\n"
-        "print(report.files, 'files')\n"
-    )
-    path = os.pathsep.join([str(ROOT), os.environ.get("PYTHONPATH", "")])
-    ran = subprocess.run(
-        [sys.executable, script],
-        capture_output=True,
-        text=True,
-        env=os.environ | {"PYTHONPATH": path},
-    )
-    assert ran.returncode == 0, ran.stderr
-    assert ran.stdout.splitlines() == ["begins", "3 files"]
 
 
 def test_labels_out_of_names(folder, output):

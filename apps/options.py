@@ -193,6 +193,8 @@ class SteeringOptions(OptionGroup):
     speed
         Speed in m/s along the path, or at full deflection of the gamepad. If not given, a path file
         is followed by its times, and otherwise the median travelling speed of the data is taken.
+        Paths slow down at corners that bodies cannot turn and wait for characters that lag; runs
+        say how late they end.
     characters
         Number of characters, side by side.
     seed

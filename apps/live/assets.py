@@ -248,7 +248,7 @@ def _motion_header(motion: Playback, layout: FeatureLayout, played: Array) -> di
         "player": asdict(CONSTANTS) | {"candidates": motion.candidates},
         "ground": {"soles": motion.soles},
         "ground_heights": _ground_heights(layout),
-        "foot_lock": asdict(FootLockSettings(release_halflife_s=PlayerSettings().foot_halflife_s)),
+        "foot_lock": asdict(PlayerSettings().foot_lock_settings),
     }
 
 

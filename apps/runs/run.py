@@ -25,7 +25,7 @@ from deepphase.apps.runs.take import compared_take, run_take
 from deepphase.apps.terminal import note, progress, table, warn
 from deepphase.arrays import Array
 from deepphase.errors import ParameterError
-from deepphase.evaluation.findings import ground_findings, run_findings
+from deepphase.evaluation.findings import ground_findings, run_findings, time_findings
 from deepphase.evaluation.measurement import Measure, measures_of
 from deepphase.evaluation.run_measures import joint_rotations, measure
 from deepphase.motion.root_trajectory import RootMotion
@@ -137,7 +137,7 @@ def run_goal(
     columns = [source.columns(run, character) for character in range(characters)]
     tracks = {name: np.array([own[name] for own in columns]) for name in columns[0]}
     run = replace(run, tracks={**run.tracks, **tracks})
-    findings = run_findings(run, source.data)
+    findings = run_findings(run, source.data) + time_findings(run)
     measures: list[Measure] = []
     try:
         measures = measure(run, source.data)

@@ -40,7 +40,7 @@ class CharacterSource:
     starts
         Initial states, one for all characters or one each. By default the first character starts
         from the controller's state whose trajectory is nearest to the goals, the others from random
-        ones among the nearest.
+        ones among the nearest, no two from the same.
     labels, settings, ground, balls
         As in `Characters`.
     seed
@@ -108,10 +108,10 @@ class CharacterSource:
         order = np.argsort(
             _misfits(candidates, controller, goal_source, root_states), kind="stable"
         )
-        nearest = order[: max(1, round(_NEAREST_SHARE * len(order)))]
-        rows = np.random.default_rng(self.seed).choice(nearest, count)
-        rows[0] = order[0]
-        return candidates.select(rows)
+        # No two alike, as long as there are as many.
+        nearest = order[1 : max(count, round(_NEAREST_SHARE * len(order)))]
+        others = np.random.default_rng(self.seed).permutation(nearest)
+        return candidates.select(np.resize([order[0], *others], count))
 
     def columns(self, run: Run, character: int) -> Mapping[str, Sequence[object]]:
         """No further columns; the run contains all values."""

@@ -1,17 +1,25 @@
-"""Findings of a run in words: characters that ran away, stood still or bent a knee backward."""
+"""Findings of a run in words: what someone who watches it would see first."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from deepphase.arrays import Array, true_runs
-from deepphase.evaluation.motion_measures import BENT_BACK, MeasuredMotion, limb_bends
+from deepphase.evaluation.motion_measures import (
+    BENT_BACK,
+    MeasuredMotion,
+    foot_points,
+    limb_bends,
+    trunk_leans,
+)
+from deepphase.evaluation.response import smoothed_velocities
 from deepphase.evaluation.run_measures import AT_REST_M_S, RUNAWAY_M, idle_speeds
-from deepphase.evaluation.runs import seconds_of
-from deepphase.motion.kinematics import joint_positions, velocities
+from deepphase.evaluation.runs import foot_speeds, joint_accelerations, seconds_of
+from deepphase.motion.kinematics import global_transforms, joint_positions, velocities
 from deepphase.motion.roles import find_roles
 from deepphase.motion.root_trajectory import to_root_space
 from deepphase.steering.laid_run import FeetOnGround
@@ -31,6 +39,14 @@ _LIFELESS_SHARE = 0.5
 _CLIFF_SHARE, _OFF_GROUND_SHARE = 0.01, 0.25
 # Share of a character's frames beyond the data's from which on bent knees are said.
 _BENT_SHARE = 0.002
+# A goal is answered where the root goes its way at this share of its speed, and ignored where that
+# does not come for so many seconds.
+_ANSWERED, _IGNORED_S = 0.66, 2.0
+# Multiples of the data's usual acceleration of a joint that jumps and of the speed of feet that
+# slide; degrees beyond the data's lean, and the share of frames.
+_JUMP, _SLIDES, _LEAN_DEGREES, _LEAN_SHARE = 2.5, 2.5, 10.0, 0.02
+# Seconds from which on a path's delay is said.
+_LATE_S = 0.5
 # Share of frames whose facing was replaced by the direction of travel from which on it is said.
 _REPLACED_SHARE = 0.05
 
@@ -40,8 +56,10 @@ def run_findings(run: Run, data: Mapping[str, Any]) -> list[str]:
 
     ========  ====================================================================================
     lost      the values of the character were not those of a body any more
-    ran away  the distance from the desired place is above 0.5 m on average, or the mean speed is
-              above 1.25 times the desired one
+    ran away  the distance from the desired place is above 0.5 m on average, which is also the
+              measure; or without a path, the mean speed is above 1.25 times the desired one
+    ignored   for two seconds of one goal, the root went the desired way at less than two thirds of
+              the desired speed
     statue    in more than a quarter of the seconds with a desired speed, the joints moved less than
               half as fast as in the data's slowest travel, or the root less than a quarter as fast
               as desired
@@ -52,6 +70,10 @@ def run_findings(run: Run, data: Mapping[str, Any]) -> list[str]:
               frames of the data, as a mean over its seconds
     knees     in more than 0.2 % of the legs' frames beyond the share in the data, a knee lies 3 cm
               (of an adult's leg) behind the line from hip to ankle
+    jumps     a joint accelerates 2.5 times as much as in 99.9 % of the data's frames
+    slides    feet in contact move 2.5 times as fast as in the data, and 5 cm/s faster
+    leans     in more than 2 % of the frames, the trunk leans 10 degrees beyond the data
+    alike     characters move exactly as others do
     facing    in more than a twentieth of the frames, the character faced its direction of travel
               because the data has no motion that travels as desired with the desired facing
     ========  ====================================================================================
@@ -80,6 +102,14 @@ def run_findings(run: Run, data: Mapping[str, Any]) -> list[str]:
             f"{_some(len(away), count)} ran away: the worst {away[0]}; try a lower --speed, "
             "or of a controller --blend responsive, or more clips of that speed"
         )
+    ignored = [found for i in living.tolist() if (found := _ignored(run, i, data))]
+    if ignored:
+        slow, desired_speed = min(ignored, key=lambda pair: pair[0] / pair[1])
+        findings.append(
+            f"{_some(len(ignored), count)} ignored the goal for {_IGNORED_S:g} s and more: the "
+            f"worst went {slow:.2f} m/s where {desired_speed:.2f} m/s was desired; try clips that "
+            "go so, or motion matching"
+        )
     statues = [i for i in living.tolist() if _is_statue(run, i, data, desired[i])]
     if statues:
         findings.append(
@@ -102,10 +132,38 @@ def run_findings(run: Run, data: Mapping[str, Any]) -> list[str]:
             f"fast as in the data's idle frames ({100.0 * data['idle_speed']:.1f} cm/s); try more "
             "clips of bodies that stand"
         )
-    if bent := _bent_knees(run, living, data):
+    bodies = [_Seen.of(run, index) for index in living.tolist()]
+    if bent := _bent_knees(bodies, data):
         findings.append(
             f"{_some(len(bent), count)} bent a knee backward: the worst by {max(bent):.0%} of "
             "the leg; try clips that go as desired, or motion matching, which plays captured poses"
+        )
+    usual = float(data.get("usual_acceleration", np.inf))
+    jumps = [most for each in bodies if (most := each.accelerations.max()) > _JUMP * usual]
+    if jumps:
+        findings.append(
+            f"joints of {_some(len(jumps), count)} jumped: at up to {max(jumps):,.0f} m/s2, where "
+            f"the data have {usual:,.0f}; try a slower goal, or more clips that go as desired"
+        )
+    own = float(data.get("mean_contact_speed", np.inf))
+    slides = [each.sliding for each in bodies if each.sliding > max(_SLIDES * own, own + 0.05)]
+    if slides:
+        findings.append(
+            f"feet of {_some(len(slides), count)} slid: at up to {100 * max(slides):.0f} cm/s, "
+            f"where the data have {100 * own:.0f}; try the speed and the turns of the data"
+        )
+    upright = float(data.get("lean", np.inf)) + _LEAN_DEGREES
+    leans = [each.leans.max() for each in bodies if (each.leans > upright).mean() > _LEAN_SHARE]
+    if leans:
+        findings.append(
+            f"{_some(len(leans), count)} leaned: by up to {max(leans):.0f} degrees, where the data "
+            f"have {data['lean']:.0f} at most"
+        )
+    different = _different(run, living)
+    if different < len(living):
+        findings.append(
+            f"{len(living)} characters move as {different}: the others are exactly alike; there "
+            "are no more start poses"
         )
     replaced = run.tracks.get("facing_replaced")
     if replaced is not None and replaced.mean() > _REPLACED_SHARE:
@@ -114,6 +172,19 @@ def run_findings(run: Run, data: Mapping[str, Any]) -> list[str]:
             "data has too little motion that travels with the desired facing"
         )
     return findings
+
+
+def time_findings(run: Run) -> list[str]:
+    """The sentence on a path whose times were not kept; empty where they were, or without one."""
+    delays, path = run.path_delays, run.path
+    if path is None or delays is None or delays.max() < _LATE_S:
+        return []
+    causes = ["waits for characters that lag"]
+    if path.given_times is not None:
+        slowed = path.duration - float(np.ptp(path.given_times))
+        causes.insert(0, f"slows at corners that bodies cannot turn, by {slowed:.1f} s in all,")
+    late = f"{delays.max():.1f} s late at the end"
+    return [f"the times of the path were not kept ({late}): it {' and '.join(causes)}"]
 
 
 def ground_findings(feet: Sequence[FeetOnGround], *, laid: bool) -> list[str]:
@@ -160,7 +231,7 @@ def _runaways(run: Run, living: Array, desired_speeds: Array) -> list[str]:
     steps = np.linalg.norm(np.diff(run.positions[living], axis=1), axis=-1)
     speeds = steps.mean(axis=1) * run.fps
     desired = desired_speeds[living].mean(axis=1)
-    too_fast = (desired > 0) & (speeds > _TOO_FAST * desired)
+    too_fast = (run.path is None) & (desired > 0) & (speeds > _TOO_FAST * desired)
     away = np.zeros(len(living))
     if run.desired_positions is not None:
         offsets = run.positions[living] - run.desired_positions[living]
@@ -198,15 +269,60 @@ def _speed_at_rest(run: Run, character: int, standing: float, desired: Array) ->
     return found
 
 
-def _bent_knees(run: Run, living: Array, data: Mapping[str, Any]) -> list[float]:
+def _bent_knees(bodies: Sequence[_Seen], data: Mapping[str, Any]) -> list[float]:
     """The deepest bend of each character whose knees bend backward, as a share of the leg."""
-    share, found = _BENT_SHARE + float(data.get("bent_back", 0.0)), []
-    roles = find_roles(run.spec.skeleton, description=dict(run.spec.body))
-    for character in living.tolist():
-        bends = limb_bends(run.spec.skeleton, roles, joint_positions(run.clip(character)))
-        if bends.size and (bends < -BENT_BACK).mean() > share:
-            found.append(-float(bends.min()))
-    return found
+    share = _BENT_SHARE + float(data.get("bent_back", 0.0))
+    bends = [each.bends for each in bodies if each.bends.size]
+    return [-float(own.min()) for own in bends if (own < -BENT_BACK).mean() > share]
+
+
+def _ignored(run: Run, character: int, data: Mapping[str, Any]) -> tuple[float, float] | None:
+    """m/s for seconds in the desired direction, and desired, where the share is least."""
+    assert run.commanded_velocities is not None
+    commands = run.commanded_velocities[character]
+    desired = np.maximum(np.linalg.norm(commands, axis=-1), 1e-6)
+    speeds = np.vecdot(smoothed_velocities(run.positions[character], run.fps), commands) / desired
+    changed = np.linalg.norm(np.diff(commands, axis=0, prepend=commands[:1]), axis=-1)
+    low = (speeds < _ANSWERED * desired) & (desired > float(data.get("standing_speed", np.inf)))
+    found = [
+        (float(speeds[begin:end].mean()), float(desired[begin:end].mean()))
+        for begin, end in true_runs(low & (changed < 0.2 * desired))
+        if end - begin >= _IGNORED_S * run.fps
+    ]
+    return min(found, key=lambda pair: pair[0] / pair[1], default=None)
+
+
+def _different(run: Run, living: Array) -> int:
+    """Number of characters of which no two have the same poses in the second half of the run."""
+    frames = np.linspace(len(run) // 2, len(run) - 1, 8).astype(int)
+    poses = run.rotations[living][:, frames, 1:].reshape(len(living), -1)
+    return len(np.unique(np.round(poses, 3), axis=0))
+
+
+@dataclass(frozen=True, eq=False)
+class _Seen:
+    """What is seen of one character."""
+
+    bends: Array  # (frames, limbs) as of `limb_bends`
+    accelerations: Array  # (frames,) m/s2 of the joint that accelerates most
+    sliding: float  # m/s of feet in contact
+    leans: Array  # (frames,) degrees of the trunk from the vertical
+
+    @classmethod
+    def of(cls, run: Run, character: int) -> _Seen:
+        spec, clip = run.spec, run.clip(character)
+        roles = find_roles(spec.skeleton, description=dict(spec.body))
+        transforms = global_transforms(clip)
+        feet = [spec.skeleton.index(name) for name in spec.feet]
+        speeds = foot_speeds(foot_points(clip, feet, transforms), run.fps) if feet else np.zeros(0)
+        touching = run.contacts[character] > 0.5
+        slow = speeds[touching[1:] & touching[:-1]] if feet else speeds
+        return cls(
+            limb_bends(spec.skeleton, roles, transforms[1]),
+            joint_accelerations(transforms[1][:, spec.joint_indices].astype(float), run.fps),
+            float(slow.mean()) if slow.size else 0.0,
+            trunk_leans(roles, transforms[1]),
+        )
 
 
 def _is_lifeless(run: Run, character: int, data: Mapping[str, Any], desired: Array) -> bool:

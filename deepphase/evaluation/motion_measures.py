@@ -113,6 +113,7 @@ class MeasuredMotion:
             self.foot_speeds = foot_speeds(foot_points(clip, feet, transforms), clip.fps)
         # (frames, limbs) of the limbs' lengths, see `limb_bends`.
         self.bends = limb_bends(clip.skeleton, roles, transforms[1])
+        self.leans = trunk_leans(roles, transforms[1])
         # m/s: slower motion counts as standing.
         self.standing_speed = _STANDING * float(np.sqrt(GRAVITY * max(legs, default=0.0)))
 
@@ -224,6 +225,16 @@ def limb_bends(skeleton: Skeleton, roles: Roles, positions: Array) -> Array:
     return limbs.bends * beside / np.maximum(lengths, _MIN_TIP_M)
 
 
+def trunk_leans(roles: Roles, positions: Array) -> Array:
+    """(frames,) degrees from the vertical of the line from the hips to the neck or the head."""
+    top = roles.head if roles.neck is None else roles.neck
+    if top is None:
+        return np.zeros(len(positions))
+    trunk = (positions[:, top] - positions[:, roles.hips]).astype(np.float64)
+    up = trunk[:, 1] / np.maximum(np.linalg.norm(trunk, axis=-1), _MIN_TIP_M)
+    return np.asarray(np.degrees(np.arccos(np.clip(up, -1.0, 1.0))))
+
+
 def foot_points(clip: Clip, feet: list[int], transforms: tuple[Array, Array]) -> list[Array]:
     """(frames, points, 3) joints and tips from the ankle on, for each foot."""
     skeleton = clip.skeleton
@@ -253,6 +264,7 @@ def measured_data(clips: Iterable[Clip], body: MeasuredBody) -> dict[str, Any]:
     largest_contact_speed   m/s over the ground of the slowest point of feet in contact
     mean_contact_speed      m/s: the same on average
     bent_back               share of the limbs' frames in which a knee bends backward
+    lean                    degrees from the vertical: 99.9th percentile of the trunk
     skating                 the second over the first (Starke et al. 2022, table 3)
     mean_speed              m/s of the root, over all frames
     travelling_speed        m/s: the median of frames that travel; 0 if none does
@@ -296,6 +308,7 @@ def measured_data(clips: Iterable[Clip], body: MeasuredBody) -> dict[str, Any]:
             "speeds": motion.speeds,
             "turn_rates": np.abs(motion.turn_rates),
             "bends": motion.bends.ravel(),
+            "leans": motion.leans,
             "travelling_seconds": seconds_of(moved, motion.fps)[travels],
             "smoothed_speeds": motion.smoothed_speeds,
             **{f"by {name}": values for name, values in motion.by_speed.items()},
@@ -346,6 +359,7 @@ def measured_data(clips: Iterable[Clip], body: MeasuredBody) -> dict[str, Any]:
         "bent_back": float(
             (every_frame["bends"] < -BENT_BACK).mean() if motions[0].bends.size else 0
         ),
+        "lean": float(np.percentile(every_frame["leans"], _USUAL_PERCENTILE)),
         "mean_speed": float(speed.mean()),
         "travelling_speed": float(np.median(travelling)) if travelling.size else 0.0,
         "top_speed": float(np.percentile(speed, BAND[1])),

@@ -31,7 +31,7 @@ from deepphase.steering.run import Run
 AT_REST_M_S = 0.05
 """Goals that are slower stand, m/s."""
 RUNAWAY_M = 0.5
-"""Mean distance from the path's place at its clock beyond which a character ignores its goal."""
+"""Mean distance from the path's place at its clock beyond which a character has run away."""
 # Share of the data's `still_speed` below which a body counts as frozen.
 _FROZEN_SHARE = 0.5
 _CM = 100.0
@@ -317,6 +317,14 @@ def worst_clock_error(o: ObservedRun) -> float | None:
 def runaways(o: ObservedRun) -> float | None:
     away = o.mean_clock_distances
     return None if away is None else float((away > RUNAWAY_M).mean())
+
+
+@run_measure(
+    "s", "", "largest time by which a character is behind the times of its path at the end"
+)
+def path_delay(o: ObservedRun) -> float | None:
+    delays = o.run.path_delays
+    return None if delays is None else float(delays[o.characters].max())
 
 
 def _median(times: list[float]) -> float | None:

@@ -59,6 +59,8 @@ class GroundPath:
         Name -> (points,) values, each from its point on, as in {"gait": ("walk", "run")}.
     name
         Name in figures and reports.
+    given_times
+        (points,) seconds of the path before `slowed_at_corners`, or None.
 
     Raises
     ------
@@ -71,6 +73,7 @@ class GroundPath:
     facings: Array | None = None
     labels: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     name: str = "path"
+    given_times: Array | None = None
 
     def __post_init__(self) -> None:
         times = np.asarray(self.times, np.float64)
@@ -174,6 +177,7 @@ class GroundPath:
                 name: tuple(value for value, kept in zip(values, moved, strict=True) if kept)
                 for name, values in self.labels.items()
             },
+            given_times=None,
         )
 
     def slowed_at_corners(self) -> GroundPath:
@@ -217,6 +221,7 @@ class GroundPath:
             labels={
                 name: tuple(self.label_at(name, time) for time in times) for name in self.labels
             },
+            given_times=times,
         )
 
     def first_seconds(self, seconds: float) -> GroundPath:
@@ -236,6 +241,7 @@ class GroundPath:
                 name: (*values[: len(inside)], values[len(inside) - 1])
                 for name, values in self.labels.items()
             },
+            given_times=None,
         )
 
     @cached_property

@@ -291,6 +291,17 @@ class Run:
         return self.goals.origins if isinstance(self.goals, PathGoals) else None
 
     @property
+    def path_delays(self) -> Array | None:
+        """(characters,) s by which each is behind the times of its path at the end, which slows at
+        corners and waits for characters that lag; None without a path."""
+        if not isinstance(self.goals, PathGoals):
+            return None
+        clocks, times = self.goals.times, self.goals.path.times
+        given = times if self.goals.path.given_times is None else self.goals.path.given_times
+        passed = np.interp(clocks, times, given) - given[0] + np.maximum(clocks - times[-1], 0.0)
+        return np.asarray(np.maximum(len(self) / self.fps - passed, 0.0))
+
+    @property
     def survived_s(self) -> Array:
         """(characters,) seconds that each was alive; the whole run if nothing went wrong."""
         return self.alive.sum(axis=1) / self.fps

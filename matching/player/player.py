@@ -17,7 +17,7 @@ from deepphase.matching.player.trajectory_queries import HeldFacings, future_off
 from deepphase.matching.player.trajectory_search import JumpRequest, SearchPolicy, style_of
 from deepphase.matching.player.transitions import PosePair, RootSteps, Transitions
 from deepphase.motion import quaternions
-from deepphase.steering.foot_lock import FootGround, FootLock, FootLockSettings
+from deepphase.steering.foot_lock import FootGround, FootLock
 from deepphase.steering.goal_limits import LimitedGoals
 from deepphase.steering.goal_sources import GoalSource
 from deepphase.steering.rest import CONSTANTS as REST
@@ -148,7 +148,7 @@ class Player:
         self._foot_lock = FootLock(
             playback.limb_solver,
             count,
-            FootLockSettings(release_halflife_s=self.settings.foot_halflife_s),
+            self.settings.foot_lock_settings,
             under,
             playback.lowest_tips if under is None else None,
         )

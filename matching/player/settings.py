@@ -12,7 +12,10 @@ from deepphase.errors import ParameterError
 from deepphase.features.moment_kinds import kind_numbers, kind_shares_text
 from deepphase.matching.database.database import MotionDatabase
 from deepphase.short_repr import brief_repr
+from deepphase.steering.foot_lock import FootLockSettings
 from deepphase.steering.springs import spring_rate
+
+_CATCH_SPEED = 0.6
 
 
 @dataclass(frozen=True)
@@ -139,6 +142,11 @@ class PlayerSettings:
     foot_lock: bool = True
     foot_halflife_s: float = 0.1
     moments: MomentFilter | None = None
+
+    @property
+    def foot_lock_settings(self) -> FootLockSettings:
+        """Settings of the foot lock. Captured contacts are true, also where roots are faster."""
+        return FootLockSettings(release_halflife_s=self.foot_halflife_s, catch_speed=_CATCH_SPEED)
 
     def __post_init__(self) -> None:
         for name in ("transition_halflife_s", "adjust_halflife_s", "foot_halflife_s"):

@@ -116,7 +116,8 @@ class PlayerSource:
     ) -> Array:
         first = policy.initial(policy.goals(goal_source, root_states, np.arange(1)))
         generator = np.random.default_rng(self.seed)
-        others = generator.choice(policy.targets, len(root_states.positions) - 1)
+        count, targets = len(root_states.positions) - 1, policy.targets
+        others = generator.choice(targets, count, replace=count > len(targets))
         return np.concatenate([first, others])
 
     @property

@@ -6,6 +6,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from scipy.spatial.transform import Rotation
 
 from deepphase.controllers.runtime.characters import Characters
 from deepphase.evaluation.findings import ground_findings
@@ -44,7 +45,7 @@ def test_a_knee_that_bends_backward_is_a_finding_and_a_measure(walked):
     # The inverse of a bend by 60 degrees about the knee's own axis, for a tenth of a second.
     rotations[1, 60:66, knee] = [np.sin(-np.pi / 6), 0.0, 0.0, np.cos(np.pi / 6)]
     bent = replace(run, rotations=rotations)
-    (found,) = run_findings(bent, data, speeds)
+    found = run_findings(bent, data, speeds)[0]
     assert found.startswith("1 of 3 characters bent a knee backward: the worst by ")
     (measured,) = [each for each in measure(bent, data) if each.name == "bent_back"]
     assert measured.value == pytest.approx(6 / (3 * 2 * len(run)), rel=1e-6)
@@ -99,15 +100,34 @@ def test_runaways_are_those_off_the_goal_or_faster_than_it(walked):
     assert found.startswith("3 of 3 characters ran away")
 
 
+def test_what_is_seen_first_is_a_finding(walked):
+    run, data, speeds = walked
+    rotations = run.rotations.copy()
+    # One does as another, one leans, and one jumps for a frame.
+    same = replace(run, **{name: getattr(run, name)[[0, 0, 2]] for name in _MOTION})
+    assert any("3 characters move as 2" in each for each in run_findings(same, data, speeds))
+    lean = Rotation.from_euler("x", 50, degrees=True)
+    rotations[0, :, 0] = (lean * Rotation.from_quat(rotations[0, :, 0])).as_quat()
+    found = run_findings(replace(run, rotations=rotations), data, speeds)
+    assert any(each.startswith("1 of 3 characters leaned: by up to") for each in found)
+    moved = run.translations.copy()
+    moved[1, 90, 0] += 0.2
+    found = run_findings(replace(run, translations=moved), data, speeds)
+    assert any(each.startswith("joints of 1 of 3 characters jumped") for each in found)
+    # Two seconds away from the goal; the path of a run without one is the goal's.
+    commands = np.zeros((3, len(run), 2))
+    commands[..., 1] = SPEED
+    commands[2, 30:] = [0.0, -SPEED]
+    found = run_findings(replace(run, commanded_velocities=commands), data, speeds)
+    assert any(each.startswith("1 of 3 characters ignored the goal for 2 s") for each in found)
+
+
 def test_a_body_that_glides_and_one_that_walks_on_the_spot_are_statues(walked):
     run, data, speeds = walked
     rotations, positions = run.rotations.copy(), run.positions.copy()
     rotations[0], positions[1] = rotations[0, :1], positions[1, :1]
-    (found,) = run_findings(
-        replace(run, rotations=rotations, positions=positions, desired_positions=positions),
-        data,
-        speeds,
-    )
+    glides = replace(run, rotations=rotations, positions=positions, desired_positions=positions)
+    found = next(each for each in run_findings(glides, data, speeds) if "statue" in each)
     assert found.startswith("2 of 3 characters stood like a statue in more than 25%")
     rested = run_findings(replace(run, rotations=rotations), data, 0.0 * speeds)
     assert not any("statue" in each for each in rested)

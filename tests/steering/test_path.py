@@ -141,6 +141,8 @@ def test_corners_are_slowed_down_to_the_turns_of_bodies(degrees):
     assert path.distances(slowed.positions).max() < 0.12
     np.testing.assert_allclose(slowed.positions[[0, -1]], places[[0, 2]], atol=1e-9)
     assert slowed.label_at("gait", slowed.duration / 2 + 0.1) == "b"
+    assert slowed.given_times is not None
+    np.testing.assert_allclose(slowed.given_times[[0, -1]], path.times[[0, -1]])
     times = np.linspace(0.0, slowed.duration, 400)
     assert np.linalg.norm(slowed.velocities_at(times), axis=1).max() < 1.26
 

@@ -31,30 +31,25 @@ def updated_phases(
     channel; lengths of the predicted ones are ignored. `frequency`, `amplitude` (..., channels)
     predicted, in Hz and the latent's unit; negative values count as 0.
     """
-    old, has_old = _directions(manifold.unflatten(-1, (-1, 2)))
-    goal, has_goal = _directions(predicted.unflatten(-1, (-1, 2)))
-    turned = turned_by(old, 2.0 * math.pi * frequency.clamp(min=0.0) * seconds)
-    # Sine and cosine of the angle from the rotated to the predicted direction.
-    ahead = goal[..., 0] * turned[..., 1] - goal[..., 1] * turned[..., 0]
-    along = (goal * turned).sum(-1)
-    opposite = along < NEARLY_OPPOSITE - 1.0
-    apart = torch.where(opposite, torch.zeros_like(along), torch.atan2(ahead, along))
-    middle = turned_by(turned, blend * apart)
+    old, has_old = _directions(manifold)
+    goal, has_goal = _directions(predicted)
+    # Numbers sin + i cos: a phase that grows by an angle turns them by minus that angle.
+    turned = old * unit_at(-2.0 * math.pi * seconds * frequency.clamp(min=0.0))
+    way = goal * turned.conj()
+    opposite = way.real < NEARLY_OPPOSITE - 1.0
+    apart = torch.where(opposite, 0.0, torch.angle(way))
+    middle = turned * unit_at(blend * apart)
     direction = torch.where(has_old & has_goal, middle, torch.where(has_old, turned, goal))
-    return (amplitude.clamp(min=0.0)[..., None] * direction).flatten(-2)
+    return torch.view_as_real(amplitude.clamp(min=0.0) * direction).flatten(-2)
 
 
-def turned_by(vectors: Tensor, angle: Tensor) -> Tensor:
-    """(..., 2) vectors (sin, cos) whose phase grows by an angle (...) in radians."""
-    sine, cosine = torch.sin(angle), torch.cos(angle)
-    s, c = vectors[..., 0], vectors[..., 1]
-    return torch.stack([s * cosine + c * sine, c * cosine - s * sine], dim=-1)
+def unit_at(angle: Tensor) -> Tensor:
+    """exp(i angle) of radians (...)."""
+    return torch.polar(torch.ones_like(angle), angle)
 
 
 def _directions(vectors: Tensor) -> tuple[Tensor, Tensor]:
-    """Unit vectors of (..., 2), and whether there is a direction (..., 1); if not, phase 0."""
-    found = vectors.square().sum(-1, keepdim=True) > MIN_LENGTH**2
-    # Made on the device: a copy to it would wait for all that it computes.
-    ahead = torch.eye(2, dtype=vectors.dtype, device=vectors.device)[1]
-    safe = torch.where(found, vectors, ahead)
-    return safe / safe.square().sum(-1, keepdim=True).sqrt(), found
+    """Unit sin + i cos of (..., 2 * channels), and where there is a direction; if not, phase 0."""
+    numbers = torch.complex(*vectors.unflatten(-1, (-1, 2)).unbind(-1))
+    found = numbers.abs() > MIN_LENGTH
+    return torch.where(found, torch.sgn(numbers), 1j), found

@@ -15,7 +15,7 @@ import torch
 from torch import Tensor, nn
 
 from deepphase.controllers.data.controller_batches import FrameBatch
-from deepphase.controllers.networks.phase_update import updated_phases
+from deepphase.controllers.networks.phase_update import unit_at, updated_phases
 from deepphase.controllers.schema.config import BALL_BLOCKS, POSE_BLOCKS
 from deepphase.controllers.schema.schema import ControllerSchema
 from deepphase.features.layout import FeatureLayout
@@ -124,8 +124,7 @@ class ClosedLoop(nn.Module):
 def _unit_pairs(values: Tensor) -> Tensor:
     """(batch, 2 * n) directions -> the same of length 1."""
     pairs = values.unflatten(1, (-1, 2))
-    length = pairs.square().sum(-1, keepdim=True).clamp(min=_MIN_LENGTH**2).sqrt()
-    return (pairs / length).flatten(1)
+    return nn.functional.normalize(pairs, dim=-1, eps=_MIN_LENGTH).flatten(1)
 
 
 def _columns(schema: ControllerSchema, layout: FeatureLayout) -> tuple[list[int], list[int]]:
@@ -193,7 +192,7 @@ class ClipGoals(nn.Module):
     def steps(self, outputs: Tensor) -> tuple[Tensor, Tensor, Tensor]:
         """The root's steps in raw outputs (..., dims): complex metres, radians, exp(i radians)."""
         step, turn = self._root(outputs)
-        return step, turn, _unit_at(turn)
+        return step, turn, unit_at(turn)
 
     def moved(self, offset: RootOffset, outputs: Tensor, recorded: Sequence[Tensor]) -> RootOffset:
         """The offset one frame later, after the root's step in raw outputs (batch, dims).
@@ -202,7 +201,7 @@ class ClipGoals(nn.Module):
         """
         step, turn = self._root(outputs)
         recorded_step, recorded_turn, unit = recorded
-        place = offset.place + step * _unit_at(-offset.angle) - recorded_step
+        place = offset.place + step * unit_at(-offset.angle) - recorded_step
         return RootOffset(place * unit, offset.angle + turn - recorded_turn)
 
     def mean_square(self, offsets: Sequence[RootOffset]) -> Tensor:
@@ -217,7 +216,7 @@ class ClipGoals(nn.Module):
 
     def seen(self, inputs: Tensor, offset: RootOffset) -> Tensor:
         """Raw recorded inputs with their trajectory relative to the network's own root."""
-        turn, place = _unit_at(offset.angle)[:, None], offset.place[:, None]
+        turn, place = unit_at(offset.angle)[:, None], offset.place[:, None]
 
         def on_ground(values: Tensor) -> Tensor:
             return _real_columns(_complex_columns(values) * turn)
@@ -262,7 +261,7 @@ class ClipGoals(nn.Module):
                 apart = goal * own.conj()
                 # Without a direction, both 0, the angle would have no derivative.
                 angle = torch.atan2(apart.imag, apart.real + _MIN_LENGTH**2)
-                mixed = own * _unit_at(direction * angle)
+                mixed = own * unit_at(direction * angle)
             else:
                 mixed = own + position * (goal - own)
             parts = outputs[:, :start], _real_columns(mixed), outputs[:, columns.stop :]
@@ -288,7 +287,7 @@ class ClipGoals(nn.Module):
             rows[..., block].unflatten(-1, (-1, 3)).index_select(-2, self.feet)
             for rows, block in zip((inputs, outputs), self._places, strict=True)
         )
-        ground = torch.complex(after[..., 0], after[..., 2]) * _unit_at(-turn)[..., None]
+        ground = torch.complex(after[..., 0], after[..., 2]) * unit_at(-turn)[..., None]
         ground = ground + step[..., None]
         moved = torch.stack([ground.real, after[..., 1], ground.imag], dim=-1) - before
         return moved / self._seconds
@@ -304,11 +303,6 @@ class ClipGoals(nn.Module):
 def _steps(places: Tensor) -> Tensor:
     """(batch, n) steps to places (batch, n), the first from the origin."""
     return torch.diff(places, dim=1, prepend=torch.zeros_like(places[:, :1]))
-
-
-def _unit_at(angle: Tensor) -> Tensor:
-    """exp(i angle) of radians (...)."""
-    return torch.complex(torch.cos(angle), torch.sin(angle))
 
 
 def _complex_columns(values: Tensor) -> Tensor:

@@ -66,7 +66,7 @@ def test_a_dance_is_files_a_page_and_measures(folder, database, capsys):
     assert run("dance", folder / "new song.wav", "--database", database, "-o", out_folder) == 0
     out, err = capsys.readouterr()
     assert "recorded dances" in out
-    assert not err
+    assert all("note: the beats may be counted" in line for line in err.splitlines())
     assert sorted(path.name for path in out_folder.iterdir()) == [
         *("index.html", "new_song.bvh", "new_song.glb", "new_song.phases.csv"),
         "report.json",

@@ -169,14 +169,6 @@ def test_unknown_options_are_refused(words, said):
     run(*words).refused(said, "--print-config lists" if "--set" in words else "--help lists")
 
 
-def test_completion_is_printed():
-    ran = run("--print-completion", "bash")
-    assert (ran.status, ran.err) == (0, "")
-    assert "-F _shtab_deepphase deepphase" in ran.out
-    assert run("--print-completion=zsh").out.startswith("#compdef deepphase")
-    run("--print-completion", "fish").refused("'fish'", "bash, zsh")
-
-
 def test_a_bug_leaves_its_traceback(monkeypatch, swings):
     def bug(*_: object, **__: object) -> None:
         raise ZeroDivisionError
@@ -303,23 +295,6 @@ def test_an_interrupted_training_goes_on_or_is_discarded(swings, model, tmp_path
     assert PhaseModel.load(output).sha256 == PhaseModel.load(model).sha256
 
     run(*words, "--resume").refused("no checkpoint", "leave out --resume")
-
-
-@pytest.mark.parametrize(
-    ("option", "said"),
-    [
-        ("--set=network.channels=-1", "channels must lie in 1"),
-        ("--set=network.preset=magic", "sine_fit"),
-        ("--set=trainer.accelerator=quantum", "Lightning refuses accelerator=quantum"),
-        ("--set=network.window_s=30", "no clip is as long as a window"),
-        ("--set=training.batch_size=100000", "fewer than one batch"),
-    ],
-)
-def test_impossible_values_are_refused(swings, tmp_path, option, said):
-    ran = run("train", "phase", swings, "-o", tmp_path / "m", *TINY, option)
-    assert ran.status == 2
-    assert said in ran.err
-    assert "Traceback" not in ran.err
 
 
 # evaluate

@@ -77,17 +77,3 @@ def test_a_song_plays_with_every_clip(clips, tmp_path):
     assert take["song"]["duration"] == pytest.approx(2.0)
     assert parts.raw(take["song"]["data"]) == song.read_bytes()
     assert take["song"]["spectrogram"]["shape"][0] == 27
-
-
-@pytest.mark.parametrize(
-    ("words", "said"),
-    [
-        (["nowhere.bvh"], "nowhere.bvh"),
-        (["{clips}", "--song", "{clips}/walk.bvh"], "browsers play no .bvh"),
-    ],
-)
-def test_mistakes_are_refused(clips, model, tmp_path, capsys, words, said):
-    given = [word.format(clips=clips, model=model) for word in words]
-    assert main(["play", *given, "-o", str(tmp_path / "page.html")]) == 2
-    assert said in capsys.readouterr().err
-    assert not (tmp_path / "page.html").exists()

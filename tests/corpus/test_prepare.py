@@ -108,46 +108,6 @@ def test_bad_files_are_listed_and_the_rest_goes_on(folder, output):
     assert [each["file"] for each in store.left_out] == list(left_out)
 
 
-def test_nothing_left_is_one_error_with_the_first_reasons(tmp_path, output):
-    for number in range(9):
-        (tmp_path / f"{number}.bvh").write_text("no motion")
-    with pytest.raises(FormatError) as caught:
-        prepare(tmp_path, output)
-    assert "none of 9 files" in caught.value.fact
-    assert "0.bvh" in caught.value.hint
-    assert "and 4 more" in caught.value.hint
-    assert list(output.parent.iterdir()) == []
-
-
-@pytest.mark.parametrize(
-    ("options", "kind"),
-    [
-        ({"fps": 0}, ParameterError),
-        ({"fps": float("nan")}, ParameterError),
-        ({"unit": "parsec"}, ParameterError),
-        ({"up": "w"}, ParameterError),
-        ({"workers": 0}, ParameterError),
-        ({"labels": "{a"}, ParameterError),
-        ({"labels_csv": "none.csv"}, FormatError),
-    ],
-)
-def test_impossible_options_are_refused_before_anything_is_read(folder, output, options, kind):
-    with pytest.raises(kind):
-        prepare(folder, output, progress=lambda *_: pytest.fail("was read"), **options)
-    assert not output.parent.exists()
-
-
-def test_inputs_that_are_not_there(tmp_path, folder, output):
-    with pytest.raises(FormatError, match="no such file"):
-        prepare(tmp_path / "nothing", output)
-    (tmp_path / "films").mkdir()
-    (tmp_path / "films" / "a.ma").write_text("")
-    with pytest.raises(FormatError, match="no motion files") as caught:
-        prepare(tmp_path / "films", output)
-    assert "1 .ma" in caught.value.hint
-    assert ".bvh" in caught.value.hint
-
-
 def test_a_capture_is_never_overwritten(folder):
     capture = folder / "old" / "walk_slow_1.bvh"
     before = capture.read_bytes()

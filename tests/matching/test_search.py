@@ -102,24 +102,6 @@ def test_approximate_obeys_masks(wandering, approximate):
     assert np.isinf(distances[rows < 0]).all()
 
 
-@pytest.mark.parametrize(
-    ("queries", "options", "says"),
-    [
-        (np.full((1, 12), np.nan), {}, "not finite"),
-        (np.zeros((1, 11)), {}, "12 values"),
-        (np.zeros((1, 12)), {"k": 0}, "k must"),
-        (np.zeros((1, 12)), {"allowed": np.ones(3, bool)}, "allowed"),
-        (np.zeros((1, 12)), {"allowed": np.ones(200)}, "allowed"),
-        (np.zeros((2, 12)), {"excluded": np.zeros((1, 2), int)}, "excluded"),
-        (np.zeros((1, 12)), {"cost_bound": np.nan}, "cost bound"),
-    ],
-)
-def test_refuses(queries, options, says):
-    database = rows_database(smooth_rows(200))
-    with pytest.raises(ParameterError, match=says):
-        ExactSearcher(database).search(queries, **options)
-
-
 def test_no_offered_row_and_unknown_index():
     database = rows_database(smooth_rows(50), offered=np.zeros(50, bool))
     for name in ("exact", "Flat"):

@@ -54,12 +54,6 @@ def test_a_config_and_options_make_a_controller(store, strikes, tmp_path, capsys
     assert not (tmp_path / "c.unfinished").exists()
 
 
-def test_a_network_without_phases_needs_no_model(store, tmp_path):
-    words = ["--config", "mann", "--set=network.experts=2", *_TINY]
-    assert run("train", "controller", store, *words, "-o", tmp_path / "c") == 0
-    assert Controller.load(tmp_path / "c").phases == {}
-
-
 @pytest.mark.parametrize(
     ("words", "said"),
     [

@@ -13,13 +13,8 @@ import numpy as np
 import pytest
 
 from deepphase.apps.dashboard.parts import steerables, widgets
-from deepphase.apps.dashboard.parts.drawing import (
-    checked_points,
-    drawn_path,
-    read_path_upload,
-)
+from deepphase.apps.dashboard.parts.drawing import checked_points, read_path_upload
 from deepphase.apps.dashboard.parts.folder import FOLDER_VARIABLE
-from deepphase.apps.dashboard.parts.messages import ResultCache
 from deepphase.apps.dashboard.parts.session import Session
 from deepphase.apps.dashboard.parts.steerables import (
     CONTROLLERS,
@@ -147,14 +142,6 @@ def test_what_a_browser_draws_is_checked(given):
         checked_points(given)
 
 
-def test_a_drawing_becomes_a_path_of_constant_speed():
-    path = drawn_path(np.array([[0, 0], [0, 1], [0, 4]]), 2.0)
-    assert path is not None
-    assert path.duration == pytest.approx(2.0)
-    np.testing.assert_allclose(path.positions_at(np.array([1.0])), [[0, 2]], atol=1e-6)
-    assert drawn_path(np.zeros((3, 2)), 1.0) is None
-
-
 def test_a_path_of_a_file(page):
     chosen(page, "Path", "File")
     assert "Choose a CSV" in words(page)
@@ -268,17 +255,6 @@ def test_speeds_are_those_of_the_data(demo, walks):
     settings = PlayerSettings(foot_lock=False)
     run = shown_run(opened_one, RunRequest(made_path("wave", 1.2, 2.0), 2.0, settings=settings))
     assert values_by_name(run.result.measures)["speed"] == pytest.approx(1.2, abs=0.3)
-
-
-def test_the_cache_drops_the_least_recently_used_result():
-    cache = ResultCache[str](8)
-    for key in range(8):
-        cache.store(key, f"run {key}")
-    assert cache.find(0) == "run 0"
-    cache.store(8, "run 8")
-    assert cache.find(1) is None, "0 was asked for later"
-    assert cache.find(0) == "run 0"
-    assert cache.find(8) == "run 8"
 
 
 def test_what_a_matcher_was_driven_to_is_kept_and_measured(monkeypatch):

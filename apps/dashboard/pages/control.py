@@ -39,8 +39,6 @@ _PLAYER_HEIGHT = 1040
 _CACHED_RUNS = 8
 # Limits of one run: characters, characters times seconds, and the seed.
 _MAX_CHARACTERS, MAX_CHARACTER_S, _MAX_SEED = 12, 240.0, 2**31 - 1
-# Blends: that of one's own numbers, and that which is chosen at first, as in `CharacterSettings`.
-_OWN, _USUAL = "own", "balanced"
 # Up to this many values of a label are buttons; more are a list.
 _MAX_BUTTONS = 6
 # Labels of clips that are offered as filters.
@@ -51,18 +49,6 @@ _ROOT_MOTION: dict[RootMotion, str] = {
     "hips": "on the hips",
     "in_place": "none, in place",
 }
-# Setting of a player -> label, smallest and largest value, step and help of its slider.
-_PLAYER_SETTINGS: dict[str, tuple[str, float, float, float, str | None]] = {
-    "search_interval_s": ("Seconds between searches", 0.05, 1.0, 0.05, None),
-    "transition_halflife_s": (
-        "Blend halflife (s)", 0.02, 0.5, 0.02,
-        "Time in which the offset of a transition decays to half",
-    ),
-    "adjust_share": (
-        "Path correction", 0.0, 0.5, 0.05,
-        "Maximum root correction towards the path, as a share of the motion's own speed",
-    ),
-}  # fmt: skip
 
 
 def page() -> None:
@@ -138,7 +124,12 @@ def _choose_run(opened: Steerable, id: str) -> RunRequest | None:
                 position_bias=biases[0], direction_bias=biases[1], foot_ik=lock
             )
         else:
-            settings = _choose_player_settings(lock)
+            actions = st.toggle(
+                "Actions", key="actions",
+                help="Play gestures and other actions, too, not only idle and locomotion",
+            )  # fmt: skip
+            moments = None if actions else MomentFilter()
+            settings = PlayerSettings(foot_lock=lock, moments=moments)
     if desired is None:
         return None
     path, seconds = desired
@@ -167,37 +158,11 @@ def _choose_labels(opened: Steerable, id: str) -> dict[str, Any]:
 def _choose_blend() -> tuple[float, float]:
     """Biases of positions and directions."""
     name = widgets.choose_one(
-        "Blending", [*BLENDS, _OWN], default=_USUAL, format_func=str.capitalize, key="blending",
+        "Blending", list(BLENDS), default="balanced", format_func=str.capitalize, key="blending",
         help="Weight of the desired trajectory against the one that the network predicts: natural "
         "motion, or exact path following",
     )  # fmt: skip
-    if name != _OWN:
-        return BLENDS[name]
-    columns, usual = st.columns(2), BLENDS[_USUAL]
-    position, direction = (
-        column.slider(f"{words} bias", 0.1, most, value, step=0.1, key=f"{words} bias")
-        for column, words, most, value in zip(
-            columns, ("Position", "Direction"), (10.0, 20.0), usual, strict=True
-        )
-    )
-    return position, direction
-
-
-def _choose_player_settings(foot_lock: bool) -> PlayerSettings:
-    usual = PlayerSettings()
-    chosen: dict[str, Any] = {
-        name: st.slider(
-            label, low, high, float(getattr(usual, name)), step=step, key=name, help=words,
-            format="percent" if name == "adjust_share" else None,
-        )
-        for name, (label, low, high, step, words) in _PLAYER_SETTINGS.items()
-    }  # fmt: skip
-    actions = st.toggle(
-        "Actions", key="actions",
-        help="Play gestures and other actions, too, not only idle and locomotion",
-    )  # fmt: skip
-    moments = None if actions else MomentFilter()
-    return PlayerSettings(**chosen, foot_lock=foot_lock, moments=moments)
+    return BLENDS[name]
 
 
 def _choose_others(source: ListedSource[Steerable]) -> dict[str, Steerable]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import gc
 import importlib
 import sys
+import threading
 from collections.abc import Callable
 
 import streamlit as st
@@ -34,6 +35,8 @@ from deepphase.short_repr import counted
 
 # Modules that Streamlit imports at their first use, and one that compiles itself on a new machine.
 _LAZY_IMPORTS = ("pandas", "pyarrow", "plotly.graph_objects", "deepphase.matching.search.exact")
+# What a first run or dance imports: a second, while the first page is read.
+_LATER_IMPORTS = ("scipy.signal", "scipy.stats")
 # Seconds that the server waits for the clips of its folder; pages show how far larger ones are.
 _AHEAD_S = 3.0
 # Modules that were loaded when objects were last frozen.
@@ -70,6 +73,8 @@ def warm_up() -> None:
     demo_model().encode(demo_store().clip(0))
     if ahead is not None:
         ahead.join(_AHEAD_S)
+    later = map(importlib.import_module, _LATER_IMPORTS)
+    threading.Thread(target=list, args=(later,), name="import", daemon=True).start()
     # The browser opens now.
     page_runs()
 

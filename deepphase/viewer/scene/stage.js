@@ -285,7 +285,7 @@ export class Stage extends Scene {
       context.font = fontOf(NAME_SIZE, "600");
       for (const body of bodies) {
         // Ghosts stand over each other; the list of colours names them.
-        if (this.compares && body.compared) continue;
+        if (body.compared || (!this.compares && this.bodies.some((each) => each.compared))) continue;
         let top = 0;
         for (let joint = 1; joint < body.joints; joint++) if (body.pose[3 * joint + 1] > body.pose[3 * top + 1]) top = joint;
         const place = this.placeInPicture(body, top, above * body.height);

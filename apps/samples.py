@@ -41,16 +41,8 @@ _SETTLED_S = 1.0
 class Sample:
     """What a character is asked for.
 
-    Parameters
-    ----------
-    name
-        Name of the clip.
-    speeds
-        m/s, one after the other.
-    turns
-        Largest change of direction, in degrees.
-    facing
-        Degrees from the direction of travel to that of the body.
+    `speeds` in m/s, one after the other; `turns`, the largest change of direction, and `facing`,
+    that of the body from the direction of travel, in degrees.
     """
 
     name: str
@@ -90,25 +82,9 @@ def save_samples(
     seed: int = 1,
     progress: Progress | None = None,
 ) -> list[Path]:
-    """Write clips that the shipped characters perform, dances with their songs.
+    """Write BVH clips of a shipped character, dances with their songs; returns their files.
 
-    Parameters
-    ----------
-    folder
-        Folder to write. It may exist.
-    of
-        Who performs: the shipped person, dog or dancer.
-    seconds
-        Length of a clip in seconds.
-    seed
-        Another seed makes other clips of the same names.
-    progress
-        Called with the progress.
-
-    Returns
-    -------
-    list of Path
-        The BVH files.
+    They have so many `seconds`; another `seed` makes other clips of the same names.
     """
     folder = Path(folder)
     performers: dict[str, Callable[[float, int, Progress | None], Iterator[Clip]]]

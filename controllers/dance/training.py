@@ -74,20 +74,7 @@ class DanceData:
         description: Any = None,
         progress: Progress | None = None,
     ) -> DanceData:
-        """Read dances and songs as a config says.
-
-        Parameters
-        ----------
-        phases
-            Phase model, for networks that need phases.
-        description
-            Skeleton description.
-
-        Raises
-        ------
-        DeepPhaseError
-            As `ControllerData.read` does.
-        """
+        """Read dances and songs as a config says; raises as `ControllerData.read`."""
         clocks = None
         if config.dance.timing == "bars":
             clocks = clocks_of_clips(dances, progress)

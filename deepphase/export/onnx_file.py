@@ -43,37 +43,16 @@ def export_onnx(
     cyclic: Sequence[str] = (),
     metadata: Mapping[str, str] | None = None,
 ) -> list[Parity]:
-    """Write a module as an ONNX file and compare both.
+    """Write a module, in evaluation mode, as ONNX; the differences at batches of 1, 7 and 32.
 
-    Parameters
-    ----------
-    module
-        In evaluation mode, on the processor; its arguments are the inputs in their order and it
-        returns one tensor, or a tuple of them, with the batch first.
-    path
-        The file; it appears only if the comparison is passed.
-    inputs
-        Name -> (32, ...) rows to compare with; or the shape of a row, of which normal noise is
-        compared. The size of the batch is free.
-    outputs
-        Names of what it returns, in order.
-    frames_multiple
-        If it is not 0, the second axis of the inputs is free too, in multiples of this.
-    cyclic
-        Outputs in cycles: -0.5 and 0.5 are the same.
-    metadata
-        What the file says of itself, as text.
+    Its arguments are the inputs in their order, and it returns one tensor, or a tuple of them,
+    named `outputs`, with the batch first. `inputs`: name -> (32, ...) rows to compare with, or the
+    shape of a row, of which normal noise is compared. With `frames_multiple`, the second axis of
+    the inputs is free in multiples of it. `cyclic` outputs are in cycles: -0.5 and 0.5 are the
+    same. `metadata` is what the file says of itself.
 
-    Returns
-    -------
-    The differences, at batches of 1, 7 and 32.
-
-    Raises
-    ------
-    ParameterError
-        Where the packages for it are missing.
-    CheckpointError
-        Where an output differs by more than 1e-4, or the file cannot be written.
+    Raises ParameterError where packages are missing, and CheckpointError where an output differs by
+    more than 1e-4, or the file cannot be written; the file then does not appear.
     """
     onnx, runtime = _packages()
     generator = torch.Generator().manual_seed(0)

@@ -219,20 +219,12 @@ class BodyPlan:
 
     def _members(self, chain: str) -> list[tuple[float, int]]:
         """Places along a chain and joints; the chain's first point may lie on another chain."""
-        members = [
-            (float(place), joint)
+        first = "trunk", CHAINS["trunk"].index(CHAINS[chain][0])
+        return sorted(
+            (float(place) if own == chain else 0.0, joint)
             for joint, (own, place) in enumerate(zip(self.chains, self.places, strict=True))
-            if own == chain
-        ]
-        first = CHAINS[chain][0]
-        if chain != "trunk":
-            position = float(CHAINS["trunk"].index(first))
-            members += [
-                (0.0, joint)
-                for joint, (own, place) in enumerate(zip(self.chains, self.places, strict=True))
-                if own == "trunk" and place == position
-            ]
-        return sorted(members)
+            if own == chain or (own, place) == first
+        )
 
 
 def _interpolate(row: Array, members: list[tuple[float, int]], position: float) -> None:
@@ -256,13 +248,8 @@ def _interpolate(row: Array, members: list[tuple[float, int]], position: float) 
 
 def _anchors(skeleton: Skeleton, roles: Roles) -> dict[str, list[tuple[int, int]]]:
     """Chain -> (joint, index of its point) of each joint whose role names the point."""
-    trunk: list[tuple[int | None, int]] = [
-        (roles.hips, 0),
-        (roles.chest, 2),
-        (roles.neck, 3),
-        (roles.head, 4),
-    ]
-    chains: dict[str, list[tuple[int | None, int]]] = {"trunk": trunk}
+    trunk = zip((roles.hips, roles.chest, roles.neck, roles.head), (0, 2, 3, 4), strict=True)
+    chains: dict[str, list[tuple[int | None, int]]] = {"trunk": list(trunk)}
     for side in ("left", "right"):
         for chain, top, parts in (
             ("leg", roles.hips, ("hip", "knee", "foot", "toe")),

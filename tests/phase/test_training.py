@@ -313,11 +313,8 @@ def test_unfinished_training_is_not_overwritten(tmp_path):
     (tmp_path / "resume.ckpt").write_bytes(b"PK broken")
     with pytest.raises(CheckpointError, match="damaged"):
         train_phase(clips, config(), folder=tmp_path, resume=True)
-
-
-def test_nothing_to_resume(tmp_path):
     with pytest.raises(CheckpointError, match="no checkpoint"):
-        train_phase(store(), config(), folder=tmp_path / "work", resume=True)
+        train_phase(clips, config(), folder=tmp_path / "work", resume=True)
     assert not (tmp_path / "work").exists()
 
 

@@ -11,10 +11,10 @@ import re
 from collections import Counter
 from dataclasses import dataclass
 
-_WORDS = re.compile(r"[A-Z]+(?=[A-Z][a-z])|[A-Z]?[a-z]+|[A-Z]+|\d+")
+_WORDS = re.compile(r"[LR](?=[UF]Arm)|[A-Z]+(?=[A-Z][a-z])|[A-Z]?[a-z]+|[A-Z]+|\d+")
 _LEFT = {"left", "l", "lft", "lf", "lt"}
 _RIGHT = {"right", "r", "rgt", "rt"}
-_CENTRE = {"c", "m", "center", "centre"}
+_CENTRE = {"c", "m", "center", "centre", "bip"}
 # Corner letters as in "FL_thigh": used only if the names have at least a front pair.
 _CORNERS = {
     f"{end}{letter}": (side, "fore" if end == "f" else "hind")
@@ -30,17 +30,18 @@ _RIGGING = {"twist", "roll", "ik", "fk", "pole", "ctrl", "nub", "end", "helper",
 _PARTS = tuple(
     (part, re.compile(pattern))
     for part, pattern in (
-        ("toe", r"toe|ball|metatars|footindex|phalan|digit"),
+        ("toe", r"toe|ball|footindex|phalan|digit"),
+        ("metatarsal", r"metatars"),
         ("finger", r"thumb|index|middle|(^|hand)(mid|ring)|pinky|little|finger|carpal|^prop"),
         ("collar", r"collar|clavicle|scapula"),
         ("leg root", r"hipjoint|buttock|glute"),
         ("upper leg", r"upleg|upperleg|legupper|thigh|femur"),
-        ("knee", r"lowleg|lowerleg|leglower|shin|calf|tibia|knee|stifle|crus"),
+        ("knee", r"lowleg|lowerleg|leglower|shin|shank|calf|tibia|knee|stifle|crus"),
         ("ankle", r"ankle|hock|tarsus"),
         ("foot", r"foot|paw|hoof|feet|fetlock"),
         ("leg", r"leg"),
-        ("elbow", r"forearm|lowerarm|armlower|lowarm|elbow|radius|ulna"),
-        ("upper arm", r"upperarm|armupper|uparm|humerus|shldr"),
+        ("elbow", r"forearm|lowerarm|armlower|lowarm|^farm|^larm|elbow|radius|ulna"),
+        ("upper arm", r"upperarm|armupper|uparm|^uarm|humerus|shldr"),
         ("wrist", r"wrist|carpus"),
         ("hand", r"hand"),
         ("arm", r"arm"),

@@ -39,7 +39,12 @@ UPRIGHT = 0.6
 """Sine of the elevation below which a trunk is a quadruped's: its front is ahead."""
 
 # Names of the joints of a limb from the trunk outwards, the most specific first.
-_LEG = (("upper leg", "hip", "leg"), ("knee", "leg"), ("ankle", "foot"), ("toe", "foot"))
+_LEG = (
+    ("upper leg", "hip", "leg"),
+    ("knee", "leg"),
+    ("ankle", "foot"),
+    ("toe", "metatarsal", "foot"),
+)
 _ARM = (("upper arm", "arm", "shoulder"), ("elbow", "arm"), ("wrist", "hand"))
 _FORELEG = (
     ("upper leg", "upper arm", "hip", "arm", "shoulder", "leg"),

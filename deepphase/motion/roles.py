@@ -36,6 +36,8 @@ from deepphase.short_repr import brief_repr
 
 # Ratio of trunk (hip to shoulder) to leg: people have 0.5 to 0.75, dogs and horses 1 to 1.5.
 _LONG_TRUNK = 0.9
+# Share of a leg that a pelvis lies from the hips that it hangs from.
+_PELVIS_IN_HIPS = 0.25
 # Joints of a face hang on the head and are not above it.
 _FACE = re.compile("jaw|chin|nose|brow|lip|tongue|teeth|forehead|eye|mouth")
 _ANIMAL = re.compile("paw|hoof|fetlock|hock|stifle|withers|muzzle|snout")
@@ -207,6 +209,14 @@ class _Body:
         named, sides = self.named("hips"), self.roles.both("hip")
         if sides is not None:
             meeting = common_ancestor(self.skeleton, *sides)
+            shoulders = self.roles.both("shoulder") or (meeting, meeting)
+            both = common_ancestor(self.skeleton, meeting, shoulders[0])
+            places = self.skeleton.rest_positions
+            leg = path_length(self.skeleton, sides[0], longest_chain(self.skeleton, sides[0])[-1])
+            # The pelvis of some rigs hangs beside the trunk, from a hip that carries both.
+            away = np.linalg.norm(places[both] - places[meeting])
+            if both != meeting and away < _PELVIS_IN_HIPS * leg:
+                return both
             # The deepest one: some files nest a pelvis in a hip.
             above = [joint for joint in ancestors(self.skeleton, meeting) if joint in named]
             return above[0] if above else meeting

@@ -18,14 +18,17 @@ from deepphase.corpus.motion_files import (
     files_under,
     find_motion_files,
     is_motion_file,
+    song_beside,
 )
 from deepphase.corpus.store import groups_with, open_store, store_groups
 from deepphase.corpus.store_format import is_store
 from deepphase.errors import DeepPhaseError, FormatError, ParameterError, within_memory
+from deepphase.formats.frame_rates import CHECK
 from deepphase.formats.load import holds_points, list_animations, load, load_all
-from deepphase.formats.reading import checked_options, with_doubts
+from deepphase.formats.reading import checked_options, with_doubts, with_notes
 from deepphase.motion.clip import Clip
 from deepphase.motion.point_track import PointTrack, without_balls
+from deepphase.music.audio import sound_bytes, stated_duration_s
 from deepphase.music.cache import song_features
 from deepphase.music.features import SongFeatures
 from deepphase.progress import Progress
@@ -36,6 +39,8 @@ ANIMATION_LABEL = "animation"
 # Number of files, evenly spread, that determine a hierarchy.
 _MAX_SAMPLES = 60
 _POINT_OPTIONS = ("unit", "up", "fps", "floor")
+# Rates of songs' clips that are written wrong, over the right ones, and how near lengths agree.
+_WRONG_RATES, _SAME_LENGTH = (0.25, 0.5, 2.0, 4.0), 0.01
 
 
 @dataclass(frozen=True)
@@ -100,8 +105,23 @@ def load_clips(path: Path, name: str, point_sets: PointSets, **reader: Any) -> t
     else:
         clips = load_all(path, **reader)
     if len(clips) == 1:
-        return (replace(clips[0], name=name),)
+        return (replace(_beside_song(clips[0], path), name=name),)
     return tuple(_of_animation(clip, name, clip.name) for clip in clips)
+
+
+def _beside_song(clip: Clip, path: Path) -> Clip:
+    """The clip, with a doubt where the song beside it is as long as the clip at another rate."""
+    if not (song := song_beside(path)):
+        return clip
+    song_s = 0.0
+    with suppress(DeepPhaseError):
+        song_s = stated_duration_s(sound_bytes(path.with_name(song)), song)
+    longer = song_s * clip.fps / len(clip)
+    wrong = next((rate for rate in _WRONG_RATES if abs(longer / rate - 1) < _SAME_LENGTH), None)
+    if wrong is None:
+        return clip
+    doubt = f"its song is {wrong:g} times as long: --file-fps {clip.fps / wrong:g} may be its rate"
+    return with_notes(clip, [f"{CHECK}{doubt}"])
 
 
 def _of_animation(clip: Clip, file_name: str, animation: str) -> Clip:

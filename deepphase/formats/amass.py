@@ -22,7 +22,7 @@ from scipy.spatial.transform import Rotation
 
 from deepphase.arrays import Array
 from deepphase.errors import FormatError, ParameterError
-from deepphase.formats.frame_rates import resolve_rate
+from deepphase.formats.frame_rates import CHECK, resolve_rate
 from deepphase.formats.npz.archive import NpzArchive, read_npz, write_npz
 from deepphase.formats.reading import check_writable_body, checked_options, in_metres_y_up
 from deepphase.formats.smpl_skeleton import (
@@ -177,6 +177,9 @@ def load_amass(path: str | Path, *, up: str | None = None, fps: float | None = N
     names, vectors, pose_notes = _read_pose(archive)
     translations = _translations(archive, len(vectors))[:, None].astype(np.float64)
     rotations = _rotations(archive, names, vectors)
+    turn = float(np.median(np.linalg.norm(vectors, axis=-1).max(axis=1)))
+    if turn > 2.0 * np.pi:
+        notes += (f"{CHECK}joints turn by {turn:.3g} radians: save poses in radians, not degrees",)
     clip = Clip(smpl_skeleton(names), rotations, translations, rate)
     notes += (*pose_notes, *_body_notes(archive, len(names)))
     if up is None:

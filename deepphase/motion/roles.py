@@ -299,8 +299,9 @@ class _Body:
         if shoulders is None:
             return "biped", "a biped: one pair of legs and no arms found", False
         leg = path_length(skeleton, hips[0], feet[0])
-        meeting = common_ancestor(skeleton, roles.hips, shoulders[0])
-        trunk = sum(path_length(skeleton, meeting, end) for end in (roles.hips, shoulders[0]))
+        # Not along the joints: the way over neck and collar makes people long.
+        places = skeleton.rest_positions
+        trunk = float(np.linalg.norm(places[shoulders[0]] - places[roles.hips]))
         signs = []
         if any(name.quarter or _ANIMAL.search(name.key) for name in self.names):
             signs.append("its joints' names")

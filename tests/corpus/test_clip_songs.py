@@ -9,8 +9,9 @@ import pytest
 import soundfile
 
 from deepphase.corpus.clip_store import ClipStore
-from deepphase.corpus.clips import songs_of_clips
+from deepphase.corpus.clips import PointSets, load_clips, songs_of_clips
 from deepphase.errors import ParameterError
+from deepphase.formats.load import save
 from deepphase.music.audio import SAMPLE_RATE
 from tests.formula_motion import swinging
 
@@ -34,6 +35,18 @@ def test_clips_without_a_song_are_left_out_with_a_word(tmp_path):
     assert why["mute"] == "no song beside it"
     assert "bad.ogg" in why["broken"]
     assert given[-1] == ("reading songs", 4, 4, "two")
+
+
+@pytest.mark.parametrize(("seconds", "said"), [(1.0, ""), (2.0, "--file-fps 30"), (1.3, "")])
+def test_a_rate_that_the_song_beside_contradicts_is_doubted(tmp_path, seconds, said):
+    clip = swinging(1.0)[0]
+    save(clip, tmp_path / "a.bvh")
+    silence = np.zeros(round(seconds * len(clip) / clip.fps * SAMPLE_RATE), np.float32)
+    soundfile.write(tmp_path / "a.wav", silence, SAMPLE_RATE)
+    (read,) = load_clips(tmp_path / "a.bvh", "a", PointSets())
+    doubts = [note for note in read.source.notes if "its song is" in note]
+    assert len(doubts) == bool(said)
+    assert said in " ".join(doubts)
 
 
 def test_no_song_at_all_is_an_error_that_says_why(tmp_path):

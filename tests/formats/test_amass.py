@@ -153,6 +153,12 @@ def test_a_body_that_stands_along_y_is_seen_and_can_be_told(tmp_path):
     assert load(path, up="z").source.up == "z"
 
 
+def test_poses_in_degrees_are_doubted(tmp_path):
+    poses = np.rad2deg(walk_poses(40, 22)).reshape(40, -1)
+    clip = load(written_smpl(tmp_path / "walk.npz", poses=poses, trans=walk_translations(40)))
+    assert any("save poses in radians" in note for note in clip.source.notes)
+
+
 @pytest.mark.parametrize(
     ("axis", "angle", "up"), [("x", 90, "-y"), ("x", 180, "-z"), ("y", 90, "x")]
 )

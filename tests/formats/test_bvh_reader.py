@@ -81,6 +81,7 @@ def test_channels_of_any_kind_and_order(tmp_path, channels):
         lambda text: text.replace("\n", "  \t\n"),
         lambda text: text.replace("\n", "\n\n"),
         lambda text: text.replace(" ", "\t"),
+        lambda text: text.replace(" ", "\xa0"),
         lambda text: text.replace("\n{", " {"),
         lambda text: text.rstrip("\n"),
         lambda text: text + "\n \n\x1a",

@@ -11,7 +11,6 @@ from hypothesis import strategies as st
 from deepphase.errors import FormatError, ParameterError, SkeletonError
 from deepphase.formats.gltf.reader import load_gltf, load_gltf_clips
 from deepphase.formats.gltf.writer import save_gltf
-from deepphase.formats.load import load, save
 from deepphase.motion.clip import Clip
 from deepphase.motion.kinematics import end_positions, joint_positions
 from deepphase.motion.skeleton import Skeleton
@@ -71,19 +70,6 @@ def test_write_read(tmp_path_factory, seed, joints, frames, fps, depth_first, su
     if frames > 1:
         assert again.translated_joints.tolist() == clip.translated_joints.tolist()
         np.testing.assert_allclose(again.skeleton.offsets, clip.skeleton.offsets, atol=1e-9)
-
-
-@pytest.mark.parametrize(("body", "gait"), [("biped", "walk"), ("quadruped", "trot")])
-def test_synthetic_bodies_by_suffix(tmp_path, body, gait):
-    clip = locomotion(3, 2.0, body=body, gait=gait).clip
-    save(clip, tmp_path / "clip.glb")
-    assert_same(load(tmp_path / "clip.glb"), clip)
-
-
-def test_points_without_rotations(tmp_path):
-    clip = point_clip()
-    save_gltf(clip, tmp_path / "points.glb")
-    assert_same(load_gltf(tmp_path / "points.glb"), clip)
 
 
 def test_rest_pose_is_the_skeletons(tmp_path):

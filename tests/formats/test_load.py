@@ -94,8 +94,12 @@ def test_a_body_that_lies_glides_or_is_far_away_is_doubted(tmp_path):
     lying = rotate_from_y_up(walk, "z")
     stiff = replace(walk, rotations=np.repeat(walk.rotations[:1], len(walk), axis=0))
     high = replace(walk, translations=walk.translations + np.array([0, 84.0, 0]))
+    flight = np.arange(len(walk)) / walk.fps % 0.5
+    hops = replace(walk, translations=walk.translations.copy())
+    hops.translations[:, 0, 1] += 0.5 * 9.81 * flight * (0.5 - flight)
     for clip, words in (
-        (lying, "--up z"), (stiff, "no limb moves"), (high, "m above 0"), (walk, "")
+        (lying, "--up z"), (stiff, "no limb moves"), (high, "m above 0"), (walk, ""),
+        (hops, ""), (replace(hops, fps=120.0), "--file-fps, as 60"),
     ):  # fmt: skip
         save(clip, path)
         assert words in _doubts(load(path))

@@ -95,9 +95,18 @@ def test_without_feet_the_way_travelled_tells_left_from_right():
     assert any("travel" in note for note in roles.notes)
 
 
-@pytest.mark.parametrize("names", [None, "numbers"])
+# As in skeletons whose arms hang from the neck: long along the joints.
+HIGH_COLLARS = HUMAN | {
+    "collar": ("neck", (0.03, 0.1, 0.0)),
+    "shoulder": ("collar", (0.15, -0.2, 0)),
+}
+
+
+@pytest.mark.parametrize("names", [None, "numbers", "high collars"])
 def test_a_crawling_human_is_a_biped(names):
-    skeleton, index = body(HUMAN, CONVENTIONS["smpl"]) if names is None else nameless(HUMAN)
+    skeleton, index = nameless(HIGH_COLLARS if names == "high collars" else HUMAN)
+    if names is None:
+        skeleton, index = body(HUMAN, CONVENTIONS["smpl"])
     clip = standing(skeleton)
     rotations = clip.rotations.copy()
     rotations[:, 0] = Rotation.from_euler("x", 90, degrees=True).as_quat()

@@ -176,6 +176,9 @@ def _normalized(content: bytes) -> bytes:
     content = content.removeprefix(b"\xef\xbb\xbf")
     if b"\r" in content:
         content = content.replace(b"\r\n", b"\n").replace(b"\r", b"\n")
+    # Blanks of web pages.
+    if b"\xc2\xa0" in content:
+        content = content.replace(b"\xc2\xa0", b" ")
     # The end mark of DOS, and the unwritten rest of a disk block.
     return content.rstrip(b"\x1a\0")
 

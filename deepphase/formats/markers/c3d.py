@@ -21,13 +21,8 @@ import numpy as np
 
 from deepphase.arrays import Array
 from deepphase.errors import FormatError
-from deepphase.formats.markers.marker_data import MAX_POINTS, MarkerData
-from deepphase.formats.reading import (
-    EXPORT_AGAIN,
-    METRES_PER_UNIT,
-    foreign_content,
-    read_content,
-)
+from deepphase.formats.markers.marker_data import MAX_POINTS, MarkerData, unit_named
+from deepphase.formats.reading import EXPORT_AGAIN, foreign_content, read_content
 
 _BLOCK, _KEY = 512, 0x50
 # Groups of points that models compute and that are not places: angles and forces stand among the
@@ -118,14 +113,14 @@ def read_c3d(path: Path) -> MarkerData:
     up = next(iter(parameters.texts("Y_SCREEN")), "").lower().removeprefix("+")
     if up in ("x", "y", "z", "-x", "-y", "-z"):
         notes.append(f"the file shows {up} upwards on its screen (Y_SCREEN)")
-    if word and word not in METRES_PER_UNIT:
+    if word and unit_named(word) is None:
         notes.append(f"the unit {word[:20]!r} is not known")
     rate = parameters.number("RATE") or rate
     return MarkerData(
         tuple(names[point] for point in kept),
         positions[:, kept],
         {"POINT:RATE": rate} if rate else {},
-        METRES_PER_UNIT.get(word),
+        unit_named(word),
         notes=tuple(notes),
     )
 

@@ -13,12 +13,11 @@ import numpy as np
 from deepphase.arrays import Array
 from deepphase.errors import FormatError
 from deepphase.formats.frame_rates import CORRECTED
-from deepphase.formats.markers.marker_data import MAX_POINTS, MarkerData
+from deepphase.formats.markers.marker_data import MAX_POINTS, MarkerData, unit_named
 from deepphase.formats.reading import (
     COMMAS,
     EXPORT_AGAIN,
     FRONT_BYTES,
-    METRES_PER_UNIT,
     foreign_content,
     read_content,
 )
@@ -26,18 +25,16 @@ from deepphase.formats.reading import (
 _GAPS = ("", "nan", "-nan", "nan(ind)", "-nan(ind)")
 # Rows may end at their last number. More missing cells than this are another header's rows.
 _MOST_MISSING, _FEW_CELLS = 8, 100_000
-_UNITS = {"meters": "m", "metres": "m", "millimeters": "mm", "centimeters": "cm", "inches": "inch"}
 _MOTIVE_BEGIN = "Format Version"
 # In order of preference: labelled markers, markers that a solver places, joints of a skeleton.
 _TYPES = ("marker", "bone marker", "rigid body marker", "bone", "rigid body")
+# Times of frames that are so far off a stated rate contradict it; as many frames tell. Frames that
+# are missing, as a multiple of those that are there, are another kind of file.
+_OTHER_RATE, _FEWEST_STEPS, _MOST_GAPS = 0.02, 10, 2
 # Rows above the names of columns.
 _MAX_HEADER_ROWS = 12
 
 Rows = Sequence[tuple[int, Sequence[str]]]
-
-
-def _unit(word: str) -> float | None:
-    return METRES_PER_UNIT.get(_UNITS.get(word, word))
 
 
 def _text_lines(path: Path, what: str, begin: str) -> list[str]:
@@ -97,6 +94,33 @@ def _number_rows(rows: Rows, width: int, path: Path) -> tuple[Array, tuple[str, 
     return values, (COMMAS,) if commas else ()
 
 
+def _whole(table: Array, rates: dict[str, float]) -> tuple[Array, tuple[str, ...]]:
+    """(frames, columns) of a table whose first columns are numbers and times of frames; notes.
+
+    Frames that are missing by their numbers are gaps. Where the times contradict the rates that are
+    stated, their own is added to these.
+    """
+    steps, notes = np.diff(table[:, 0]), tuple[str, ...]()
+    step = float(np.median(steps)) if len(steps) >= _FEWEST_STEPS else 0.0
+    if not step > 0 or not (steps > 0).all() or (steps % step).any():
+        return table, ()
+    frames = np.rint((table[:, 0] - table[0, 0]) / step).astype(np.int64)
+    count = int(frames[-1]) + 1
+    seconds = float(table[-1, 1] - table[0, 1])
+    if seconds > 0:
+        timed = (count - 1) / seconds
+        for stated in filter(None, list(rates.values())):
+            # Some write milliseconds.
+            if all(abs(timed * unit / stated - 1.0) > _OTHER_RATE for unit in (1.0, 1000.0)):
+                rates["the times of rows"] = timed
+    if len(table) < count <= _MOST_GAPS * len(table):
+        whole = np.full((count, table.shape[1]), np.nan)
+        whole[frames] = table
+        notes = (f"{count - len(table)} frames are missing, by their numbers: they are gaps",)
+        return whole, notes
+    return table, notes
+
+
 def read_trc(path: Path) -> MarkerData:
     """Read the markers of a TRC file."""
     lines, fault = _text_lines(path, "a TRC file", "PathFileType"), partial(FormatError, path=path)
@@ -132,15 +156,17 @@ def read_trc(path: Path) -> MarkerData:
             line=4,
         )
     table, notes = _number_rows(rows, 2 + 3 * count, path)
-    notes = (*miscounted, *notes)
+    rates = {"DataRate": rate}
+    table, gaps = _whole(table, rates)
+    notes = (*miscounted, *notes, *gaps)
     positions = np.ascontiguousarray(table[:, 2:]).reshape(len(table), count, 3)
     word, frames = stated.get("units", "").lower(), stated.get("numframes", "")
-    unit_m = _unit(word)
+    unit_m = unit_named(word)
     if word and not unit_m:
         notes = (*notes, f"the unit {word[:20]!r} is not known")
     if frames.isdigit() and int(frames) != len(positions):
         notes = (*notes, f"{len(positions)} frames, but the header declares {frames[:12]}")
-    return MarkerData(tuple(names), positions, {"DataRate": rate}, unit_m, notes)
+    return MarkerData(tuple(names), positions, rates, unit_m, notes)
 
 
 def _cells(line: str) -> list[str]:
@@ -222,14 +248,15 @@ def read_motive(path: Path) -> MarkerData:
         )
     labels = list(columns[chosen])
     table, notes = _number_rows(rows[place + 1 :], width, path)
-    notes = (f"{len(labels)} positions of type {chosen!r}", *notes)
-    positions = table[:, [columns[chosen][name] for name in labels]]
-    rates = {}
+    rates: dict[str, float] = {}
     for key in ("export frame rate", "capture frame rate"):
         try:
             rates[key] = _number(stated[key])
             break
         except (KeyError, ValueError):
             continue
-    unit_m = _unit(stated.get("length units", "").lower())
+    table, gaps = _whole(table, rates)
+    notes = (f"{len(labels)} positions of type {chosen!r}", *notes, *gaps)
+    positions = table[:, [columns[chosen][name] for name in labels]]
+    unit_m = unit_named(stated.get("length units", ""))
     return MarkerData(tuple(labels), np.ascontiguousarray(positions), rates, unit_m, notes)

@@ -117,7 +117,7 @@ def load_points(
     animation
         Number of the body, where labels of markers have prefixes of several; None takes the first.
     """
-    path, options = Path(path), _Options.checked(unit, up, fps, floor)
+    path, options = Path(path), _checked(unit, up, fps, floor)
     bodies = _bodies(path)
     if animation is not None and not 0 <= animation < len(bodies):
         raise FormatError(f"there is no body {animation}: the file has {len(bodies)}", path=path)
@@ -126,7 +126,7 @@ def load_points(
         others = ", ".join(repr(other.data.subject) for other in bodies[1:])
         note = f"body {body.data.subject!r} was read; there are also {others}"
         body = replace(body, data=replace(body.data, notes=(note, *body.data.notes)))
-    return _track(body, path, options)
+    return _track(body, path, *options)
 
 
 def load_point_bodies(
@@ -142,11 +142,11 @@ def load_point_bodies(
     Parameters and errors are those of `load_points`. A body that cannot be read is left out, with a
     note in the others.
     """
-    path, options = Path(path), _Options.checked(unit, up, fps, floor)
+    path, options = Path(path), _checked(unit, up, fps, floor)
     tracks, faults = [], {}
     for body in _bodies(path):
         try:
-            tracks.append(_track(body, path, options))
+            tracks.append(_track(body, path, *options))
         except FormatError as error:
             faults[body.data.subject] = error
     if not tracks:
@@ -193,20 +193,11 @@ def load_points_as_clips(
     return tuple(clip_of_points(without_balls(track), description) for track in tracks)
 
 
-@dataclass(frozen=True)
-class _Options:
-    """Options of readers of points, checked."""
-
-    unit_m: float | None
-    up: str | None
-    fps: float | None
-    floor: float
-
-    @classmethod
-    def checked(
-        cls, unit: str | float | None, up: str | None, fps: float | None, floor: float | None
-    ) -> _Options:
-        return cls(checked_options(unit, up, fps), up, fps, checked_floor(floor))
+def _checked(
+    unit: str | float | None, up: str | None, fps: float | None, floor: float | None
+) -> tuple[float | None, str | None, float | None, float]:
+    """Metres in a unit, up axis, rate and floor, as given."""
+    return checked_options(unit, up, fps), up, fps, checked_floor(floor)
 
 
 @dataclass(frozen=True, eq=False)
@@ -225,31 +216,33 @@ def _bodies(path: Path) -> list[_Body]:
     return [_read_npy(path) if path.suffix.lower() == ".npy" else _read_npz(path)]
 
 
-def _track(body: _Body, path: Path, options: _Options) -> PointTrack:
+def _track(
+    body: _Body, path: Path, given_m: float | None, up: str | None, fps: float | None, floor: float
+) -> PointTrack:
     fault, data, present = partial(FormatError, path=path), body.data, body.present
     is_npy = path.suffix.lower() == ".npy"
     if path.suffix.lower() in _MARKER_READERS:
         data, present = seen_markers(data, path)
-    rate, notes = resolve_rate(data.rates, options.fps, path)
-    if options.fps is None and is_npy:
+    rate, notes = resolve_rate(data.rates, fps, path)
+    if fps is None and is_npy:
         notes = (*notes, f"{rate:g} frames a second are assumed, as of motion from text")
     positions = data.positions
     # Prevents overflow in the checks below.
     if np.abs(positions).max() > np.finfo(np.float32).max:
         raise fault("positions beyond what float32 holds", hint=EXPORT_AGAIN)
-    unit_m, note = _unit(body_size(positions), options.unit_m, data.unit_m)
+    unit_m, note = _unit(body_size(positions), given_m, data.unit_m)
     positions = positions * positions.dtype.type(unit_m)
     if np.abs(positions).max() > LARGEST_LENGTH_M:
         raise fault(
             f"a point {np.abs(positions).max():.3g} m from the origin is too far",
             hint="the unit may be wrong: give it with --unit",
         )
-    notes, up = (*notes, *data.notes, note), options.up
+    notes = (*notes, *data.notes, note)
     if up is None:
         up, note = up_of_markers(data.names, positions) or infer_points_up(positions, body.edges)
         notes = (*notes, note)
     positions = _turned(positions, up)
-    positions[..., 1] -= options.floor
+    positions[..., 1] -= floor
     return PointTrack(
         names=data.names,
         positions=positions,

@@ -34,7 +34,7 @@ from deepphase.motion.orientation import (
     thinned,
     turn_to_y,
 )
-from deepphase.motion.roles import Roles, find_roles
+from deepphase.motion.roles import PAIRED_PARTS, Roles, find_roles
 from deepphase.motion.skeleton import Skeleton, path_length
 
 METRES_PER_UNIT = {"m": 1.0, "cm": 0.01, "mm": 0.001, "inch": 0.0254, "foot": 0.3048}
@@ -59,21 +59,9 @@ _LEAST_TRAVEL_M = 0.5
 # most for so many seconds together, as masses are guessed. Seconds of the parabolas that a fall is
 # read off, and frames a second that are enough for it.
 _FASTEST_FALL, _FALL_S, _MEASURED_S, _FALL_FPS = 20.0, 0.1, 0.15, 30.0
-# Share of a body's mass in the middle between two roles.
-_MASSES = (
-    ("hips", "chest", 0.3),
-    ("chest", "head", 0.22),
-    *(
-        (f"{side}_{upper}", f"{side}_{lower}", mass)
-        for side in ("left", "right")
-        for upper, lower, mass in (
-            ("hip", "knee", 0.12),
-            ("knee", "foot", 0.05),
-            ("shoulder", "elbow", 0.03),
-            ("elbow", "hand", 0.02),
-        )
-    ),
-)
+# Shares of a body's mass, by the role of the joint that they are near: half of every limb.
+_MASSES = {"hips": 0.15, "chest": 0.26, "head": 0.11, "hip": 0.06, "knee": 0.085, "foot": 0.025}
+_MASSES |= {"shoulder": 0.015, "elbow": 0.025, "hand": 0.01}
 # Frames in which the place of a body and its limbs are looked at.
 _FRAMES_DOUBTED = 100
 EXPORT_AGAIN = "copy or export the file again"
@@ -363,14 +351,15 @@ def _doubts_of_fall(clip: Clip, roles: Roles) -> Iterator[str]:
     if roles.kind != "biped" or _fastest_fall(clip.translations[..., 1], clip.fps) < GRAVITY:
         return
     step = max(int(clip.fps // _FALL_FPS), 1)
-    heights, mass = joint_positions(thinned(clip, len(clip) // step))[..., 1], 0.0
-    middle = np.zeros(len(heights))
-    for upper, lower, share in _MASSES:
-        ends = getattr(roles, upper), getattr(roles, lower)
-        if None not in ends:
-            middle += share * heights[:, list(ends)].mean(axis=1)
-            mass += share
-    fall = _fastest_fall(middle[:, None] / max(mass, 1e-9), clip.fps / step)
+    mass = {
+        joint: share
+        for role, share in _MASSES.items()
+        for joint in (roles.both(role) or () if role in PAIRED_PARTS else (getattr(roles, role),))
+        if joint is not None
+    }
+    heights = joint_positions(thinned(clip, len(clip) // step))[:, list(mass), 1]
+    middle = np.average(heights, axis=1, weights=list(mass.values()))
+    fall = _fastest_fall(middle[:, None], clip.fps / step)
     if fall > _FASTEST_FALL:
         slower = clip.fps / max(round(np.sqrt(fall / GRAVITY)), 2)
         yield (

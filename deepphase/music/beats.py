@@ -77,12 +77,11 @@ class OnsetReturns:
 
     def at(self, lags: Array) -> Array:
         """(2, lags) means over the windows at lags in frames, of all bands and of the bass."""
-        whole = np.arange(self.windows.shape[1])
-        return np.stack([np.interp(lags, whole, mean) for mean in self._means])
+        return _at_lags(self._means, lags)
 
     @cached_property
-    def _means(self) -> tuple[Array, Array]:
-        return self.windows.mean(axis=0), self.bass_windows.mean(axis=0)
+    def _means(self) -> Array:
+        return np.stack([self.windows.mean(axis=0), self.bass_windows.mean(axis=0)])
 
 
 def lay_beats(onset_strength: Array, tempo_bpm: Array, fps: float) -> Array:

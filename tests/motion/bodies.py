@@ -109,73 +109,28 @@ def _named(middle, paired, pattern="{}", paired_pattern="{}"):
     return names
 
 
-_MIXAMO = "Hips Spine Spine2 Neck Head", "Shoulder Arm ForeArm Hand UpLeg Leg Foot ToeBase"
 _PLAIN = "Hips Spine Chest Neck Head"
+# Those of programs are in tests/formats/programs.yaml.
 CONVENTIONS = {
-    "mixamo": _named(*_MIXAMO, "mixamorig:{}", "mixamorig:<Left>{}"),
-    "motionbuilder": _named(*_MIXAMO, "Character1_{}", "Character1_<Left>{}"),
-    "3ds max biped": _named(
-        "Pelvis Spine Spine2 Neck Head",
-        "Clavicle UpperArm Forearm Hand Thigh Calf Foot Toe0",
-        *("Bip01 {}", "Bip01 <L> {}"),
-    ),
     "smpl": _named(
         "Pelvis Spine1 Spine3 Neck Head",
         "Collar Shoulder Elbow Wrist Hip Knee Ankle Foot",
         paired_pattern="<L>_{}",
-    ),
-    "smpl, long": _named(
-        "pelvis spine1 spine3 neck head",
-        "collar shoulder elbow wrist hip knee ankle foot",
-        paired_pattern="<left>_{}",
     ),
     "unreal": _named(
         "pelvis spine_01 spine_03 neck_01 head",
         "clavicle upperarm lowerarm hand thigh calf foot ball",
         paired_pattern="{}_<l>",
     ),
-    "xsens": _named(
-        "Pelvis L5 T8 Neck Head",
-        "Shoulder UpperArm ForeArm Hand UpperLeg LowerLeg Foot Toe",
-        paired_pattern="<Left>{}",
-    ),
     "acclaim": _named(
         "root lowerback thorax upperneck head",
         "clavicle humerus radius hand femur tibia foot toes",
         paired_pattern="<l>{}",
     ),
-    "poser": _named(
-        "hip abdomen chest neck head",
-        "Collar Shldr ForeArm Hand Thigh Shin Foot Toe",
-        paired_pattern="<l>{}",
-    ),
-    "hip knee ankle": _named(
-        "Hips Chest Chest4 Neck Head",
-        "Collar Shoulder Elbow Wrist Hip Knee Ankle Toe",
-        paired_pattern="<Left>{}",
-    ),
     "side last": _named(
         "SpineBase SpineMid SpineShoulder Neck Head",
         "Clavicle Shoulder Elbow Wrist Hip Knee Ankle Foot",
         paired_pattern="{}<Left>",
-    ),
-    "vrm": _named(
-        _PLAIN,
-        "Shoulder UpperArm LowerArm Hand UpperLeg LowerLeg Foot ToeBase",
-        *("J_Bip_C_{}", "J_Bip_<L>_{}"),
-    ),
-    "rigify": _named(
-        "spine spine.001 spine.003 spine.004 spine.006",
-        "shoulder upper_arm forearm hand thigh shin foot toe",
-        *("DEF-{}", "DEF-{}.<L>"),
-    ),
-    "thigh and shin": _named(
-        _PLAIN, "Shoulder Arm ForeArm Hand Thigh Shin Foot Toe", paired_pattern="<Left>{}"
-    ),
-    "suffix": _named(
-        _PLAIN,
-        "Shoulder UpperArm LowerArm Hand UpperLeg LowerLeg Foot Toes",
-        paired_pattern="{}_<L>",
     ),
     "capitals": _named(
         _PLAIN.upper(),

@@ -85,7 +85,7 @@ export class View extends Scene {
     if (this.shown.wheels && now[0].phases) this.wheels(context, middle, trail);
     // Where pictures are late, panels are drawn in every second one.
     if (!this.shown.panels || (this.lit.isReduced && this.pictures++ % 2)) return;
-    this.panels.manifold(this.canvases.manifold, trail);
+    this.panels.manifold(this.canvases.manifold, trail, frameRate);
     this.panels.gating(this.canvases.gating, trail, frameRate);
     this.panels.cost(this.canvases.cost, trail, frameRate);
   }

@@ -8,8 +8,10 @@ import { drawWheel } from "./wheels.js";
 
 const TRAIL_S = 0.4;
 const STRIP_S = 4;
-// Points of the manifold that are drawn.
-const POINTS = 2500;
+// Seconds of the path on the manifold: some cycles.
+const RING_S = 2;
+// Points of the manifold that are drawn, and zoom at which they fill its place.
+const POINTS = 2500, ZOOM = 1.6;
 // Width of the bars of the present weights, and of the gap before them.
 const BARS = 52, GAP = 10;
 
@@ -29,6 +31,7 @@ export class Panels {
     // Seen from in front, where the first two axes show cycles as rings.
     this.plot = new Plot({ margins: [0, 0, 0, 0], yaw: 0, pitch: 0 });
     this.plot.space = true;
+    this.plot.view.zoom = ZOOM;
     if (asset.manifold) this.plot.fit([asset.manifold.points], 3);
   }
 
@@ -48,7 +51,7 @@ export class Panels {
   }
 
   // The phase manifold in its plane of rings, until it is turned, with the path of the last seconds.
-  manifold(surface, trail) {
+  manifold(surface, trail, frameRate) {
     const { plot, asset: { manifold } } = this;
     if (!manifold || !surface.drawable) return;
     const context = surface.begin();
@@ -61,8 +64,7 @@ export class Panels {
       const hue = 360 * (phase ? phase[i] - Math.floor(phase[i]) : i / count);
       fillBox(context, x - 1, y - 1, 2, 2, `hsla(${hue.toFixed(0)},62%,${look.dark ? 62 : 48}%,0.35)`);
     }
-    // Every second frame.
-    const path = trail.filter((frame, i) => frame.manifold && (trail.length - 1 - i) % 2 === 0);
+    const path = trail.slice(-Math.round(RING_S * frameRate)).filter((frame) => frame.manifold);
     plot.drawTrail(context, path.map((frame) => plot.place(...frame.manifold)), { colour: look.ink, disc: styleOf(5).colour, rim: look.ink, radius: 4.5 });
   }
 

@@ -7,7 +7,6 @@ from dataclasses import dataclass, fields
 from pathlib import Path
 
 import numpy as np
-from scipy.linalg import eigh
 
 from deepphase.arrays import Array
 from deepphase.errors import CheckpointError, ParameterError
@@ -16,8 +15,6 @@ from deepphase.short_repr import short_repr
 
 FORMAT, VERSION = "deepphase.projection", 1
 _VIEW_AXES = 3
-# Share of the mean variance that is added within categories.
-_RIDGE = 1e-3
 
 
 @dataclass(frozen=True, eq=False)
@@ -117,28 +114,3 @@ class ManifoldProjection:
     def __call__(self, manifold: Array) -> Array:
         """(..., 2 * channels) -> (..., 3)."""
         return (manifold - self.mean) @ self.axes.T
-
-
-def discriminant(values: Array, categories: Array) -> tuple[Array, float]:
-    """The direction along which categories lie furthest apart, and how far.
-
-    It is the first linear discriminant: along it, the ratio of the variance between the categories
-    to that within them is largest.
-
-    `values` (frames, values) such as amplitudes. Vectors of cycles would have one mean for all
-    categories, as their rings have one centre. `categories` (frames,) such as the values of a
-    label. Returns the direction, (values,) of length 1, and the share of the variance along it that
-    lies between the categories, from 0 to 1. Fisher 1936, The use of multiple measurements in
-    taxonomic problems.
-    """
-    offsets = values.astype(np.float64) - values.mean(0, dtype=np.float64)
-    _, which, counts = np.unique(categories, return_inverse=True, return_counts=True)
-    means = np.stack([offsets[which == category].mean(0) for category in range(len(counts))])
-    between = (counts[:, None] * means).T @ means / len(offsets)
-    whole = offsets.T @ offsets / len(offsets)
-    # Directions in which nothing varies are not taken for the best ones.
-    ridge = _RIDGE * max(np.trace(whole) / len(whole), 1e-12) * np.eye(len(whole))
-    direction = eigh(between, whole - between + ridge)[1][:, -1]
-    direction /= np.linalg.norm(direction) * np.sign(direction[np.abs(direction).argmax()])
-    share = direction @ between @ direction / max(direction @ whole @ direction, 1e-12)
-    return direction, float(share)

@@ -257,21 +257,6 @@ def test_a_picture_is_drawn_of_the_clips_that_are_read(read):
     }
 
 
-def test_an_axis_holds_the_values_of_a_label_apart(cloud):
-    names = [name.removeprefix("Label: ") for name in cloud.colourings if "Label: " in name]
-    assert list(cloud.label_places) == [f"By {name}" for name in names]
-    gait = np.asarray(cloud.colourings["Label: gait"].values)
-    places = cloud.label_places["By gait"]
-    means = [places.points[gait == each, 0].mean() for each in ("walk", "run")]
-    spreads = [places.points[gait == each, 0].std() for each in ("walk", "run")]
-    assert abs(means[0] - means[1]) > 2 * max(spreads)
-    # Other frames, as those that play, lie in the same space.
-    np.testing.assert_allclose(
-        places.place(cloud.cloud.parameters.manifold()[:40]), places.points[:40], rtol=1e-5
-    )
-    np.testing.assert_allclose(places.points[:, 1:], cloud.cloud.points[:, :2], atol=1e-5)
-
-
 def test_a_thread_reads_the_shown_clip_first(read, monkeypatch):
     fresh, order = Encodings(read.clips, read.model), []
     read_one = fresh._read

@@ -141,7 +141,7 @@ def _picture(read: Encodings, max_points: int, played: _Played, every: float | N
             icon=":material/info:",
         )
     seen = {name: st.query_params[name] for name in SEEN if name in st.query_params}
-    spaces = {_RINGS: cloud.ring_places, _PCA: cloud.places, **cloud.label_places}
+    spaces = {_RINGS: cloud.ring_places, _PCA: cloud.places}
     ring, note = (
         played.ring(read),
         "No steady cycle in what plays: axes of the cycles of all frames.",

@@ -32,7 +32,7 @@ from deepphase.motion.kinematics import joint_positions
 from deepphase.motion.roles import Roles, find_roles
 from deepphase.motion.root_trajectory import root_trajectory, to_root_space
 from deepphase.motion.skeleton import Skeleton, ancestors
-from deepphase.phase.manifold import ManifoldProjection, discriminant
+from deepphase.phase.manifold import ManifoldProjection
 from deepphase.phase.model import PhaseModel
 from deepphase.phase.rings import ring_projection
 from deepphase.viewer.actor import links_of
@@ -121,32 +121,6 @@ class OpenCloud:
     def along(self, projection: ManifoldProjection) -> Places:
         """Places along the axes of a projection of the phase manifold."""
         return Places.principal(projection, self.cloud.parameters.manifold(), _LATENT)
-
-    @cached_property
-    def label_places(self) -> dict[str, Places]:
-        """Title -> places with a label's values as far apart as possible on the first axis.
-
-        The axis is a direction of the channels' amplitudes; the others are the first two principal
-        components, so that in space the ring of each value lies at a height of its own.
-        """
-        places = {}
-        for title, colouring in self.colourings.items():
-            name = title.removeprefix(LABEL_COLOUR)
-            if name != title and len(np.unique(colouring.values)) > 1:
-                places[f"By {name}"] = self._apart(name, np.asarray(colouring.values))
-        return places
-
-    def _apart(self, name: str, values: Array) -> Places:
-        direction, share = discriminant(self.cloud.parameters.amplitude, values)
-        projection = self.cloud.projection
-
-        def place(manifold: Array) -> Array:
-            amplitudes = np.linalg.norm(manifold.reshape(len(manifold), -1, 2), axis=-1)
-            return np.column_stack([amplitudes @ direction, projection(manifold)[:, :2]])
-
-        title = f"{name}: direction of amplitudes ({share:.0%} of its variance between values)"
-        axes = [title, *self.places.axes[:2]]
-        return Places(place(self.cloud.parameters.manifold()), axes, place)
 
 
 def open_cloud(read: Encodings, max_points: int = POINTS[0]) -> OpenCloud:

@@ -38,7 +38,6 @@ from deepphase.apps.dashboard.parts.clouds import (
     other_spaces,
 )
 from deepphase.apps.dashboard.parts.encodings import (
-    MAX_POINTS,
     Encodings,
     open_encodings,
     show_reading,
@@ -57,8 +56,8 @@ _IN_SEQUENCE, _SIDE_BY_SIDE = "In sequence", "Side by side"
 _PLAYER_HEIGHT = 760
 # Part of the address with the selected passages.
 _PASSAGES = "passages"
-# Seconds between two pictures while clips are read, of few and of many points.
-_OFTEN_S, _SELDOM_S = 1.0, 4.0
+# Seconds between two pictures while clips are read.
+_OFTEN_S = 1.0
 # Key of the number of points, and part of the address.
 _POINTS = "points"
 # Session state: whether the cloud was clicked.
@@ -107,9 +106,7 @@ def page() -> None:
         played = _player(read, max_points)
     read.read_on(played.passages[0].clip)
     with left, st.container(key="stays"):
-        every = None
-        if read.reading:
-            every = _OFTEN_S if max_points <= MAX_POINTS else _SELDOM_S
+        every = _OFTEN_S if read.reading else None
         # Before the picture: what is beside it draws the frames that the picture sends.
         whole = read.is_whole
         st.fragment(_picture, run_every=every)(read, max_points, played, every)
@@ -218,10 +215,7 @@ def _player(read: Encodings, max_points: int) -> _Played:
         widgets.offer_player(whole, "clip")
         st.selectbox(
             "Points", POINTS, key=_POINTS, bind="query-params", width=130,
-            label_visibility="collapsed",
-            format_func=lambda count: (
-                "all points" if count == POINTS[-1] else f"{count:,} points"
-            ),
+            label_visibility="collapsed", format_func=lambda count: f"{count:,} points",
         )  # fmt: skip
         steered = st.toggle(
             "Steer by hand", key="by hand on the manifold",
@@ -282,11 +276,8 @@ def _clip_take(read: Encodings) -> tuple[Take, _Played]:
 
 def _other_spaces(read: Encodings, max_points: int, played: _Played) -> None:
     """Draw the same frames as joint velocities, an embedding without phase layers, and poses."""
-    few = min(max_points, MAX_POINTS)
-    cloud = open_cloud(read, few)
+    cloud = open_cloud(read, max_points)
     id = frames_id(read, cloud)
-    if few != max_points:
-        keep_frames(cloud, id)
 
     def posed(passage: Passage) -> Array:
         poses = read.extractor.signals.poses(read.store.clip(passage.clip))
@@ -309,7 +300,7 @@ def _other_spaces(read: Encodings, max_points: int, played: _Played) -> None:
 
     ring = played.ring(read)
     columns = widgets.wide_columns("beside", 3)
-    spaces = other_spaces(read, few).items()
+    spaces = other_spaces(read, max_points).items()
     for column, (name, places), values in zip(columns[::2], spaces, (moved, posed), strict=True):
         with column:
             draw(cloud, id, name, places, values)
@@ -322,7 +313,7 @@ def _other_spaces(read: Encodings, max_points: int, played: _Played) -> None:
         other_read = embedded(read)
         if other_read is None:
             return
-        other = open_cloud(other_read, few)
+        other = open_cloud(other_read, max_points)
         id = frames_id(other_read, other)
         keep_frames(other, id)
         same_rate = other_read.extractor.fps == read.extractor.fps

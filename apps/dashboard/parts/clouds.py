@@ -42,7 +42,7 @@ _VIEW, _STEPS = 0.6, 127
 # Largest number of points with a pose: more would make the page's message megabytes large.
 MAX_POSES = 5_000
 # Numbers of points to choose from, the default first.
-POINTS = (5_000, MAX_POINTS, 300_000)
+POINTS = (5_000, MAX_POINTS)
 # Clouds in the cache of all sessions: some megabytes each.
 _CACHED_CLOUDS = 12
 # Begins of the names of colourings by one channel's phase, and by a label.
@@ -139,7 +139,7 @@ def make_cloud(read: Encodings, max_points: int, indices: Sequence[int] | None =
     store = read.store
     chosen = range(len(store)) if indices is None else indices
     phases = [read.phases(index) for index in chosen]
-    usable = [read.frames(index) for index in chosen] if max_points <= MAX_POINTS else None
+    usable = [read.frames(index) for index in chosen]
     cloud = PhaseCloud.of(read.extractor, phases, max_points=max_points, frames=usable)
     differing = [
         name for name in store.label_names if len({own.get(name) for own in store.labels}) > 1

@@ -2,10 +2,7 @@
 
 import { chip, created, pressed } from "../scene/elements.js";
 import { shortNumber } from "../scene/surface2d.js";
-import { rgbOf } from "../vectors.js";
 
-// From this number of points on a picture shows how many lie in each pixel.
-export const MANY = 30000;
 // Depths that are drawn one after another in space, from the farthest, and opacity of the farthest.
 const SLICES = 40, FOG = 0.22;
 const SYMBOLS = {
@@ -117,7 +114,6 @@ export class ColouredPoints {
   // take turns, so that no group hides the ones before it. In space, where `closeness` (0 to 1) is
   // known, the farthest come first, smaller and fainter. `behind`: opacity of all of them.
   draw(context, { screen, closeness, width, height, ratio, selected, behind }) {
-    if (this.count > MANY) return this.drawDensity(context, { screen, closeness, width, height, ratio, selected, behind });
     const reach = Math.ceil(this.size * 1.5) + 1;
     const cell = Math.ceil(2 * reach * ratio);
     const kindOf = (group) => `${group.colour} ${group.symbol || "circle"}`;
@@ -156,44 +152,6 @@ export class ColouredPoints {
     if (this.sorted?.length !== this.count) this.sorted = new Uint32Array(this.count);
     for (const i of this.order) this.sorted[starts[slice(i)]++] = i;
     return this.sorted;
-  }
-
-  // So many points that they hide each other: each pixel has the mean colour of its points, and is the
-  // more opaque the more there are.
-  drawDensity(context, { screen, closeness, width, height, ratio, selected, behind }) {
-    const [wide, tall] = [Math.max(1, Math.round(width * ratio)), Math.max(1, Math.round(height * ratio))];
-    const sums = new Float32Array(4 * wide * tall);
-    const look = new Float32Array(4 * this.groups.length);
-    for (const group of this.groups) look.set([...rgbOf(group.colour).map((part) => 255 * part), behind * this.opacity(group)], 4 * group.key);
-    const chosen = selected && new Uint8Array(this.count);
-    if (selected) for (const i of selected) chosen[i] = 1;
-    // The more points, the less each of them covers.
-    const grain = 0.9 * Math.min(1, (2 * MANY) / this.count) + 0.1;
-    for (let i = 0; i < this.count; i++) {
-      const [x, y] = [Math.round(screen[2 * i] * ratio), Math.round(screen[2 * i + 1] * ratio)];
-      if (x < 0 || y < 0 || x >= wide - 1 || y >= tall - 1) continue;
-      const from = 4 * this.keys[i];
-      let weight = grain * look[from + 3];
-      if (chosen && !chosen[i]) weight *= 0.1;
-      if (closeness) weight *= FOG + (1 - FOG) * closeness[i];
-      for (let corner = 0; corner < 4; corner++) {
-        const at = 4 * ((y + (corner >> 1)) * wide + x + (corner & 1));
-        for (let part = 0; part < 3; part++) sums[at + part] += weight * look[from + part];
-        sums[at + 3] += weight;
-      }
-    }
-    const picture = new ImageData(wide, tall);
-    const { data } = picture;
-    for (let at = 0; at < sums.length; at += 4) {
-      const weight = sums[at + 3];
-      if (!weight) continue;
-      for (let part = 0; part < 3; part++) data[at + part] = sums[at + part] / weight;
-      data[at + 3] = 255 * (1 - Math.exp(-0.8 * weight));
-    }
-    this.canvas ??= document.createElement("canvas");
-    [this.canvas.width, this.canvas.height] = [wide, tall];
-    this.canvas.getContext("2d").putImageData(picture, 0, 0);
-    context.drawImage(this.canvas, 0, 0, wide / ratio, tall / ratio);
   }
 
   // The pictures of all colours and symbols beside each other on one canvas, which is much faster to

@@ -54,7 +54,10 @@ def controller_verdict(health: Mapping[str, Any], findings: Iterable[str] = ()) 
             f"where a body that does not move is {health['mean_position_cm']:.1f} cm away"
         )
     if "course" in health:
-        good += ", and all characters follow a course with corners and stops"
+        good += (
+            ", and all characters follow a course with corners and stops; a motion database of "
+            "the clips answers sticks sooner (`deepphase match build`)"
+        )
     return verdict([*health["findings"], *findings], good)
 
 

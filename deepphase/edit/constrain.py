@@ -18,12 +18,8 @@ from deepphase.edit.editor import (
     standing_points,
     with_change,
 )
-from deepphase.edit.grounding import (
-    faded_to,
-    grounded,
-    limbs_of_roles,
-    standing_limbs,
-)
+from deepphase.edit.grounding import grounded, standing_limbs
+from deepphase.edit.held_feet import faded_to, limbs_of_roles
 from deepphase.edit.motion_rows import MotionRows, MotionSpace, SampledMotion
 from deepphase.edit.targets import JointTarget
 from deepphase.errors import ParameterError, SkeletonError

@@ -13,7 +13,7 @@ from scipy.interpolate import PchipInterpolator
 from deepphase.arrays import Array
 from deepphase.edit.config import no_networks
 from deepphase.edit.editor import EditedMotion, MotionEditor
-from deepphase.edit.grounding import faded_to, limbs_of_roles, with_held_feet
+from deepphase.edit.held_feet import faded_to, limbs_of_roles, with_held_feet
 from deepphase.edit.motion_rows import ROOT_VALUES, MotionSpace, root_velocities, smoothed_root
 from deepphase.edit.networks import EffectorNetworks
 from deepphase.edit.path_motion import made_clip, padded, root_on

@@ -18,8 +18,8 @@ from deepphase.motion.foot_ik import LegChains
 from deepphase.motion.kinematics import end_positions, global_transforms, joint_positions
 from deepphase.motion.resample import low_passed_clip
 from deepphase.motion.roles import Roles
-from deepphase.motion.skeleton import Skeleton, longest_chains, path_length
-from deepphase.solving.feet import HOLD_BLEND_S, faded_corrections, find_holds, with_tips_at
+from deepphase.motion.skeleton import longest_chains, path_length
+from deepphase.solving.feet import HOLD_BLEND_S, faded_corrections, with_tips_at
 
 # Contacts are found on low-passed motion, in Hz, over a floor that is at first the lowest foot of
 # so many seconds, and then the floor that was fitted, in so many rounds.
@@ -46,11 +46,6 @@ _NO_SLIP_M = 0.005
 # move by less are left alone; feet that slide further in a contact, too: their leg would not reach;
 # feet that stand nearer to the floor are put onto it.
 _LANDING, _STANDS_STILL, _SLIDE, _ONTO_FLOOR = 0.005, 0.002, 0.3, 0.03
-# A foot in a made contact may travel by this share of the leg before the contact is split: it comes
-# from networks, and is not a slide that a person made.
-_HOLD_SHARE = 0.25
-# In leg lengths: a foot that stands before and after a gap has made a step if it went further.
-_STEP = 0.08
 
 
 @dataclass(frozen=True, eq=False)
@@ -370,101 +365,3 @@ def _held(
         shifts[:, foot] = faded_corrections(shifts[:, foot].copy(), holds, blend)
     moved = joint_positions(clip)[:, limbs.tips] + shifts
     return with_tips_at(clip, limbs, moved), held, left
-
-
-def limbs_of_roles(skeleton: Skeleton, roles: Roles) -> LegChains:
-    """Left and right leg, then left and right arm, as far as a body has them; tips are the last."""
-    limbs = LegChains.from_skeleton(skeleton, replace(roles, kind="quadruped"))
-    return replace(limbs, tips=limbs.last)
-
-
-def faded_to(tips: Array, places: Array, known: Array, blend_s: float, fps: float) -> Array:
-    """Tips (frames, limbs, 3) at places where these are known (frames, limbs), faded to there."""
-    shifts = np.where(known[..., None], places - tips, 0.0)
-    for limb, own in enumerate(known.T):
-        runs, blend = true_runs(own), max(2, round(blend_s * fps))
-        shifts[:, limb] = faded_corrections(shifts[:, limb], runs, blend)
-    return tips + shifts
-
-
-def with_held_feet(clip: Clip, space: MotionSpace, contacts: Array) -> Clip:
-    """A clip whose feet stay in contacts (frames, feet): left and right, then front paws.
-
-    They keep their orientation, and bones their length. A body whose feet have no limbs of three
-    joints stays as it is.
-    """
-    roles = space.roles_of(clip)
-    limbs = LegChains.from_skeleton(clip.skeleton, roles)
-    if len(limbs) != contacts.shape[1]:
-        return clip
-    leg = path_length(clip.skeleton, int(limbs.upper[0]), int(limbs.last[0]))
-    holds = find_holds(clip, roles, leg, flags=contacts, hold_share=_HOLD_SHARE)
-    return with_tips_at(clip, limbs, holds.tips + holds.shifts)
-
-
-def with_gaps_held(clip: Clip, space: MotionSpace, contacts: Array, broken: Array) -> Clip:
-    """A clip whose feet stay in contacts where they were made, and as they are elsewhere.
-
-    A contact that begins or ends in a whole frame stays at the place that it has there; one that
-    does both goes from one place to the other. Contacts are those of `with_held_feet`; `broken`
-    (frames, body joints + 1) says where the place of the hips and the rotations of joints were
-    made. Legs of which a joint is whole are not turned.
-    """
-    roles = space.roles_of(clip)
-    limbs = LegChains.from_skeleton(clip.skeleton, roles)
-    if len(limbs) != contacts.shape[1]:
-        return clip
-    tips = global_transforms(clip)[1][:, limbs.tips]
-    shifts, turned = np.zeros_like(tips), np.zeros(clip.rotations.shape[:2], bool)
-    leg = path_length(clip.skeleton, int(limbs.upper[0]), int(limbs.last[0]))
-    blend = max(2, round(HOLD_BLEND_S * clip.fps))
-    for foot, chain in enumerate(np.stack([limbs.upper, limbs.middle, limbs.last], axis=1)):
-        made = np.asarray(broken[:, np.searchsorted(space.points.joints, chain) + 1].all(axis=1))
-        turned[:, chain] = made[:, None]
-        shifts[:, foot] = _gap_shift(tips[:, foot], contacts[:, foot], made, blend, _STEP * leg)
-    if not np.abs(shifts).max(initial=0.0):
-        return clip
-    held = with_tips_at(clip, limbs, tips + shifts)
-    # Of the two signs of a quaternion, that of the clip, which is continuous with whole frames.
-    sign = np.where((held.rotations * clip.rotations).sum(axis=-1, keepdims=True) < 0, -1.0, 1.0)
-    rotations = clip.rotations.astype(np.float64)
-    return replace(clip, rotations=np.where(turned[..., None], sign * held.rotations, rotations))
-
-
-def _gap_shift(tip: Array, contact: Array, made: Array, blend: int, step: float) -> Array:
-    """(frames, 3) correction in metres of a foot's tip (frames, 3), 0 where it was not made.
-
-    Between places that are further apart than a step in metres, the foot is free.
-    """
-    shift, holds = np.zeros_like(tip), [*true_runs(~made)]
-    standing = np.flatnonzero(contact & ~made)
-    for start, stop in true_runs(contact & made):
-        before = tip[start - 1] if start and contact[start - 1] else None
-        after = tip[stop] if stop < len(tip) and contact[stop] else None
-        parts = [(start, stop)]
-        if before is None and after is None:
-            place = np.median(tip[start:stop], axis=0)
-            # The toes are as high as where the foot stands beside the gap, if that is near.
-            if len(standing):
-                level = np.interp(0.5 * (start + stop), standing, tip[standing, 1])
-                place[1] = level if abs(level - place[1]) < step else place[1]
-            places = place[None]
-        elif before is None or after is None:
-            places = np.array([place for place in (before, after) if place is not None])
-        elif np.linalg.norm(after - before) < step:
-            share = np.arange(1, stop - start + 1)[:, None] / (stop - start + 1)
-            places = before + (after - before) * smoothstep(share)
-        else:
-            third = max((stop - start) // 3, 1)
-            parts = [(start, start + third), (stop - third, stop)]
-            places = np.repeat([before, after], [stop - start - third, third], axis=0)
-        for first, last in parts:
-            own = places if len(places) == 1 else places[first - start : last - start]
-            shift[first:last] = own - tip[first:last]
-        holds += parts
-    shift = faded_corrections(shift, sorted(holds), blend)
-    # No foot goes lower than where it is not made.
-    lowest = tip[~made, 1].min(initial=np.inf)
-    if np.isfinite(lowest):
-        shift[:, 1] += np.maximum(lowest - tip[:, 1] - shift[:, 1], 0.0)
-    return np.where(made[:, None], shift, 0.0)

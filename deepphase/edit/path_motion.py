@@ -13,7 +13,7 @@ from torch import Tensor
 from deepphase.arrays import Array, true_runs
 from deepphase.edit.config import no_networks
 from deepphase.edit.editor import EditedMotion, MotionEditor
-from deepphase.edit.grounding import with_held_feet
+from deepphase.edit.held_feet import with_held_feet
 from deepphase.edit.motion_rows import SMOOTHING_S, MotionRows, root_velocities, smoothed_root
 from deepphase.edit.networks import PathLimits, PathNetworks
 from deepphase.errors import ParameterError

@@ -22,7 +22,7 @@ from deepphase.edit.curves import (
 from deepphase.edit.cycle import Cycle, bridged_root, continued, points_in_root_space
 from deepphase.edit.damage import Damage, find_damage
 from deepphase.edit.editor import MotionEditor
-from deepphase.edit.grounding import with_gaps_held
+from deepphase.edit.held_feet import with_gaps_held
 from deepphase.edit.missing import NOISY
 from deepphase.edit.motion_rows import (
     MotionRows,
@@ -239,8 +239,8 @@ def _weigh(
     estimate[1][here] = np.where(damage.known[here, :1] == 1, estimate[1][here], placed)
     if cycle is not None and weights[2] > 0.5:
         contacts[here] = cycle.of(contacts.astype(float))[1:] > 0.5
-    elif weights[0] > 0.5 and start and stop < len(clip):
-        # On a line, what stands before and after a gap stands in it.
+    elif rehearsed[1] > rehearsed[0] and start and stop < len(clip):
+        # Where the network is worse than a line, what stands before and after a gap stands in it.
         contacts[here] = contacts[start - 1] & contacts[stop]
 
 
@@ -250,14 +250,12 @@ def _rehearsed(
     """Errors in metres of a line and of the editor where whole frames beside a gap are left out."""
     space, fps = editor.space, clip.fps
     near, fewest, margin = (round(s * fps) for s in (_REHEARSED_S, _NETWORK_S, _MARGIN_S))
-    lost = damage.known[start:stop]
     # A joint is moved by the rotations above it.
-    moved = (damage.groups(editor.layout.depends)[start:stop, space.points.parents + 1] < 1).any(
-        axis=0
-    )
-    errors = []
-    before = start - int(np.argmin(np.append(whole[start - 1 :: -1], False))) if start else 0
+    groups = damage.groups(editor.layout.depends)[start:stop, space.points.parents + 1]
+    joints = space.points.joints[(groups < 1).any(axis=0)]
+    before = start - int(np.argmin(np.append(whole[:start][::-1], False)))
     after = stop + int(np.argmin(np.append(whole[stop:], False)))
+    errors = []
     for first, last in ((max(before, start - near), start), (stop, min(after, stop + near))):
         length = min(stop - start, last - first - margin)
         if length < fewest:
@@ -265,28 +263,18 @@ def _rehearsed(
         # As near to the gap as the frames between allow.
         at = min(margin, (last - first - length) // 2)
         at = last - first - length - at if last == start else at
-        part = clip.sliced(first, last)
+        part, here = clip.sliced(first, last), slice(at, at + length)
         known = np.ones((len(part), damage.known.shape[1]), np.float32)
-        known[at : at + length] = lost[:length]
+        known[here] = damage.known[start : start + length]
         tried = Damage(known, damage.joints)
-        made = (
-            space.with_pose(part, *_interpolated(part, space, tried, editor.statistics.mean)),
-            _with_estimates(part, editor, tried, weigh=False),
-        )
-        true = joint_positions(part)[at : at + length, space.points.joints[moved]]
-        errors.append(
-            [
-                np.linalg.norm(
-                    joint_positions(each)[at : at + length, space.points.joints[moved]] - true,
-                    axis=-1,
-                ).mean()
-                for each in made
-            ]
-        )
+        line = space.with_pose(part, *_interpolated(part, space, tried, editor.statistics.mean))
+        made = _with_estimates(part, editor, tried, weigh=False)
+        apart = [joint_positions(each) - joint_positions(part) for each in (line, made)]
+        errors.append([np.linalg.norm(own[here, joints], axis=-1).mean() for own in apart])
     if not errors:
         return None
-    line, estimate = np.exp(np.log(np.maximum(errors, 1e-4)).mean(axis=0))
-    return float(line), float(estimate)
+    means = np.exp(np.log(np.maximum(errors, 1e-4)).mean(axis=0))
+    return float(means[0]), float(means[1])
 
 
 def _interpolated(

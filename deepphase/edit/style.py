@@ -17,7 +17,7 @@ from deepphase.edit.editor import (
     standing_points,
     with_change,
 )
-from deepphase.edit.grounding import with_held_feet
+from deepphase.edit.held_feet import with_held_feet
 from deepphase.edit.motion_rows import MotionRows, SampledMotion
 from deepphase.errors import ParameterError
 from deepphase.motion.clip import Clip

@@ -5,7 +5,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from deepphase.edit.grounding import with_gaps_held
+from deepphase.edit.held_feet import with_gaps_held
 from deepphase.edit.motion_rows import MotionSpace
 from deepphase.motion.contacts import foot_contacts
 from deepphase.motion.foot_ik import LegChains

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from deepphase.edit.editor import MotionEditor
-from deepphase.edit.grounding import with_held_feet
+from deepphase.edit.held_feet import with_held_feet
 from deepphase.edit.motion_rows import MotionSpace, smoothed_root
 from deepphase.edit.path_motion import Footsteps, crowd_paths, motion_on_path
 from deepphase.errors import ParameterError

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from scipy.spatial.transform import Rotation
 
-from deepphase.edit.curves import bridged, bridged_rotations
+from deepphase.edit.curves import bridged
 from deepphase.edit.damage import Damage, find_damage
 from deepphase.edit.missing import NOISY
 from deepphase.edit.repair import repaired
@@ -180,16 +180,6 @@ def test_bridged_values_continue_both_sides():
     start[:10] = True
     # At an end there is one neighbour, whose difference is kept.
     np.testing.assert_allclose(bridged(times + 3.0, times, start, 60.0), times, atol=1e-12)
-
-
-def test_bridged_rotations_of_a_constant_offset_are_the_known_ones():
-    rng = np.random.default_rng(2)
-    own = Rotation.from_rotvec(np.cumsum(rng.standard_normal((50, 3)), axis=0) * 0.02).as_quat()
-    turned = quaternions.multiply(Rotation.from_rotvec([0.3, 0.2, -0.1]).as_quat()[None], own)
-    broken = np.zeros(50, bool)
-    broken[10:25] = True
-    made = bridged_rotations(turned, own, broken, 30.0)
-    assert quaternions.angle_between(made, own).max() < 1e-6
 
 
 def test_stated_damage_is_checked():

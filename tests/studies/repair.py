@@ -2,7 +2,8 @@
 
     python -m tests.studies.repair EDITOR TEST_STORE [--clips 30]
 
-Clips of TEST_STORE are damaged in known ways.
+Clips of TEST_STORE, also of another body, are damaged in known ways; `--kinds "gap 1"` leaves out a
+second of all joints.
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ from scipy.signal import savgol_filter
 from scipy.spatial.transform import Rotation
 
 from deepphase.corpus.store import open_store
+from deepphase.edit.bound_editor import bound_editor
 from deepphase.edit.curves import slerped, straight
 from deepphase.edit.damage import Damage, find_damage
 from deepphase.edit.editor import MotionEditor
@@ -52,6 +54,9 @@ def damaged_by(
         column = joints.index(clip.skeleton.names[top])
         below = editor.layout.depends[1:, column + 1]
         known[:, 1:][:, below] = 0
+    elif kind == "gap":
+        length = round(float(amount) * clip.fps)
+        known[(frames - length) // 2 :][:length] = 0
     elif kind == "keys":
         known[np.arange(frames) % int(amount) != 0] = 0
     elif kind in ("noise", "bursts"):
@@ -139,7 +144,10 @@ def main() -> None:
     editor = MotionEditor.load(options.editor)
     store = open_store(options.test)
     chosen = np.linspace(0, len(store) - 1, options.clips).astype(int)
-    clips = [editor.space.on_hips(store.clip(int(i))) for i in np.unique(chosen)]
+    clips = [store.clip(int(i)) for i in np.unique(chosen)]
+    if editor.space.skeleton.names != clips[0].skeleton.names:
+        editor = bound_editor(editor, clips[0])
+    clips = [editor.space.on_hips(clip) for clip in clips]
     kinds = [f"frames {share}" for share in (10, 30, 50, 70)]
     kinds += [f"stretches {share}" for share in (10, 30, 50, 70)]
     kinds += ["limb arm", "limb leg", "keys 15", "keys 30", "noise 2", "noise 5", "bursts 10"]

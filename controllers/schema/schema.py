@@ -231,26 +231,12 @@ class ControllerSchema:
     ) -> ControllerSchema:
         """The schema for a clip's skeleton.
 
-        Parameters
-        ----------
-        gate
-            What the network's weights depend on; see `registry.NETWORKS`.
-        channels
-            Number of channels of the phase model; ignored if the gate needs no phases.
-        label_values
-            Values of the label in the config.
-        track_widths
-            Values per frame of the tracks in the config.
-        description
-            A skeleton description.
+        `gate` says what the network's weights depend on, see `registry.NETWORKS`. `channels` of the
+        phase model count only for gates that need phases. `label_values` are those of the config's
+        label, `track_widths` the values per frame of its tracks.
 
-        Raises
-        ------
-        SkeletonError
-            If the body has no feet.
-        ParameterError
-            If the gate needs phases and there are none, the label has no values, or a track is
-            missing.
+        Raises SkeletonError where the body has no feet, and ParameterError where phases, values of
+        the label or a track are missing.
         """
         config = config or SchemaConfig()
         if gate not in get_args(Gate):

@@ -89,8 +89,8 @@ def _check_kind(place: str, path: Path, skeleton: str | None) -> None:
     """Refuse a file of another kind, by its header, and a store without the named skeleton."""
     from deepphase.corpus.motion_files import SONG_SUFFIXES
     from deepphase.corpus.store import groups_with, open_store
-    from deepphase.corpus.store_format import is_store
-    from deepphase.formats.array_file import read_header
+    from deepphase.corpus.store_format import STORE_FORMAT, is_store
+    from deepphase.formats.array_file import is_array_file, read_header
     from deepphase.formats.load import format_of
 
     parameter = place.rpartition(" ")[2]
@@ -114,6 +114,8 @@ def _check_kind(place: str, path: Path, skeleton: str | None) -> None:
     elif place in _STORES and not is_store(path):
         # Says what it is instead.
         open_store(path)
+    elif parameter in _CLIPS and path.is_file() and is_array_file(path):
+        read_header(path, STORE_FORMAT)
     elif parameter in _CLIPS and is_store(path):
         if skeleton is not None and path.is_dir():
             groups_with(path, skeleton)

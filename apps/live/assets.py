@@ -28,7 +28,6 @@ from deepphase.features.layout import FeatureLayout
 from deepphase.features.trajectory import TRAJECTORY_DIRECTION, TRAJECTORY_PATH
 from deepphase.formats.array_file import is_array_file, read_header
 from deepphase.matching.database.database import MotionDatabase
-from deepphase.matching.database.file import FORMAT as DATABASE_FORMAT
 from deepphase.matching.database.frame_reader import GROUND_HEIGHTS
 from deepphase.matching.learned.matcher import FORMAT as MATCHER_FORMAT
 from deepphase.matching.learned.matcher import Matcher, rounded
@@ -309,17 +308,9 @@ def live_sources(path: Path | None) -> dict[str, Path]:
         return {SHIPPED[name].title: SHIPPED[name].path for name in _CHARACTERS}
     steered = (CONTROLLER_FORMAT, MATCHER_FORMAT)
     if path.is_file():
-        if _format(path) == DATABASE_FORMAT:
-            raise FormatError(
-                "a motion database is not played by the page, which has controllers and matchers",
-                hint=f"deepphase train matching {path} -o {path.with_suffix('.matcher')}",
-                path=path,
-            )
         if _format(path) not in steered:
             raise FormatError("not a file that can be steered", hint=_HINT, path=path)
         return {path.name: path}
-    if not path.exists():
-        raise FormatError("there is no such file or folder", hint=_HINT, path=path)
     files = islice(files_under(path), MAX_LISTED_FILES)
     found = {each.relative_to(path).as_posix(): each for each in files if _format(each) in steered}
     if not found:
@@ -329,8 +320,6 @@ def live_sources(path: Path | None) -> dict[str, Path]:
 
 def asset_of(path: Path) -> bytes:
     """The live asset of a file, with 16-bit weights."""
-    if path.is_dir():
-        raise FormatError("this is a folder, not a file", hint="give one of its files", path=path)
     (file,) = live_sources(path).values()
     if read_header(file)["format"] == MATCHER_FORMAT:
         return matcher_asset(Matcher.load(file))

@@ -39,8 +39,6 @@ _TEXTS = {
     "hips, on the ground, which is added where there is none), hips, or in_place for none. auto is "
     "the topmost joint of the skeleton.",
 }
-# Commands whose clips replace others of that name, as by a copy.
-_REPLACING = ("convert", "edit", "rig-controls", "solve")
 _REQUIRED = inspect.Parameter.empty
 
 
@@ -118,7 +116,7 @@ def command_parser(program: str, command: Callable[..., Any], *, required: bool)
     if typing.get_type_hints(command).get("return") is Outcome:
         text = "Print one JSON document to standard output; progress and tables go to stderr."
         parser.add_argument("--json", action="store_true", help=text)
-    if "output" in parameters and program.split()[1] not in _REPLACING:
+    if "output" in parameters:
         text = "Replace results of earlier commands; of a report with the same inputs it is done."
         parser.add_argument("--force", action="store_true", help=text)
     config = _config_option(parameters)

@@ -92,13 +92,15 @@ def write_edited(
     title: str = "Before and after",
 ) -> None:
     """Write edited clips, and a page that plays them, with the clip before if there is one."""
+    from deepphase.apps.options import claimed
     from deepphase.formats.load import save
     from deepphase.viewer.page import save_player
     from deepphase.viewer.take import Take
 
     first, several = made[0], f"{len(made)} clips of " if len(made) > 1 else ""
-    for clip in made:
-        save(clip, output / f"{clip.name}.bvh" if several else output)
+    targets = claimed([output / f"{each.name}.bvh" for each in made]) if several else [output]
+    for clip, target in zip(made, targets, strict=True):
+        save(clip, target)
     note(f"{several}{first.duration:.2f} s: {output}")
     if player is not None:
         take = Take.of(made)
@@ -116,8 +118,8 @@ def report_reached(distance: float, reached: str, missed: str) -> None:
 def check_output(
     clip: Path | None, output: Path | None, player: Path | None, *, also: Sequence[str] = ()
 ) -> None:
-    """Refuse outputs that cannot be written, before long work."""
-    from deepphase.files import check_writable
+    """Refuse outputs that cannot be written or took work, before long work."""
+    from deepphase.apps.options import claim_file
     from deepphase.formats.load import MOTION_FORMATS
 
     if clip is not None and output is not None and output.resolve() == clip.resolve():
@@ -132,9 +134,8 @@ def check_output(
             hint=f"known suffixes: {', '.join(known)}",
             path=output,
         )
-    for path in (output, player):
-        if path is not None:
-            check_writable(path)
+    for path in filter(None, (output, player)):
+        claim_file(path)
 
 
 def check_networks(editor: Path, part: Literal["path", "effectors"]) -> None:

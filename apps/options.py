@@ -308,6 +308,13 @@ def claim_file(path: Path, example: str = "file", **how: Any) -> None:
     claim(path)
 
 
+def claimed(paths: list[Path]) -> list[Path]:
+    """The paths of clips, none of which took work."""
+    for path in paths:
+        claim(path)
+    return paths
+
+
 def claim(path: Path) -> None:
     """Refuse a file or a store that took work."""
     if _running is None:

@@ -73,6 +73,7 @@ def command(
         Write joint names to BVH as they are. Else "_" replaces blanks and brackets, which other
         programs do not read.
     """
+    from deepphase.apps.options import claimed
     from deepphase.corpus.clips import clips_in
     from deepphase.corpus.motion_files import clip_targets
     from deepphase.formats.amass import save_amass, smpl_layout
@@ -89,7 +90,7 @@ def command(
         "description": reading.description,
     }
     entries = clips_in(clips, skeleton=skeleton, **reader, **reading.reader)
-    targets = iter(clip_targets([entry.name for entry in entries], clips, output, suffix))
+    targets = iter(claimed(clip_targets([entry.name for entry in entries], clips, output, suffix)))
     # Notes of the readers are printed once each.
     texts: dict[str, None] = {}
     seconds: list[float] = []

@@ -262,7 +262,7 @@ def path_command(
     player
         Page to write (.html) that plays the result; with a motion file, beside it.
     """
-    from deepphase.files import check_writable
+    from deepphase.apps.options import claim_file
 
     if characters < 1:
         raise ParameterError(f"characters must be at least 1, not {characters}", hint="give 1")
@@ -284,9 +284,8 @@ def path_command(
             hint="leave --root out",
         )
     if characters > 1:
-        check_writable(output / "path_001.bvh")
-        if player is not None:
-            check_writable(player)
+        for probe in filter(None, (output / "path_001.bvh", player)):
+            claim_file(probe)
     else:
         check_output(file if of_effectors else None, output, player)
     check_networks(editor, "effectors" if of_effectors else "path")

@@ -48,6 +48,7 @@ def command(
         Clip to write (.bvh, .glb or .npz); a folder of .bvh if there are several files, with links
         to the sound files beside the tracks.
     """
+    from deepphase.apps.options import claimed
     from deepphase.corpus.clips import agreed_point_sets, files_of_bodies
     from deepphase.corpus.motion_files import clip_targets, find_motion_files
     from deepphase.corpus.solved_files import solve_files
@@ -55,9 +56,8 @@ def command(
 
     checked_options(reading.unit, reading.up, reading.file_fps)
     files = files_of_bodies(find_motion_files(points))
-    targets = clip_targets(
-        [file.name for file in files], [file.path for file in files], output, "bvh"
-    )
+    names, paths = [file.name for file in files], [file.path for file in files]
+    targets = claimed(clip_targets(names, paths, output, "bvh"))
     with progress() as shown:
         point_sets = agreed_point_sets(files, reading.description, **reading.reader)
         results = list(

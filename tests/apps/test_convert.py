@@ -25,14 +25,16 @@ def test_every_format_into_every_other(folder, tmp_path):
     expected = joint_positions(load(source))
     for first in ("npz", "glb", "bvh"):
         for second in ("bvh", "npz", "glb"):
-            middle, end = tmp_path / f"a.{first}", tmp_path / f"b.{second}"
+            middle = tmp_path / f"{first}_{second}.{first}"
+            end = middle.with_name(f"to_{second}_from_{first}.{second}")
             assert main(["convert", str(source), "-o", str(middle)]) == 0
             assert main(["convert", str(middle), "-o", str(end)]) == 0
             np.testing.assert_allclose(joint_positions(load(end)), expected, atol=1e-4)
 
 
 def test_the_skeleton_of_several_is_said(folder, tmp_path, capsys):
-    words = ["convert", str(folder / "walk_0.bvh"), "-o", str(tmp_path / "a.bvh"), "--to"]
+    words = ["convert", str(folder / "walk_0.bvh"), "-o", str(tmp_path / "a.bvh"), "--force"]
+    words.append("--to")
     assert main([*words, str(folder / "walk_1.bvh")]) == 0
     assert "onto the skeleton" not in capsys.readouterr().out
     assert main([*words, str(folder)]) == 0

@@ -10,14 +10,31 @@ from deepphase.apps.cli import main
 from deepphase.apps.options import claim, claim_file, claim_folder, protected
 from deepphase.errors import ParameterError
 from deepphase.formats.load import save
+from deepphase.formats.points import save_points
+from deepphase.motion.kinematics import joint_positions
+from deepphase.motion.point_track import PointTrack
 from deepphase.synthetic.gait_motion import locomotion
 
 
-def test_a_store_is_replaced_by_force_alone(tmp_path, monkeypatch, capsys):
+@pytest.mark.parametrize(
+    "words",
+    (
+        "prepare walk.bvh -o mocap.store",
+        "convert walk.bvh -o out.bvh",
+        "convert clips -o out",
+        "solve points.npz -o solved.bvh",
+        "edit repair walk.bvh -o whole.bvh",
+    ),
+)
+def test_a_result_is_replaced_by_force_alone(words, tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
-    save(locomotion(1, 1.0).clip, "walk.bvh")
-    words = ["prepare", "walk.bvh", "-o", "mocap.store"]
-    assert [main(words), main(words), main([*words, "--force"])] == [0, 2, 0]
+    walk = locomotion(1, 1.0).clip
+    save(walk, "walk.bvh")
+    (tmp_path / "clips").mkdir()
+    save(walk, "clips/walk.bvh")
+    save_points(PointTrack(walk.skeleton.names, joint_positions(walk), walk.fps), "points.npz")
+    given = words.split()
+    assert [main(given), main(given), main([*given, "--force"])] == [0, 2, 0]
     assert "a result already" in capsys.readouterr().err
 
 

@@ -63,7 +63,7 @@ def test_train_editor(run, tmp_path):
 
 def test_repair(run, files):
     words = ["edit", "repair", "held.bvh", "--editor", "swing.editor"]
-    status, said = run(*words, "-o", "a.bvh", "--player", "a.html")
+    status, said = run(*words, "-o", "a.bvh", "--player", "a.html", "--force")
     assert status == 0
     assert "frames 61-90 repeat the pose before" in said
     made, given = load("a.bvh"), load("held.bvh")
@@ -75,8 +75,8 @@ def test_repair(run, files):
     assert "nothing is written" in run(*words)[1]
     assert (files / "a.html").stat().st_size > 10_000
     # Named damage: nothing else is looked for.
-    assert run(*words, "--joints", "LeftArm", "--frames", "10-30", "-o", "b.bvh")[0] == 0
-    apart = np.abs(joint_positions(load("b.bvh")) - joint_positions(given)).max(axis=2)
+    assert run(*words, "--joints", "LeftArm", "--frames", "10-30", "-o", "out.bvh")[0] == 0
+    apart = np.abs(joint_positions(load("out.bvh")) - joint_positions(given)).max(axis=2)
     frames, joints = np.nonzero(apart > 1e-4)
     assert set(joints) == {given.skeleton.index("LeftHand")}
     assert 10 <= frames.min() <= frames.max() <= 30
@@ -105,6 +105,7 @@ def test_mistakes_are_stated(run, files):
 
 def test_inbetween(run, files):
     words = ["edit", "inbetween", "a.bvh", "b.bvh", "--editor", "swing.editor", "-o", "c.bvh"]
+    words.append("--force")
     status, said = run(*words, "--seconds", "0.02")
     assert status == 0
     assert "the way between the clips takes" in said
@@ -133,7 +134,7 @@ def test_repair_and_constrain_without_an_editor(run, tmp_path):
     save(replace(clip, translations=clip.translations + drift[:, None]), "slips.bvh")
     told = ("contacts were held", "cm of drift", "an editor of your own clips (--editor)")
     for words in ([], ["--ground"]):
-        status, said = run("edit", "repair", "slips.bvh", "-o", "out.bvh", *words)
+        status, said = run("edit", "repair", "slips.bvh", "-o", "out.bvh", "--force", *words)
         assert status == 0
         assert all(text in said for text in told)
         apart = np.abs(joint_positions(load("out.bvh")) - joint_positions(load("slips.bvh")))
@@ -143,7 +144,7 @@ def test_repair_and_constrain_without_an_editor(run, tmp_path):
         f"joint,frame,last,x,y,z\nRightHand,60,62,{x},{y},{z}\nLeftHand,60,60,{x},{y + 4},{z}\n"
     )
     save(clip, "walk.bvh")
-    words = ["edit", "constrain", "walk.bvh", "-o", "out.bvh"]
+    words = ["edit", "constrain", "walk.bvh", "-o", "out.bvh", "--force"]
     status, said = run(*words, "--targets", "targets.csv", "--player", "out.html")
     assert status == 0
     assert "RightHand is at its target at frames 60-62" in said
@@ -160,7 +161,7 @@ def test_the_shipped_editor_says_that_it_is_used(run):
     clip = locomotion(0, seconds=4.0).clip
     for name, part in (("a", clip.sliced(0, 100)), ("b", clip.sliced(160, len(clip)))):
         save(part, f"{name}.bvh")
-    status, said = run("edit", "inbetween", "a.bvh", "b.bvh", "--seconds", "1", "-o", "out.bvh")
+    status, said = run("edit", "inbetween", "a.bvh", "b.bvh", "--seconds", "1", "-o", "c.bvh")
     assert status == 0
     assert "the editor is one shipped with the package" in said
     said = run("edit", "repair", "a.bvh", "--frames", "30-70", "-o", "out.bvh")[1]
@@ -186,16 +187,16 @@ def test_paths(run, tmp_path, walks, walker):
     assert len(load("out.bvh")) == 91
     assert run(*words, "-o", "crowd", "--characters", "3")[0] == 0
     assert len(list((tmp_path / "crowd").glob("wave_*.bvh"))) == 3
-    assert "give --speed" in run(*words, "--speed", "9", "-o", "out.bvh")[1]
+    assert "give --speed" in run(*words, "--speed", "9", "-o", "fast.bvh")[1]
     (tmp_path / "bad.csv").write_text("t,x,z\n0,0,0\n1,nan,1\n")
-    status, said = run("edit", "path", "walk.editor", "bad.csv", "-o", "out.bvh")
+    status, said = run("edit", "path", "walk.editor", "bad.csv", "-o", "bad.bvh")
     assert status == 2
     assert "bad.csv:3: x 'nan'" in said
     hand = next(iter(effector_joints(walker.space)))
     (tmp_path / "punch.csv").write_text(
         f"t,joint,x,y,z\n0,{hand},0.2,1,0.1\n1,{hand},0.1,1.1,0.4\n"
     )
-    words = ["edit", "path", "walk.editor", "punch.csv", "-o", "out.bvh"]
+    words = ["edit", "path", "walk.editor", "punch.csv", "-o", "out.bvh", "--force"]
     status, said = run(*words)
     assert status == 2
     assert "train path STORE --effectors" in said

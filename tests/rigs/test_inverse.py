@@ -162,7 +162,7 @@ def test_commands(walk, tmp_path, capsys):
     keys, moved, page = (tmp_path / name for name in ("keys.json", "moved.bvh", "moved.html"))
 
     def controls(source, output, *options):
-        return main(["rig-controls", rig, str(source), "-o", str(output), *options])
+        return main(["rig-controls", rig, str(source), "-o", str(output), "--force", *options])
 
     assert controls(captured, keys, "--player", str(page)) == 0
     assert "left leg" in capsys.readouterr().out

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -122,7 +123,7 @@ def check_output(
     from deepphase.apps.options import claim_file
     from deepphase.formats.load import MOTION_FORMATS
 
-    if clip is not None and output is not None and output.resolve() == clip.resolve():
+    if clip and output and os.path.realpath(output) == os.path.realpath(clip):
         raise ParameterError(
             "the clip would be written over its own file", hint="choose another -o", path=output
         )

@@ -213,7 +213,9 @@ def fitting_workers(
     bytes_per_worker: int = _BYTES_PER_WORKER,
 ) -> int:
     """Number of processes for the files: the given one, else by cores and amount of data."""
-    sizes = (file.path.stat().st_size for file in files)
+    # Links may lead nowhere, or to themselves, and files end meanwhile.
+    paths = (file.path for file in files)
+    sizes = (os.path.getsize(path) if os.path.isfile(path) else 0 for path in paths)
     return workers_for(sizes, len(files), bytes_per_worker, workers)
 
 
@@ -273,11 +275,11 @@ def clip_targets(
         targets = [output]
     else:
         targets = [output / f"{stem}.{format}" for stem in unique_stems(names)]
-    read = {path.resolve() for path in inputs if path.is_file()}
-    folders = {path.resolve() for path in inputs if path.is_dir()}
+    read = {os.path.realpath(path) for path in inputs if path.is_file()}
+    folders = {Path(os.path.realpath(path)) for path in inputs if path.is_dir()}
     for target in targets:
-        place = target.resolve()
-        if place in read or (place.is_file() and folders & set(place.parents)):
+        place = Path(os.path.realpath(target))
+        if str(place) in read or (place.is_file() and folders & set(place.parents)):
             raise ParameterError(
                 "the clip would overwrite a file that is read",
                 hint="choose another folder",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -366,8 +367,8 @@ def _labelled(
 
 
 def _check_output(output: Path, files: Sequence[MotionFile]) -> None:
-    real = output.resolve()
-    is_input = any(real == file.path.resolve() for file in files)
+    real = os.path.realpath(output)
+    is_input = any(real == os.path.realpath(file.path) for file in files)
     if is_input or output.suffix.lower() in MOTION_FORMATS:
         raise ParameterError(
             f"the store would be written as {output.name}, a motion file",

@@ -317,7 +317,7 @@ def _weights(network: nn.Module, prefix: str) -> dict[str, Array]:
 def _without_codes(config: Any) -> Any:
     """A config without the options of a codebook, which files of earlier versions may have."""
     gone = ("codes", "code_stages", "skeletons")
-    network = {name: value for name, value in config["network"].items() if name not in gone}
+    network = {name: value for name, value in dict(config["network"]).items() if name not in gone}
     return {**config, "network": network}
 
 

@@ -203,7 +203,15 @@ def _value(kind: Any) -> dict[str, Any]:
         return {"nargs": "+", "type": arguments[0]}
     if origin is tuple:
         return {"nargs": len(arguments), "type": _number}
-    return {"type": _number if kind is float else kind}
+    return {"type": {float: _number, int: _whole}.get(kind, kind)}
+
+
+def _whole(text: str) -> int:
+    value = int(text)
+    # Seeds and numbers of things; beyond these numpy and torch raise errors of their own.
+    if not 0 <= value < 1 << 31:
+        raise ValueError(text)
+    return value
 
 
 def _number(text: str) -> float:
@@ -234,7 +242,7 @@ class CommandParser(argparse.ArgumentParser):
         fact = re.sub(
             r"invalid choice: (.*) \(choose from (.*)\)", r"expected one of \2, not \1", fact
         )
-        fact = re.sub(r"invalid int value:", "expected a whole number, not", fact)
+        fact = re.sub(r"invalid _whole value:", "expected a whole number from 0, not", fact)
         fact = re.sub(r"invalid _number value:", "expected a number, not", fact)
         hint = f"{self.prog} --help lists its options"
         unknown = re.search(r"unrecognized arguments: (--[\w.-]+)", fact)

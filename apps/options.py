@@ -116,7 +116,8 @@ class FileOptions(OptionGroup):
     def reader(self) -> dict[str, Any]:
         """The options that are set, as keyword arguments of `deepphase.formats.load.load`."""
         values = {"unit": self.unit, "up": self.up, "fps": self.file_fps, "radians": self.radians}
-        return {name: value for name, value in values.items() if value not in (None, False)}
+        # Not `in`: a rate of 0 is refused by the reader.
+        return {name: own for name, own in values.items() if own is not None and own is not False}
 
     @property
     def description(self) -> dict[str, Any] | None:

@@ -150,17 +150,6 @@ def test_nothing_but_files_is_replaced(name, linked, tmp_path):
     assert not list(tmp_path.glob(".deepphase*"))
 
 
-@pytest.mark.skipif(not Path("/dev/null").exists(), reason="the system has no /dev")
-@pytest.mark.parametrize("path", ["/dev/null", "/dev/full"])
-def test_devices_stay(path):
-    for write in (WRITERS["array file"], check_writable):
-        with pytest.raises(
-            CheckpointError, match="this is a device, a pipe or a socket, and only files"
-        ):
-            write(path)
-    assert Path(path).is_char_device()
-
-
 @pytest.mark.skipif(not Path("/proc/self/fd").exists(), reason="the system has no /proc")
 def test_a_pipe_of_a_program_is_not_a_file():
     reader, writer = os.pipe()

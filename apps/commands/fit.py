@@ -113,9 +113,6 @@ def ground_command(
     from deepphase.viewer.take import Take
 
     kinds = tuple(MADE_GROUNDS)
-    for name, value in (("fits", fits), ("laid", laid), ("patches", patches)):
-        if value < 0:
-            raise ParameterError(f"--{name} must be at least 0, not {value}")
     if not fits + laid:
         raise ParameterError("there is no ground", hint="give --fits or --laid a number above 0")
     if fits > 1 and not patches:

@@ -18,13 +18,13 @@ from deepphase.synthetic.gait_motion import locomotion
 
 @pytest.mark.parametrize(
     "words",
-    (
+    [
         "prepare walk.bvh -o mocap.store",
         "convert walk.bvh -o out.bvh",
         "convert clips -o out",
         "solve points.npz -o solved.bvh",
         "edit repair walk.bvh -o whole.bvh",
-    ),
+    ],
 )
 def test_a_result_is_replaced_by_force_alone(words, tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)

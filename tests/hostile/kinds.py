@@ -348,8 +348,28 @@ _EFFECTORS = "t,joint,x,y,z\n0,LeftFoot,0,0,0\n1,LeftFoot,0.1,0.2,0.3\n0.5,Right
 _BEATS = "# beats\n0.5 1\n1.0 2\n1.5 3\n2.0\t4\n2.5,1\n"
 _AUDACITY = "0.5\t0.5\t1\n\\\t100\t200\n1.0\t1.0\t2\n1.5\t1.5\t1\n"
 
-_ARRAYS = mutations.ARRAY_FILE
-_WORDS = mutations.TEXT
+_WORDS, _JSON = mutations.TEXT, (mutations.changed_json, *mutations.TEXT)
+
+
+def _ours(
+    suffix: str, read: Callable[[Path], Any], examples: Callable[[Path], list[bytes]], **more: bool
+) -> Kind:
+    return Kind(suffix, read, examples, mutations.ARRAY_FILE, hashed=True, **more)
+
+
+def _archive(
+    suffix: str, read: Callable[[Path], Any], write: Callable[[Path], Any], **more: bool
+) -> Kind:
+    return Kind(suffix, read, _by(write, suffix), mutations.ARCHIVE, hashed=True, **more)
+
+
+def _table(read: Callable[[Path], Any], *texts: str, **more: bool) -> Kind:
+    return Kind(".csv", read, _text(*texts), mutations.TABLE, **more)
+
+
+def _labels(path: Path) -> Any:
+    return read_label_table(path, ["walk_1.bvh", "run.bvh"])
+
 
 _CONFIGS = {
     "phase": PhaseConfig,
@@ -358,25 +378,15 @@ _CONFIGS = {
     "editor": EditorConfig,
     "rig": RigConfig,
 }
+_ARRAYS_OF_OTHERS = [archive(each) for each in (AMASS, OWN, JOINTS, POINTS)]
+_ARRAYS_OF_OTHERS.append(archive(AMASS, zipfile.ZIP_DEFLATED))
+_REQUEST = TrainingRequest("a.store", "group", ("walk", "run"))
+_SETTINGS = "up: z\nunit: cm\nfloor: 0.12\nlabels:\n  field1: style\n  field2: take\n"
+_TARGETS = "joint,frame,x,y,z,last\nHand,3,0,1,0.5,\nFoot,4,0,0,0,9\n"
 KINDS: dict[str, Kind] = {
     "bvh": Kind(".bvh", load_all, _saved(".bvh", two_joints().encode()), _WORDS),
-    "npz": Kind(
-        ".npz",
-        load_all,
-        _saved(
-            ".npz",
-            *(archive(each) for each in (AMASS, OWN, JOINTS, POINTS)),
-            archive(AMASS, zipfile.ZIP_DEFLATED),
-        ),
-        mutations.ARCHIVE,
-    ),
-    "motion": Kind(
-        ".npz",
-        load,
-        _by(lambda path: save(_walk().sliced(0, 6), path), ".npz"),
-        mutations.ARCHIVE,
-        hashed=True,
-    ),
+    "npz": Kind(".npz", load_all, _saved(".npz", *_ARRAYS_OF_OTHERS), mutations.ARCHIVE),
+    "motion": _archive(".npz", load, lambda path: save(_walk().sliced(0, 6), path)),
     "glb": Kind(".glb", load_all, _saved(".glb", MIXED), mutations.GLB),
     "gltf": Kind(".gltf", load_all, _saved(".gltf", CURVED), (*mutations.GLTF, *_WORDS)),
     "c3d": Kind(".c3d", load_all, _markers(c3d_bytes, _dec)),
@@ -388,115 +398,54 @@ KINDS: dict[str, Kind] = {
     "joints of text": Kind(".npy", load_all, _joints_of_text),
     "amc": Kind(".amc", _beside("a.amc", "a.asf", ASF), _text(AMC), _WORDS),
     "asf": Kind(".asf", _beside("a.asf", "a.amc", AMC), _text(ASF), _WORDS),
-    "store": Kind(".store", open_store, _kept("clips.store"), _ARRAYS, hashed=True),
-    "model": Kind(".model", load_extractor, _kept("default.model"), _ARRAYS, hashed=True),
-    "model of any skeleton": Kind(
-        ".model",
-        PhaseModel.load,
-        _by(_any_skeleton, ".model"),
-        _ARRAYS,
-        hashed=True,
-        slow=True,
+    "store": _ours(".store", open_store, _kept("clips.store")),
+    "model": _ours(".model", load_extractor, _kept("default.model")),
+    "model of any skeleton": _ours(
+        ".model", PhaseModel.load, _by(_any_skeleton, ".model"), slow=True
     ),
-    "songs model": Kind(
-        ".model",
-        PhaseModel.load,
-        _by(lambda path: _songs_model().save(path), ".model"),
-        _ARRAYS,
-        hashed=True,
+    "songs model": _ours(
+        ".model", PhaseModel.load, _by(lambda path: _songs_model().save(path), ".model")
     ),
-    "contact phases": Kind(
-        ".phases", load_extractor, _kept("contact.phases"), _ARRAYS, hashed=True
-    ),
-    "pca phases": Kind(
+    "contact phases": _ours(".phases", load_extractor, _kept("contact.phases")),
+    "pca phases": _ours(
         ".phases",
         load_extractor,
         _by(lambda path: PcaPhase.fit(swinging_store()).save(path), ".phases"),
-        _ARRAYS,
-        hashed=True,
     ),
-    "projection": Kind(
-        ".projection",
-        ManifoldProjection.load,
-        _by(_projection, ".projection"),
-        _ARRAYS,
-        hashed=True,
+    "projection": _ours(".projection", ManifoldProjection.load, _by(_projection, ".projection")),
+    "controller": _ours(".controller", Controller.load, _kept("experts.controller")),
+    "untrained controllers": Kind(
+        ".controller", Controller.load, _networks, mutations.ARRAY_FILE, slow=True
     ),
-    "controller": Kind(
-        ".controller", Controller.load, _kept("experts.controller"), _ARRAYS, hashed=True
+    "dancer": _ours(".dancer", Dancer.load, _kept("small.dancer")),
+    "database": _ours(".db", MotionDatabase.load, _kept("motion.db")),
+    "matcher": _ours(".matcher", Matcher.load, _kept("small.matcher")),
+    "editor": _ours(
+        ".editor", MotionEditor.load, _by(lambda path: _editor().save(path), ".editor"), slow=True
     ),
-    "untrained controllers": Kind(".controller", Controller.load, _networks, _ARRAYS, slow=True),
-    "dancer": Kind(".dancer", Dancer.load, _kept("small.dancer"), _ARRAYS, hashed=True),
-    "database": Kind(".db", MotionDatabase.load, _kept("motion.db"), _ARRAYS, hashed=True),
-    "matcher": Kind(".matcher", Matcher.load, _kept("small.matcher"), _ARRAYS, hashed=True),
-    "editor": Kind(
-        ".editor",
-        MotionEditor.load,
-        _by(lambda path: _editor().save(path), ".editor"),
-        _ARRAYS,
-        hashed=True,
-        slow=True,
-    ),
-    "rig": Kind(".rig", RigInverse.load, _by(_rig, ".rig"), _ARRAYS, hashed=True, slow=True),
-    "ball": Kind(
+    "rig": _ours(".rig", RigInverse.load, _by(_rig, ".rig"), slow=True),
+    "ball": _ours(
         ".ball",
         load_ball,
         _by(lambda path: save_ball(fit_ball(locomotion(0, 1.0).clip), path), ".ball"),
-        _ARRAYS,
-        hashed=True,
     ),
-    "cached song": Kind(
-        ".song",
-        _song,
-        lambda folder: [next(FILES.glob("*.song")).read_bytes()],
-        _ARRAYS,
-        hashed=True,
-    ),
-    "phases": Kind(
-        ".phases.npz", load_phases, _by(_phases, ".phases.npz"), mutations.ARCHIVE, True
-    ),
-    "rig keys": Kind(
-        ".json", RigKeys.load, _by(_rig_keys, ".json"), (mutations.changed_json, *_WORDS)
-    ),
-    "ground": Kind(
-        ".npz",
-        ClipGround.load,
-        _by(lambda path: ClipGround(_ground(), "walk", laid=True).save(path), ".npz"),
-        mutations.ARCHIVE,
-        hashed=True,
+    "cached song": _ours(".song", _song, lambda _: [next(FILES.glob("*.song")).read_bytes()]),
+    "phases": _archive(".phases.npz", load_phases, _phases),
+    "rig keys": Kind(".json", RigKeys.load, _by(_rig_keys, ".json"), _JSON),
+    "ground": _archive(
+        ".npz", ClipGround.load, lambda path: ClipGround(_ground(), "walk", laid=True).save(path)
     ),
     "ground array": Kind(".npy", read_ground, _array),
     "ground image": Kind(".png", read_ground, _image),
-    "targets": Kind(
-        ".csv",
-        read_targets,
-        _text("joint,frame,x,y,z,last\nHand,3,0,1,0.5,\nFoot,4,0,0,0,9\n"),
-        mutations.TABLE,
+    "targets": _table(read_targets, _TARGETS),
+    "keys": _table(read_keys, "frame,time\n0,0\n30,1.0\n60,2.5\n", "frame\n0\n30\n"),
+    "effector paths": _table(
+        lambda path: read_effector_paths(path, _editor()), _EFFECTORS, slow=True
     ),
-    "keys": Kind(
-        ".csv",
-        read_keys,
-        _text("frame,time\n0,0\n30,1.0\n60,2.5\n", "frame\n0\n30\n"),
-        mutations.TABLE,
-    ),
-    "effector paths": Kind(
-        ".csv",
-        lambda path: read_effector_paths(path, _editor()),
-        _text(_EFFECTORS),
-        mutations.TABLE,
-        slow=True,
-    ),
-    "path": Kind(".csv", read_path, _text(_PATHS), mutations.TABLE),
-    "gamepad": Kind(".csv", read_gamepad, _text(_GAMEPAD), mutations.TABLE),
-    "labels": Kind(
-        ".csv",
-        lambda path: read_label_table(path, ["walk_1.bvh", "run.bvh"]),
-        _text(_LABELS),
-        mutations.TABLE,
-    ),
-    "labels in Parquet": Kind(
-        ".parquet", lambda path: read_label_table(path, ["walk_1.bvh", "run.bvh"]), _parquet
-    ),
+    "path": _table(read_path, _PATHS),
+    "gamepad": _table(read_gamepad, _GAMEPAD),
+    "labels": _table(_labels, _LABELS),
+    "labels in Parquet": Kind(".parquet", _labels, _parquet),
     "description": Kind(".yaml", load_description, _text(_DESCRIPTION), mutations.YAML),
     **{
         f"{name} config": Kind(".yaml", config.load, _configs(name), mutations.YAML)
@@ -506,22 +455,19 @@ KINDS: dict[str, Kind] = {
     "beats": Kind(".beats", read_beats, _text(_BEATS, _AUDACITY), mutations.TABLE),
     "sound": Kind(".wav", read_sound, _sounds),
     "settings": Kind(
-        ".yaml",
-        _in_folder(SETTINGS_FILE, read_settings),
-        _text("up: z\nunit: cm\nfloor: 0.12\nlabels:\n  field1: style\n  field2: take\n"),
-        mutations.YAML,
+        ".yaml", _in_folder(SETTINGS_FILE, read_settings), _text(_SETTINGS), mutations.YAML
     ),
     "training request": Kind(
         ".json",
         _in_folder("request.json", TrainingRequest.load),
-        _saved_in_folder("request.json", TrainingRequest("a.store", "group", ("walk", "run"))),
-        (mutations.changed_json, *_WORDS),
+        _saved_in_folder("request.json", _REQUEST),
+        _JSON,
     ),
     "training status": Kind(
         ".json",
         _in_folder("status.json", TrainingStatus.load),
         _saved_in_folder("status.json", _status()),
-        (mutations.changed_json, *_WORDS),
+        _JSON,
     ),
-    "steered motion": Kind(".json", _read_driven, _driven, (mutations.changed_json, *_WORDS)),
+    "steered motion": Kind(".json", _read_driven, _driven, _JSON),
 }

@@ -69,8 +69,6 @@ _SIGNALS = (
 # Seconds in which a signal ends a command, and in which what it started ends after it.
 _ENDS_S, _LEAVES_S = 2.0, 2.0
 _LOOKS_EVERY_S = 0.01
-# A resumed training has the loss of an uninterrupted one up to this share.
-_LOSS_SHARE = 0.02
 
 
 @dataclass
@@ -129,22 +127,9 @@ def test_an_ended_command_leaves_nothing_half_and_the_next_run_ends_as_a_whole_o
         same = contents(out)
         assert same.keys() == whole.keys(), sorted(same.keys() ^ whole.keys())
         seen["resumed"] += bool(resume)
-        seen["same bytes"] += same == whole
-        if not name.startswith("train") and name != "demo":
-            assert same == whole
-        check_measures(out)
+        # A resumed training has the bytes of an uninterrupted one.
+        assert same == whole or name == "demo"
     print(f"\n{name}: {first.cpu_s:.1f} CPU s, slowest end {slowest:.2f} s, {dict(seen)}")
-
-
-_measured: dict[str, float] = {}
-
-
-def check_measures(out: Path) -> None:
-    """The last loss of a training is that of its first run."""
-    for path in out.glob("*.metrics.csv"):
-        loss = next(values for key, values in read_metrics(path).items() if "loss" in key)
-        last = float(loss[~(loss != loss)][-1])
-        assert abs(last / _measured.setdefault(path.name, last) - 1.0) < _LOSS_SHARE
 
 
 def remove(out: Path, *, everything: bool = False) -> None:
@@ -160,11 +145,18 @@ def remove(out: Path, *, everything: bool = False) -> None:
 
 
 def contents(out: Path) -> dict[str, str]:
-    """Name -> hash of all outputs, without what a killed program was writing."""
+    """Name -> hash of all outputs, without speeds and what a killed program was writing."""
     files = [path for path in out.rglob("*") if path.is_file() and ".tmp" not in str(path)]
     return {
-        str(path.relative_to(out)): hashlib.sha256(path.read_bytes()).hexdigest() for path in files
+        str(path.relative_to(out)): hashlib.sha256(_content(path)).hexdigest() for path in files
     }
+
+
+def _content(path: Path) -> bytes:
+    if not path.name.endswith(".metrics.csv"):
+        return path.read_bytes()
+    columns = read_metrics(path).items()
+    return b"".join(values.tobytes() for key, values in columns if key != "samples_per_s")
 
 
 def run(

@@ -100,7 +100,7 @@ def test_the_command_lays_clips_on_kinds_of_ground_in_turn(tmp_path, walk, capsy
     capsys.readouterr()
     for wrong, message in (
         (["--fits", "0"], "no ground"),
-        (["--laid", "-1"], "--laid must be at least 0"),
+        (["--laid", "-1"], "--laid: expected a whole number from 0"),
     ):
         argv = ["fit", "ground", str(tmp_path / "walk.bvh"), *wrong, "-o", str(tmp_path / "x")]
         assert main(argv) == 2

@@ -109,10 +109,10 @@ def test_a_tensor_left_on_the_cpu_is_found(walks, monkeypatch):
     config = _config()
     rows = torch.zeros(1, 4)
 
-    def with_offset(self, windows):
-        return windows + rows[:, :1, None]
+    def with_offset(self, encoding):
+        return encoding.latent + rows[:, :1, None]
 
-    forward = "deepphase.phase.networks.autoencoder.PeriodicAutoencoder.forward"
-    monkeypatch.setattr(forward, with_offset)
+    sinusoids = "deepphase.phase.networks.autoencoder.PeriodicAutoencoder._sinusoids"
+    monkeypatch.setattr(sinusoids, with_offset)
     with pytest.raises(RuntimeError, match="cpu"):
         _train_and_validate(walks, config)

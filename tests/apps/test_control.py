@@ -137,7 +137,7 @@ def test_a_controller_is_exported_with_its_parity(files, tmp_path, capsys):
         (["--path", "spiral"], "no path 'spiral'"),
         (["--path", "one.csv"], "1 row of values"),
         (["--path", "nan.csv"], "not a finite number"),
-        (["--path", "wave", "--gamepad", "s.csv"], "cannot be used together"),
+        (["--path", "wave", "--gamepad", "one.csv"], "cannot be used together"),
         (["--characters", "0"], "characters must be at least 1, not 0"),
         (["--label", "mood=sad"], "is not among the controller"),
         (["--label", "style=old"], "no label 'style'"),

@@ -90,7 +90,6 @@ def test_others_follow_the_path_beside_a_matcher(database, tmp_path, capsys):
     [
         (["--path", "spiral"], "no path 'spiral'"),
         (["--path", "none.csv"], "none.csv"),
-        (["--path", "wave", "--gamepad", "s.csv"], "cannot be used together"),
         (["--characters", "0"], "characters must be at least 1, not 0"),
         (["--labels", "walk"], "'walk' is not of the form label=value"),
         (["--labels", "mood=calm"], "no label 'mood'"),

@@ -166,8 +166,8 @@ def test_the_shipped_editor_says_that_it_is_used(run):
     assert "the editor is one shipped with the package" in said
     said = run("edit", "repair", "a.bvh", "--frames", "30-70", "-o", "out.bvh")[1]
     assert "the editor is one shipped with the package" in said
-    assert run("edit", "style", "a.bvh", "--style", "b.bvh", "-o", "out.bvh")[0] == 0
-    status, said = run("edit", "path", str(SHIPPED["editor"].path), "wave", "-o", "out.bvh")
+    assert run("edit", "style", "a.bvh", "--style", "b.bvh", "-o", "styled.bvh")[0] == 0
+    status, said = run("edit", "path", str(SHIPPED["editor"].path), "wave", "-o", "way.bvh")
     assert status == 2
     assert "train path STORE" in said
 

@@ -33,6 +33,7 @@ _FIELDS = [
     ("store", ("groups", 0, "frames")),
     ("store", ("groups", 0, "clips", 0, "source", "unit_m")),
     ("model", ("signals", "joints")),
+    ("model", ("config", "network")),
     ("model", ("signals", "partners", 0)),
     ("controller", ("schema", "joints")),
     ("controller", ("skeleton", "names")),

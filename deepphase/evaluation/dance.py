@@ -340,31 +340,28 @@ def dance_findings(
     values: Mapping[str, float], recorded: Mapping[str, float]
 ) -> tuple[DanceFinding, ...]:
     """Whether a dance is on the beat and follows the bars of its song more than by chance."""
+    found: list[DanceFinding] = []
 
-    def beside(name: str) -> str:
-        return f"; recorded dances {recorded[name]:.3g}" if name in recorded else ""
+    def add(name: str, good: bool, text: str) -> None:
+        beside = f"; recorded dances {recorded[name]:.3g}" if name in recorded else ""
+        found.append(DanceFinding(text + beside, good))
 
-    found = []
     if "by_motion" in values:
         own, chance = values["by_motion"], values["by_motion_chance"]
         good = own > _OVER_CHANCE * chance
-        more = "more" if good else "no more"
-        found.append(
-            DanceFinding(
-                f"the movement is on the beat {more} often than by chance: beat alignment "
-                f"{own:.3g}, by chance {chance:.3g}{beside('by_motion')}",
-                good,
-            )
+        add(
+            "by_motion",
+            good,
+            f"the movement is on the beat {'more' if good else 'no more'} often than by chance: "
+            f"beat alignment {own:.3g}, by chance {chance:.3g}",
         )
     if "bar_height" in values:
         own, shifted = values["bar_height"], values["bar_height_shifted"]
         good = own > _MIN_SHARE and own > _OVER_SHIFTED * shifted
-        found.append(
-            DanceFinding(
-                f"the hips {'follow' if good else 'do not follow'} the bars: these explain "
-                f"{own:.2g} of their height, bars of another tempo {shifted:.2g}"
-                f"{beside('bar_height')}",
-                good,
-            )
+        add(
+            "bar_height",
+            good,
+            f"the hips {'follow' if good else 'do not follow'} the bars: these explain {own:.2g} "
+            f"of their height, bars of another tempo {shifted:.2g}",
         )
     return tuple(found)

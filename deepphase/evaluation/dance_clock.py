@@ -102,39 +102,30 @@ def dance_clocks(dances: Sequence[DanceInBars]) -> list[DanceClock]:
     clock is clear; a single one keeps its own, in its middle.
     """
     fits = [_fit(each) for each in dances]
-    clocks = [DanceClock(1.0, 0.0, fit.explained, fit.by_chance, False) for fit in fits]
+    clocks = [replace(fit, rate=1.0, clear=False) for fit, _ in fits]
     for metre in {each.beats_per_bar for each in dances}:
         members = [
-            i for i, each in enumerate(dances) if each.beats_per_bar == metre and fits[i].clear
+            i for i, each in enumerate(dances) if each.beats_per_bar == metre and fits[i][0].clear
         ]
         places = [dances[i].places() for i in members]
         if any(map(len, places)):
             place = float(np.angle(mean_place(places)) / (2.0 * np.pi))
             for index in members:
-                clocks[index] = _clock(dances[index], fits[index], place)
+                clocks[index] = _clock(dances[index], *fits[index], place)
     return clocks
 
 
-@dataclass(frozen=True)
-class _Fit:
-    """Best sinusoid of the bar: its rate and phase, in cycles, and what it explains."""
-
-    rate: float = 1.0
-    phase: float = 0.0
-    explained: float = 0.0
-    by_chance: float = 0.0
-    clear: bool = False
-
-
-def _fit(dance: DanceInBars) -> _Fit:
+def _fit(dance: DanceInBars) -> tuple[DanceClock, float]:
+    """Best sinusoid of the bar: its rate and what it explains, and its phase in cycles."""
+    unknown = DanceClock(1.0, 0.0, 0.0, 0.0, False), 0.0
     if len(dance.downbeats) < 2:
-        return _Fit()
+        return unknown
     bars = beat_position(dance.downbeats, np.arange(len(dance.height)) / dance.fps)
     # Frames beyond the outermost bars tell nothing about them.
     inside = (bars >= 0) & (bars <= len(dance.downbeats) - 1)
     height, bars = dance.without_slow_changes().height[inside], bars[inside]
     if len(bars) < 2 or np.ptp(bars) < _FEWEST_BARS:
-        return _Fit()
+        return unknown
     step = _STEP_CYCLES / np.ptp(bars)
     rates = 1.0 + np.arange(-_MAX_CHANGE, _MAX_CHANGE + step, step)
     values = _amplitudes(height, bars, rates)
@@ -155,18 +146,18 @@ def _fit(dance: DanceInBars) -> _Fit:
         and 0 < best < len(rates) - 1
     )
     phase = float(np.angle(values[best]) / (2.0 * np.pi))
-    return _Fit(float(rates[best]), phase, explained, chance, bool(clear))
+    return DanceClock(float(rates[best]), 0.0, explained, chance, bool(clear)), phase
 
 
-def _clock(dance: DanceInBars, fit: _Fit, place: float) -> DanceClock:
+def _clock(dance: DanceInBars, fit: DanceClock, phase: float, place: float) -> DanceClock:
     """The clock that brings the highest point to a place in the bar, in cycles."""
     times = np.arange(len(dance.height)) / dance.fps
     bars = beat_position(dance.downbeats, times)
-    desired = fit.rate * bars - fit.phase + place
+    desired = fit.rate * bars - phase + place
     desired -= np.round(np.mean(desired - bars))
     # One rate and one offset: a straight line through the seconds of the desired places.
     slope, offset = np.polyfit(times, _seconds_at(dance.downbeats, desired), 1)
-    return DanceClock(float(slope), float(offset), fit.explained, fit.by_chance, True)
+    return replace(fit, rate=float(slope), offset_s=float(offset))
 
 
 def _amplitudes(height: Array, bars: Array, rates: Array) -> Array:

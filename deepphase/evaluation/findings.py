@@ -52,31 +52,7 @@ _REPLACED_SHARE = 0.05
 
 
 def run_findings(run: Run, data: Mapping[str, Any]) -> list[str]:
-    """Sentences on characters that did not do what was desired; empty if all did.
-
-    ========  ====================================================================================
-    lost      the values of the character were not those of a body any more
-    ran away  the distance from the desired place is above 0.5 m on average, which is also the
-              measure; or without a path, the mean speed is above 1.25 times the desired one
-    ignored   for two seconds of one goal, the root went the desired way at less than two thirds of
-              the desired speed
-    statue    in more than a quarter of the seconds with a desired speed, the joints moved less than
-              half as fast as in the data's slowest travel, or the root less than a quarter as fast
-              as desired
-    walks on  where standing was desired for a second or more, no half second of the root was as
-              slow as a body that stands, or it moved faster again more than half a second before
-              the goal did
-    lifeless  where standing was desired, the joints moved less than half as fast as in the idle
-              frames of the data, as a mean over its seconds
-    knees     in more than 0.2 % of the legs' frames beyond the share in the data, a knee lies 3 cm
-              (of an adult's leg) behind the line from hip to ankle
-    jumps     a joint accelerates 2.5 times as much as in 99.9 % of the data's frames
-    slides    feet in contact move 2.5 times as fast as in the data, and 5 cm/s faster
-    leans     in more than 2 % of the frames, the trunk leans 10 degrees beyond the data
-    alike     characters move exactly as others do
-    facing    in more than a twentieth of the frames, the character faced its direction of travel
-              because the data has no motion that travels as desired with the desired facing
-    ========  ====================================================================================
+    """Sentences on characters that did not do what was desired (docs/health.md); empty if all did.
 
     Lost characters are in no other count. Characters that lived less than a second are not judged.
 
@@ -188,14 +164,7 @@ def time_findings(run: Run) -> list[str]:
 
 
 def ground_findings(feet: Sequence[FeetOnGround], *, laid: bool) -> list[str]:
-    """Sentences on characters whose feet cannot stand on the ground; empty if they can.
-
-    ======  ======================================================================================
-    cliffs  in more than a hundredth of the frames, the ground under both feet of a pair differs by
-            more than half a leg
-    feet    in more than a quarter of the contact frames, feet are more than 2 cm in the ground or
-            more than 3 cm above it
-    ======  ======================================================================================
+    """Sentences on cliffs, and on feet in contact in the ground or above it; empty without any.
 
     `laid`: the motion was made on a flat floor, and laid on the ground.
     """

@@ -215,9 +215,13 @@ class ObservedRun:
         self.motions = [MeasuredMotion(clip, run.spec) for clip in self.clips]
         self.living = run.alive.astype(bool)
 
+    def every(self, values: Callable[[MeasuredMotion], Array]) -> Array:
+        """Values at the frames of all characters."""
+        return np.concatenate([values(motion) for motion in self.motions])
+
     def mean(self, values: Callable[[MeasuredMotion], Array]) -> float:
         """Mean over the frames of all characters."""
-        return float(np.concatenate([values(motion) for motion in self.motions]).mean())
+        return float(self.every(values).mean())
 
     @cached_property
     def contact_speeds(self) -> dict[str, Array]:
@@ -235,11 +239,6 @@ class ObservedRun:
                 for clip, own in zip(clips, flags, strict=True)
             ]
         return {name: np.concatenate(speeds) for name, speeds in found.items()}
-
-    @cached_property
-    def energies(self) -> Array:
-        """m2/s2 at every frame."""
-        return np.concatenate([motion.energies for motion in self.motions])
 
     @cached_property
     def path_distances(self) -> Array | None:
@@ -272,11 +271,6 @@ class ObservedRun:
         return {name: np.concatenate([values[name] for values in found]) for name in found[0]}
 
     @cached_property
-    def smoothed_speeds(self) -> Array:
-        """m/s of the root at every frame."""
-        return np.concatenate([motion.smoothed_speeds for motion in self.motions])
-
-    @cached_property
     def responses(self) -> Responses:
         """Response times to the changes of the goals; empty without goals or changes."""
         run, times = self.run, Responses()
@@ -288,11 +282,6 @@ class ObservedRun:
             changes = goal_changes(desired[i, own], facings[i, own], run.fps, motion.standing_speed)
             times.add(changes, run.positions[i, own], run.angles[i, own], run.fps)
         return times
-
-    @property
-    def response_times(self) -> list[float]:
-        """Seconds of the responses to all changes of velocity."""
-        return [time for times in self.responses.velocity.values() for time in times]
 
     def desired_speeds(self, character: int) -> Array | None:
         """(frames,) m/s of a character's goal while it lived; None without goals."""
@@ -315,6 +304,5 @@ class ObservedRun:
 
     def at_jumps(self, values: Callable[[MeasuredMotion], Array]) -> Array | None:
         """Values of the frames within the blend of a jump; None without one."""
-        if self.jumps is None or not self.blended.any():
-            return None
-        return np.concatenate([values(motion) for motion in self.motions])[self.blended]
+        has_jumps = self.jumps is not None and self.blended.any()
+        return self.every(values)[self.blended] if has_jumps else None

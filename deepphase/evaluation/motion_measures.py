@@ -59,17 +59,14 @@ class MeasuredBody(Protocol):
     @property
     def joints(self) -> tuple[str, ...]:
         """Names of the joints."""
-        ...
 
     @property
     def feet(self) -> tuple[str, ...]:
         """Names of the joints of the feet."""
-        ...
 
     @property
     def body(self) -> Mapping[str, str] | Sequence[tuple[str, str]]:
         """Role -> joint name, or pairs of them, as `find_roles` takes a description."""
-        ...
 
 
 class MeasuredMotion:
@@ -201,8 +198,7 @@ def limb_bends(skeleton: Skeleton, roles: Roles, positions: Array) -> Array:
     """(frames, limbs): how far the middle joints of limbs lie on their side, which is ahead of a
     knee and behind an elbow, of the line between the joints around them, over the limb's length.
 
-    Ahead is across the limb and the line from the right hip to the left one, whatever the body's
-    posture is.
+    Ahead is across the limb and the line from the right hip to the left one.
     """
     limbs = LegChains.from_skeleton(skeleton, roles)
     upper, middle, last = (
@@ -251,9 +247,6 @@ def foot_points(clip: Clip, feet: list[int], transforms: tuple[Array, Array]) ->
 def measured_data(clips: Iterable[Clip], body: MeasuredBody) -> dict[str, Any]:
     """Measures of captured motion as plain numbers, for the headers of files.
 
-    Returns
-    -------
-
     ======================  ================================================================
     clips, frames           number of measured clips and frames
     joint_rotation          degrees per second, mean over joints: a spread over frames
@@ -266,9 +259,8 @@ def measured_data(clips: Iterable[Clip], body: MeasuredBody) -> dict[str, Any]:
     bent_back               share of the limbs' frames in which a knee bends backward
     lean                    degrees from the vertical: 99.9th percentile of the trunk
     skating                 the second over the first (Starke et al. 2022, table 3)
-    mean_speed              m/s of the root, over all frames
+    mean_, top_speed        m/s of the root, over all frames: mean, and 99th percentile
     travelling_speed        m/s: the median of frames that travel; 0 if none does
-    top_speed               m/s: 99th percentile
     turning_rate, top_...   rad/s: mean size of the facing's rate, and its 99th percentile
     standing_speed          m/s: slower motion counts as standing
     still_speed             m/s: 1st percentile, over seconds of travel, of the mean joint speed
@@ -286,17 +278,17 @@ def measured_data(clips: Iterable[Clip], body: MeasuredBody) -> dict[str, Any]:
 
     A spread has the mean, the median, and the 1st and the 99th percentile as low and high.
     """
-    motions: list[MeasuredMotion] = []
-    idle: list[Array] = []
+    first: tuple[Clip, MeasuredMotion] | None = None
     changes: dict[str, list[float]] = {}
     headings: dict[str, list[float]] = {}
     tips: dict[str, list[Array]] = {}
-    lengths: dict[str, float] = {}
     gathered: dict[str, list[Array]] = {}
     for clip in clips:
         if len(clip) < MIN_FRAMES:
             continue
         motion = MeasuredMotion(clip, body)
+        first = first or (clip, motion)
+        kinds = moment_kinds(clip, BodyFrames.of_clip(clip, dict(body.body)), dict(body.body))
         travels = seconds_of(motion.speeds, motion.fps) > motion.standing_speed
         moved = motion.pose_speeds.mean(axis=1)
         for name, values in {
@@ -311,11 +303,10 @@ def measured_data(clips: Iterable[Clip], body: MeasuredBody) -> dict[str, Any]:
             "leans": motion.leans,
             "travelling_seconds": seconds_of(moved, motion.fps)[travels],
             "smoothed_speeds": motion.smoothed_speeds,
+            "idle": moved[kinds == IDLE],
             **{f"by {name}": values for name, values in motion.by_speed.items()},
         }.items():
             gathered.setdefault(name, []).append(values)
-        kinds = moment_kinds(clip, BodyFrames.of_clip(clip, dict(body.body)), dict(body.body))
-        idle.append(moved[kinds == IDLE])
         own = own_changes(
             motion.root_positions, motion.root_angles, motion.fps, motion.standing_speed
         )
@@ -324,18 +315,16 @@ def measured_data(clips: Iterable[Clip], body: MeasuredBody) -> dict[str, Any]:
                 every.setdefault(kind, []).extend(durations)
         for name, heights in tip_heights(clip, body).items():
             tips.setdefault(name, []).append(heights)
-        if not motions:
-            lengths = _limb_lengths(clip, body)
-            motions.append(motion)
-    if not motions:
+    if first is None:
         raise ParameterError(
             f"no clip has {MIN_FRAMES} frames, which measures need", hint="give longer clips"
         )
     every_frame = {name: np.concatenate(values) for name, values in gathered.items()}
-    standing = motions[0].standing_speed
-    rates, contact = every_frame["rates"], every_frame["contact_speeds"]
+    skeleton, standing = first[0].skeleton, first[1].standing_speed
+    lengths = dict(zip(skeleton.names, bone_lengths(skeleton).tolist(), strict=True))
+    rates, contact, bends = (every_frame[name] for name in ("rates", "contact_speeds", "bends"))
     speed, turn = every_frame["speeds"], every_frame["turn_rates"]
-    seconds, resting = every_frame["travelling_seconds"], np.concatenate(idle)
+    seconds, resting = every_frame["travelling_seconds"], every_frame["idle"]
     travelling, largest = speed[speed > standing], float(contact.max(initial=0.0))
     at_speeds: dict[str, Any] = {}
     if standing > 0:
@@ -343,7 +332,7 @@ def measured_data(clips: Iterable[Clip], body: MeasuredBody) -> dict[str, Any]:
         smoothed = every_frame["smoothed_speeds"]
         at_speeds["by_speed"] = means_by_speed(smoothed, by_speed, standing)
     return {
-        "clips": len(idle),
+        "clips": len(gathered["idle"]),
         "frames": len(speed),
         "joint_rotation": _spread(rates.mean(axis=1)),
         "joint_rotations": {
@@ -356,9 +345,7 @@ def measured_data(clips: Iterable[Clip], body: MeasuredBody) -> dict[str, Any]:
         "largest_contact_speed": largest,
         "mean_contact_speed": float(contact.mean()) if contact.size else 0.0,
         "skating": foot_skating(contact, largest) if largest > 0 else 0.0,
-        "bent_back": float(
-            (every_frame["bends"] < -BENT_BACK).mean() if motions[0].bends.size else 0
-        ),
+        "bent_back": float((bends < -BENT_BACK).mean()) if bends.size else 0.0,
         "lean": float(np.percentile(every_frame["leans"], _USUAL_PERCENTILE)),
         "mean_speed": float(speed.mean()),
         "travelling_speed": float(np.median(travelling)) if travelling.size else 0.0,
@@ -368,7 +355,7 @@ def measured_data(clips: Iterable[Clip], body: MeasuredBody) -> dict[str, Any]:
         "standing_speed": standing,
         "idle_speed": float(resting.mean()) if len(resting) >= clip.fps else 0.0,
         "still_speed": float(np.percentile(seconds, BAND[0])) if seconds.size else 0.0,
-        "limb_lengths": lengths,
+        "limb_lengths": {name: round(lengths[name], 6) for name in body.joints[1:]},
         "lowest_tips": {
             name: float(np.percentile(np.concatenate(heights), LOWEST_PERCENTILE))
             for name, heights in tips.items()
@@ -387,11 +374,6 @@ def tip_heights(clip: Clip, body: MeasuredBody) -> dict[str, Array]:
     solver = LimbSolver(skeleton, limbs, limbs.ends(skeleton, roles))
     places = solver.transforms(clip.rotations, clip.local_positions()).positions[3, ..., 1]
     return dict(zip((skeleton.names[int(last)] for last in limbs.last), places, strict=True))
-
-
-def _limb_lengths(clip: Clip, body: MeasuredBody) -> dict[str, float]:
-    lengths = dict(zip(clip.skeleton.names, bone_lengths(clip.skeleton).tolist(), strict=True))
-    return {name: round(lengths[name], 6) for name in body.joints[1:]}
 
 
 def _spread(values: Array) -> dict[str, float]:

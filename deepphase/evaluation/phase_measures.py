@@ -64,34 +64,18 @@ class MeasuredPhases:
             return None
 
 
-def variance_explained(phases: MeasuredPhases) -> Measure | None:
-    """How well the sinusoids reconstruct the signals; None for baselines."""
-    health = phases.health
-    if health is None or health.explained_variance is None:
-        return None
-    sentence = "1 - squared reconstruction error / squared deviation from the window's mean"
-    value = health.explained_variance
-    return Measure("explained variance", value, "", None, "more", sentence, health.frames)
+def _of_health(
+    name: str, field: str, better: str, sentence: str
+) -> Callable[[MeasuredPhases], Measure | None]:
+    """A measure that the model's health has; None of one where it has none, as of baselines."""
 
+    def measure(phases: MeasuredPhases) -> Measure | None:
+        value = getattr(phases.health, field, None)
+        if phases.health is None or value is None:
+            return None
+        return Measure(name, value, "", None, better, sentence, phases.health.frames)
 
-def speed_error(phases: MeasuredPhases) -> Measure | None:
-    """How far phases advance as their frequency says; None without frequencies."""
-    health = phases.health
-    if health is None or health.speed_error is None:
-        return None
-    sentence = "median of |phase step - F dt| / (F dt), weighted by amplitude"
-    value = health.speed_error
-    return Measure("phase-speed error", value, "", None, "less", sentence, health.frames)
-
-
-def phase_goes_forward(phases: MeasuredPhases) -> Measure | None:
-    """How often the phase grows."""
-    health = phases.health
-    if health is None:
-        return None
-    sentence = "share of steps in which the phase of the strongest channel grows"
-    value = health.forward_strongest
-    return Measure("phase goes forward", value, "", None, "more", sentence, health.frames)
+    return measure
 
 
 def alignment_error(phases: MeasuredPhases) -> Measure | None:
@@ -121,23 +105,32 @@ def normalised_alignment_error(phases: MeasuredPhases) -> Measure | None:
 def future_rank(phases: MeasuredPhases) -> Measure:
     """Rank of the true frame among those that resemble the advanced phases."""
     ahead = round(_AHEAD_S * phases.fps)
-    ranks = future_ranks(
-        phases.parameters,
-        phases.frames,
-        phases.fps,
-        ahead=ahead,
-        queries=phases.queries,
-        seed=phases.seed,
-    )
+    options = {"ahead": ahead, "queries": phases.queries, "seed": phases.seed}
+    ranks = future_ranks(phases.parameters, phases.frames, phases.fps, **options)
     name = f"rank of the frame {ahead} frames ahead"
     sentence = "among all frames, by the manifold advanced by frequency * time"
     return Measure(name, float(np.mean(ranks)), "", None, "less", sentence, len(ranks))
 
 
 MEASURES: tuple[Callable[[MeasuredPhases], Measure | None], ...] = (
-    variance_explained,
-    speed_error,
-    phase_goes_forward,
+    _of_health(
+        "explained variance",
+        "explained_variance",
+        "more",
+        "1 - squared reconstruction error / squared deviation from the window's mean",
+    ),
+    _of_health(
+        "phase-speed error",
+        "speed_error",
+        "less",
+        "median of |phase step - F dt| / (F dt), weighted by amplitude",
+    ),
+    _of_health(
+        "phase goes forward",
+        "forward_strongest",
+        "more",
+        "share of steps in which the phase of the strongest channel grows",
+    ),
     alignment_error,
     normalised_alignment_error,
     future_rank,

@@ -124,10 +124,7 @@ class Responses:
     def add(
         self, changes: Iterable[GoalChange], positions: Array, angles: Array, fps: float
     ) -> None:
-        """Add the responses of one character.
-
-        `positions`, `angles` (frames, 2), (frames,) m and rad of its root.
-        """
+        """Add the responses of a character with root positions (frames, 2) and angles (frames,)."""
         smoothed = smoothed_velocities(positions, fps)
         for change in changes:
             reached = _reached(change.kind, change.old, change.new, smoothed)
@@ -145,41 +142,33 @@ def own_changes(
 
     Captured motion has no goal to measure from, so these are rise times: from 10 % to 90 % of the
     change between two half seconds of steady motion that lie 2 s apart.
-
-    `positions`, `angles` (frames, 2), (frames,) m and rad of the root. Returns kind of change ->
-    durations, of the velocity and of the heading.
     """
     rises: dict[str, list[float]] = {}
     turns: dict[str, list[float]] = {}
     smoothed = smoothed_velocities(positions, fps)
     facing = np.unwrap(np.asarray(angles, np.float64))
-    for change in _steady_changes(smoothed, fps, standing):
-        moving, difference = smoothed[change.frames], change.new - change.old
-        share = (moving - change.old) @ difference / (difference @ difference)
-        rise = _rise_s(share, _reached(change.kind, change.old, change.new, moving), fps)
+    for kind, frames, old, new in _steady_changes(smoothed, fps, standing):
+        moving, difference = smoothed[frames], new - old
+        share = (moving - old) @ difference / (difference @ difference)
+        rise = _rise_s(share, _reached(kind, old, new, moving), fps)
         if rise is not None:
-            rises.setdefault(change.kind, []).append(rise)
-        turned = facing[change.frames] - facing[change.frames][0]
-        if change.kind in _TURNS and abs(turned[-1]) >= _MIN_HEADING:
+            rises.setdefault(kind, []).append(rise)
+        turned = facing[frames] - facing[frames][0]
+        if kind in _TURNS and abs(turned[-1]) >= _MIN_HEADING:
             share = turned / turned[-1]
             rise = _rise_s(share, share >= _REACHED, fps)
             if rise is not None:
-                turns.setdefault(change.kind, []).append(rise)
+                turns.setdefault(kind, []).append(rise)
     return rises, turns
 
 
-@dataclass(frozen=True, eq=False)
-class _SteadyChange:
-    """A change between two steady velocities (2,), m/s, with the frames from one to the other."""
+def _steady_changes(
+    smoothed: Array, fps: float, standing: float
+) -> Iterator[tuple[str, slice, Array, Array]]:
+    """Changes of velocities (frames, 2) that do not overlap, the largest first.
 
-    kind: str
-    frames: slice
-    old: Array
-    new: Array
-
-
-def _steady_changes(smoothed: Array, fps: float, standing: float) -> Iterator[_SteadyChange]:
-    """Changes of velocities (frames, 2) that do not overlap, the largest first."""
+    Of each its kind, the frames from one steady velocity (2,) to the other, and both.
+    """
     half, span = round(_HALF_S * fps), round(_MEAN_S * fps)
     count = len(smoothed)
     if count < 2 * (half + span) + 1:
@@ -204,17 +193,15 @@ def _steady_changes(smoothed: Array, fps: float, standing: float) -> Iterator[_S
         kind = None if covered[index] else kind_of_change(old[index], new[index], standing)
         if kind is not None:
             covered[max(0, index - 2 * half) : index + 2 * half + 1] = True
-            frames = slice(early[index], late[index] + 1)
-            yield _SteadyChange(kind, frames, old[index], new[index])
+            yield kind, slice(early[index], late[index] + 1), old[index], new[index]
 
 
-def summary(durations: Mapping[str, Iterable[float]]) -> dict[str, dict[str, Any]]:
+def summary(durations: Mapping[str, list[float]]) -> dict[str, dict[str, Any]]:
     """Kind -> its median in seconds and its number ``n``, for kinds that have durations."""
-    lists = {kind: list(values) for kind, values in durations.items()}
     return {
-        kind: {"median": float(np.median(lists[kind])), "n": len(lists[kind])}
+        kind: {"median": float(np.median(times)), "n": len(times)}
         for kind in CHANGES
-        if lists.get(kind)
+        if (times := durations.get(kind))
     }
 
 

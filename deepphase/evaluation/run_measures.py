@@ -113,9 +113,8 @@ def measure(run: Run, reference: Mapping[str, Any]) -> list[Measure]:
 def joint_rotations(run: Run) -> dict[str, float]:
     """Degrees per second of each joint by its name, mean over frames and living characters.
 
-    The data's values are ``data["joint_rotations"]``. A joint that moves too little, such as a
-    tail, is visible here and not in the mean (Starke et al. 2022, table 2). Empty if no character
-    was alive for two frames.
+    The data's values are ``data["joint_rotations"]``. Empty if no character was alive for two
+    frames.
     """
     rates = [
         joint_rotation_rates(run.rotations[i][:frames, run.spec.joint_indices], run.fps)
@@ -155,7 +154,8 @@ def _register_ratio(ratio: str, name: str, sentence: str) -> None:
         # Data that were measured by earlier versions have no bands.
         if name not in reference:
             return None
-        return ratio_at_speed(o.smoothed_speeds, o.by_speed[name], name, reference)
+        speeds = o.every(lambda motion: motion.smoothed_speeds)
+        return ratio_at_speed(speeds, o.by_speed[name], name, reference)
 
     run_measure("", "like the data", sentence, 1.0, name=ratio)(value)
 
@@ -210,14 +210,14 @@ _register_sliding("found_", "contacts detected on the motion, as in the data")
     "", "like the data", "share of frames with less kinetic energy than 99 % of the data's", 0.01
 )
 def weaker(o: ObservedRun) -> float:
-    return float((o.energies < o.data["kinetic_energy"]["low"]).mean())
+    return o.mean(lambda motion: motion.energies < o.data["kinetic_energy"]["low"])
 
 
 @run_measure(
     "", "like the data", "share of frames with more kinetic energy than 99 % of the data's", 0.01
 )
 def stronger(o: ObservedRun) -> float:
-    return float((o.energies > o.data["kinetic_energy"]["high"]).mean())
+    return o.mean(lambda motion: motion.energies > o.data["kinetic_energy"]["high"])
 
 
 @run_measure(
@@ -228,7 +228,7 @@ def stronger(o: ObservedRun) -> float:
     lambda data: data.get("bent_back", 0.0),
 )
 def bent_back(o: ObservedRun) -> float | None:
-    bends = np.concatenate([motion.bends.ravel() for motion in o.motions])
+    bends = o.every(lambda motion: motion.bends.ravel())
     return float((bends < -BENT_BACK).mean()) if bends.size else None
 
 
@@ -363,7 +363,8 @@ for _kind, _change in _TURN.items():
     "share of changes of the goal whose velocity never comes: not in 4 s, nor before the next",
 )
 def unanswered(o: ObservedRun) -> float | None:
-    return float(np.isinf(o.response_times).mean()) if o.response_times else None
+    times = [time for some in o.responses.velocity.values() for time in some]
+    return float(np.isinf(times).mean()) if times else None
 
 
 def _register_kind(kind: str) -> None:

@@ -22,19 +22,12 @@ _MIN_COVERED = 0.5
 
 
 def joint_accelerations(positions: Array, fps: float) -> Array:
-    """(frames,) m/s^2: the largest acceleration of a joint in each frame.
-
-    `positions` (frames, joints, 3) metres, in the world. The first and the last frame repeat their
-    neighbour's value.
-    """
+    """(frames,) m/s^2: the largest acceleration of (frames, joints, 3) joints in each frame."""
     return derivative_sizes(positions, fps, order=2).max(axis=1)
 
 
 def joint_jerks(positions: Array, fps: float) -> Array:
-    """(frames,) m/s^3: mean over joints of the third derivative's size in each frame.
-
-    The outermost frames repeat their neighbour's value.
-    """
+    """(frames,) m/s^3: mean over joints of the third derivative's size in each frame."""
     return derivative_sizes(positions, fps, order=3).mean(axis=1)
 
 
@@ -57,8 +50,6 @@ def jerks_in_bands(positions: Array, fps: float) -> dict[str, Array]:
 
 def joint_rotation_rates(rotations: Array, fps: float) -> Array:
     """(frames - 1, joints) degrees per second: rotation rate of each joint.
-
-    Jitter raises it too, so compare it with `joint_jerks` and the data's value.
 
     `rotations` (frames, joints, 4) quaternions. With local rotations a swinging arm counts once, at
     the shoulder; in the world or in root space it would count for every descendant. Starke et al.
@@ -85,9 +76,8 @@ def near_marked(marked: Array, frames: int) -> Array:
 def foot_speeds(feet: Sequence[Array], fps: float) -> Array:
     """(frames - 1, feet) m/s over the ground of each foot's slowest point.
 
-    A foot that rolls from heel to toe has a point at rest at any time, and does not slide.
-
-    `feet`: for each foot (frames, points, 3), metres: the points that may touch the floor.
+    A foot that rolls from heel to toe has a point at rest at any time, and does not slide. `feet`:
+    for each foot (frames, points, 3) metres.
     """
     steps = [np.diff(points[..., ::2].astype(np.float64), axis=0) * fps for points in feet]
     return np.stack([np.linalg.norm(step, axis=-1).min(axis=1) for step in steps], axis=1)
@@ -127,8 +117,6 @@ def ratio_at_speed(
     """Mean of a measure over the mean that the data has at the same speeds.
 
     Frames at speeds that the data lacks are left out; None if they are more than half.
-
-    `speeds`, `values` (frames,) m/s of the root, and the measure.
     """
     means = np.array([np.nan if each is None else each for each in reference[name]], np.float64)
     bins = (speeds / reference["width"]).astype(np.int64)
@@ -140,12 +128,7 @@ def ratio_at_speed(
 
 
 def kinetic_energies(positions: Array, fps: float) -> Array:
-    """(frames,) m^2/s^2: kinetic energy per kilogram, for joints of equal mass.
-
-    Half the mean over joints of the squared speed.
-
-    `positions` (frames, joints, 3) metres, in the world.
-    """
+    """(frames,) m^2/s^2: half the mean over (frames, joints, 3) joints of their squared speed."""
     speed = velocities(positions.astype(np.float64), fps)
     return 0.5 * np.einsum("fjc,fjc->f", speed, speed) / positions.shape[1]
 

@@ -73,10 +73,9 @@ class Ball:
         return np.insert(np.asarray(places, np.float64), 1, self.radius_m, axis=-1)
 
     def speed_to_roll(self, distance: Array | float, seconds: Array | float | None = None) -> Array:
-        """(...) m/s at which a ball has to leave to roll a distance in metres over flat ground.
+        """(...) m/s at which a ball leaves that rolls a distance in metres within some seconds.
 
-        It arrives there in a time, or comes to rest there. A ball that would come to rest within
-        this time leaves at the speed that takes it there to rest.
+        Where it would come to rest within this time, and without one, it comes to rest there.
         """
         distance = np.asarray(distance, np.float64)
         to_rest = np.sqrt(2.0 * self.deceleration * distance)
@@ -95,8 +94,8 @@ class BallState:
     velocity: Array  # (..., 3) m/s
 
     def __post_init__(self) -> None:
-        for name in ("position", "velocity"):
-            object.__setattr__(self, name, np.asarray(getattr(self, name), np.float64))
+        for name, value in vars(self).items():
+            object.__setattr__(self, name, np.asarray(value, np.float64))
         shape = self.position.shape
         if not shape or shape[-1] != 3 or self.velocity.shape != shape:
             raise ParameterError(
@@ -172,9 +171,9 @@ def touched(
 ) -> tuple[BallState, Array]:
     """Balls after collisions with moving points of feet, and the impulses (..., points) in N s.
 
-    Each of the points (..., points, 3) is the centre of a sphere of a foot, which is taken to be
-    much heavier than the ball. A ball that overlaps a sphere is put beside it. The restitution is
-    the speed at which ball and foot part as a share of that at which they met.
+    The points (..., points, 3) are centres of spheres of feet, which are taken to be much heavier
+    than the ball. The restitution is the speed at which ball and foot part as a share of that at
+    which they met.
     """
     points = np.asarray(points, np.float64)
     if points.shape != np.shape(point_velocities) or (

@@ -166,14 +166,9 @@ class Clip(MotionBase):
 
     @property
     def has_rotations(self) -> bool:
-        """Whether any rotation is informative.
-
-        False for clips of point tracks: every joint is translated, and all rotations are the
-        identity.
-        """
-        if len(self.translated_joints) < len(self.skeleton):
-            return True
-        return bool((np.abs(self.rotations[..., :3]) > _NO_TURN).any())
+        """Whether any rotation is informative: in clips of point tracks all are the identity."""
+        few = len(self.translated_joints) < len(self.skeleton)
+        return few or bool((np.abs(self.rotations[..., :3]) > _NO_TURN).any())
 
     def local_positions(self) -> Array:
         """(frames, joints, 3) metres: rest offsets, replaced at translated joints."""
@@ -201,14 +196,12 @@ class Clip(MotionBase):
 
         This clip keeps its own rest offsets. Raises SkeletonError where the hierarchies differ.
         """
-        order = skeleton.order_of(self.skeleton)
+        order, own = skeleton.order_of(self.skeleton), self.skeleton
         if (order == np.arange(len(order))).all():
             return self
         new_index = np.argsort(order)
-        own = self.skeleton
         moved = new_index[self.translated_joints]
-        rank = np.argsort(moved)
-        orders = self.source.rotation_orders
+        rank, orders = np.argsort(moved), self.source.rotation_orders
         return replace(
             self,
             skeleton=Skeleton(

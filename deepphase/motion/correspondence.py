@@ -50,15 +50,14 @@ def match_joints(
     """The target's joints that have counterparts, in their order.
 
     Joints of one role correspond. Those between two of them (a spine, a collar) lie at the same
-    share of the way, but a joint within a thigh or forearm does not bend it; all others correspond
-    if they have the same side and name.
+    share of the way; all others correspond if they have the same side and name.
     """
     kinds = (source_roles.kind, target_roles.kind)
     if kinds[0] != kinds[1] or "other" in kinds:
         raise SkeletonError(
-            f"motion of a {kinds[0]} cannot be put on a {kinds[1]}"
-            if "other" not in kinds
-            else "the legs of a body were not found",
+            "the legs of a body were not found"
+            if "other" in kinds
+            else f"motion of a {kinds[0]} cannot be put on a {kinds[1]}",
             hint="both bodies must be bipeds or both quadrupeds; a skeleton description corrects "
             "what was found",
         )
@@ -69,8 +68,8 @@ def match_joints(
     ]
     paths_of_roles = [*_TRUNK, *chain(*limbs)]
     found: dict[int, JointMatch] = {}
-    for name in dict.fromkeys(chain(*paths_of_roles)):
-        own, other = getattr(target_roles, name), getattr(source_roles, name)
+    for role in dict.fromkeys(chain(*paths_of_roles)):
+        own, other = getattr(target_roles, role), getattr(source_roles, role)
         if own is not None and other is not None:
             found.setdefault(own, JointMatch(own, other, other))
     for upper, lower in paths_of_roles:
@@ -86,15 +85,13 @@ def match_joints(
         for match in _along(target, list(target_roles.tail), source, list(source_roles.tail)):
             found.setdefault(match.joint, match)
     taken = {match.first for match in found.values()}
-    by_name = {
-        (name.side, name.key): joint
-        for joint, name in enumerate(parse_names(source.names))
-        if joint not in taken
-    }
-    for joint, own_name in enumerate(parse_names(target.names)):
-        other = by_name.get((own_name.side, own_name.key))
-        if other is not None:
-            found.setdefault(joint, JointMatch(joint, other, other))
+    own_names, names = (
+        [(name.side, name.key) for name in parse_names(body.names)] for body in (target, source)
+    )
+    by_name = {name: joint for joint, name in enumerate(names) if joint not in taken}
+    for joint, name in enumerate(own_names):
+        if name in by_name:
+            found.setdefault(joint, JointMatch(joint, by_name[name], by_name[name]))
     return [found[joint] for joint in sorted(found)]
 
 
@@ -160,9 +157,8 @@ def reference_pose(
 ) -> ReferencePose:
     """The rest pose if the body stands in it, else the mean of the clip's most upright poses.
 
-    In many files the rest pose is not a pose: all offsets point along one axis, and the rotations
-    of every frame bend the joints into place. Raises SkeletonError where the body of a target
-    stands nowhere.
+    In many files the rest pose is none: all offsets point along one axis. SkeletonError where the
+    body of a target stands nowhere.
     """
     rest = rest_clip(skeleton)
     if _stands(rest, roles)[0]:

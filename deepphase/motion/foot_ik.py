@@ -81,11 +81,7 @@ class LegChains:
         return found
 
     def on_floor(self, skeleton: Skeleton, roles: Roles) -> LegChains:
-        """The limbs with the joints that stand on the floor as tips.
-
-        Front paws of some quadrupeds have a joint of their own below the wrist, from which
-        their ends go on.
-        """
+        """The limbs with the joints that stand on the floor as tips: below wrists, as of paws."""
         tips = self.tips.copy()
         for hand, end in _feet_and_ends(roles, ("hand",)):
             tips[(self.tips == hand) & (self.last == hand)] = skeleton.end_parents[end]
@@ -182,10 +178,7 @@ class LimbSolver:
         bends = np.arctan2(np.vecdot(turning, axes[:, None]), np.vecdot(thigh, shin) / both)
         least, largest = np.percentile(bends, _HINGE_BAND, axis=1)
         return axes, np.stack(
-            [
-                np.clip(least - _MARGIN, *_LEAST_BEND),
-                np.clip(largest + _MARGIN, *_LARGEST_BEND),
-            ],
+            [np.clip(least - _MARGIN, *_LEAST_BEND), np.clip(largest + _MARGIN, *_LARGEST_BEND)],
             axis=1,
         )
 
@@ -228,8 +221,7 @@ class LimbSolver:
     ) -> None:
         """Change local rotations (frames, joints, 4) so that last joints are at (limbs, frames, 3).
 
-        Middle joints bend to their side only. The last joints keep their orientation in the world,
-        or are turned there by `tilts` (limbs, frames, 4).
+        They keep their orientation in the world, or are turned there by `tilts` (limbs, frames, 4).
         """
         local = rotations.take(self.joints, axis=1).astype(np.float64)
         _turn_limbs(
@@ -259,9 +251,8 @@ class LimbSolver:
 def _limb_transforms(rotations, places, parents, chain, above, matrices, positions):
     """Fill the world transforms of limbs by forward kinematics, in the frames of `LimbSolver`.
 
-    From local `rotations` (frames, joints, 4) and `places` (frames, joints, 3) of joints with
-    `parents`, parents first: `matrices` (3, limbs * frames, 3, 3) of the joints `above` (3, limbs),
-    and `positions` (4, limbs * frames, 3) of the joints of `chain` (4, limbs), limb by limb.
+    From local `rotations` and `places` (frames, joints, 3), parents first: `matrices` (3, limbs *
+    frames, 3, 3) of the joints `above` (3, limbs), and `positions` of those of `chain` (4, limbs).
     """
     frames, joints = rotations.shape[0], rotations.shape[1]
     turned = np.empty((joints, 3, 3))
@@ -309,13 +300,11 @@ def limb_turn(upper, middle, last, target, hinge, least, largest, turn_upper, tu
     """Fill the rotations of a limb's upper and middle joint that bring the last one to its target.
 
     The middle joint bends until the limb is as long as the distance to the target; then the whole
-    limb swings there by the smallest rotation. A limb that is at its target does not change.
-    Lengths do not change; a limb points at a target out of reach, straight except for the damping
-    of nearly straight limbs. A straight limb bends about the unit axis `hinge`, from its upper
-    part to its lower one; a limb bent by more than 30 degrees stays in its plane. One that is bent
-    to the other side is bent to its own, continuously; the result lies between `least` and
-    `largest`, radians. `turn_upper` rotates the upper part in the world, and `turn_upper` times
-    `turn_middle` the lower one.
+    limb swings there by the smallest rotation. A limb points at a target out of reach, straight
+    except for the damping of nearly straight limbs. A straight limb bends about the unit axis
+    `hinge`; one bent by more than 30 degrees stays in its plane; one that is bent to the other side
+    is bent to its own, continuously, by `least` to `largest` radians. `turn_upper` rotates the
+    upper part in the world, and `turn_upper` times `turn_middle` the lower one.
     """
     tx, ty, tz = middle[0] - upper[0], middle[1] - upper[1], middle[2] - upper[2]
     sx, sy, sz = last[0] - middle[0], last[1] - middle[1], last[2] - middle[2]

@@ -40,10 +40,7 @@ class Glitch:
 def find_glitches(clip: Clip, positions: Array | None = None) -> list[Glitch]:
     """Jumps between frames, and stray poses at a clip's ends, in the order of their frames.
 
-    Parameters
-    ----------
-    positions
-        (frames, joints, 3) metres: the clip's joint positions, if they were computed before.
+    `positions` (frames, joints, 3) metres of the joints, if they were computed before.
     """
     positions = joint_positions(clip) if positions is None else positions
     size = body_size(positions)

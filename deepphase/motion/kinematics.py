@@ -15,15 +15,7 @@ from deepphase.motion.skeleton import Skeleton, joint_depths
 
 
 def global_transforms(clip: Clip) -> tuple[Array, Array]:
-    """Rotation and position of every joint in the world.
-
-    Returns
-    -------
-    rotations : (frames, joints, 4)
-        Unit quaternions (x, y, z, w).
-    positions : (frames, joints, 3)
-        Metres.
-    """
+    """Rotations (frames, joints, 4) and positions (frames, joints, 3), metres, in the world."""
     # Joints first, so that one depth of the tree is contiguous and done in one step.
     local_rotations = np.ascontiguousarray(clip.rotations.swapaxes(0, 1))
     local_positions = np.ascontiguousarray(clip.local_positions().swapaxes(0, 1))
@@ -56,13 +48,12 @@ def end_positions(clip: Clip, transforms: tuple[Array, Array] | None = None) -> 
 def without_joints(clip: Clip, joints: Collection[int]) -> Clip:
     """The clip without some joints; all others keep their places and turns in the world.
 
-    What hangs from a joint that is left out hangs from the next one above. Its end sites go with
-    it. SkeletonError where no joint is left, or several without one above them.
+    What hangs from one of them then hangs from the next one above. SkeletonError where no root is
+    left, or several.
     """
-    skeleton = clip.skeleton
+    skeleton, above = clip.skeleton, {-1: -1}
     kept = [joint for joint in range(len(skeleton)) if joint not in joints]
     row = {joint: place for place, joint in enumerate(kept)} | {-1: -1}
-    above: dict[int, int] = {-1: -1}
     for joint, parent in enumerate(skeleton.parents.tolist()):
         above[joint] = joint if joint in row else above[parent]
     parents = np.array([above[int(skeleton.parents[joint])] for joint in kept], np.int64)
@@ -89,7 +80,6 @@ def without_joints(clip: Clip, joints: Collection[int]) -> Clip:
     moving = np.array(sorted({0, *moved.tolist(), *translated}), np.int64)
     ends = [end for end, joint in enumerate(skeleton.end_parents.tolist()) if joint in row]
     orders = clip.source.rotation_orders
-    orders = tuple(orders[joint] for joint in kept) if orders else ()
     return replace(
         clip,
         skeleton=Skeleton(
@@ -102,7 +92,9 @@ def without_joints(clip: Clip, joints: Collection[int]) -> Clip:
         rotations=rotations,
         translations=positions[:, moving],
         translated_joints=moving,
-        source=replace(clip.source, rotation_orders=orders),
+        source=replace(
+            clip.source, rotation_orders=tuple(orders[joint] for joint in kept) if orders else ()
+        ),
     )
 
 
@@ -111,12 +103,10 @@ def velocities(positions: Array, fps: float) -> Array:
 
     One frame has velocity 0; two frames share their difference.
     """
-    frames = len(positions)
-    if frames < 2:
+    if len(positions) < 2:
         return np.zeros_like(positions)
-    return np.gradient(positions, axis=0, edge_order=2 if frames > 2 else 1) * positions.dtype.type(
-        fps
-    )
+    steps = np.gradient(positions, axis=0, edge_order=2 if len(positions) > 2 else 1)
+    return steps * positions.dtype.type(fps)
 
 
 def derivative_sizes(positions: Array, fps: float, order: int) -> Array:

@@ -56,8 +56,7 @@ _FORELEG = (
 def pair_joints(skeleton: Skeleton, names: list[JointName]) -> tuple[Array, int]:
     """(joints,) mirror partner of every joint, and the number of those that were paired by name.
 
-    Names come first, then structure. The partner's parent is the parent's partner; a joint on the
-    middle line, or without a partner (a prop in one hand), has its own index.
+    Names come first, then structure. The partner's parent is the parent's partner.
     """
     count, parents = len(skeleton), skeleton.parents
     pairs = np.arange(count)
@@ -224,13 +223,12 @@ def _completed(
     """A limb whose unnamed joints are filled in from the hierarchy."""
 
     def below(joint: int | None) -> int | None:
-        chain = [] if joint is None else longest_chain(skeleton, joint)
-        return chain[1] if len(chain) > 1 else None
+        return None if joint is None else [*longest_chain(skeleton, joint), None][1]
 
     if middle is None and last is not None:
         path = ancestors(skeleton, last)
-        path = path[: path.index(upper)]
-        middle = path[-1] if len(path) > 1 else None
+        middle = path[path.index(upper) - 1]
+        middle = None if middle == last else middle
     elif middle is None:
         middle = below(upper)
     last = below(middle) if last is None else last
@@ -345,11 +343,8 @@ def tip_positions(clip: Clip, transforms: tuple[Array, Array], joint: int) -> Ar
 def _lowest_limbs(limbs: list[_LimbPair], clip: Clip) -> list[_LimbPair]:
     """Limb pairs whose mean tip height is close to the lowest."""
     transforms = global_transforms(clip)
-    tips = [
-        [tip_positions(clip, transforms, chain[-1])[:, 1] for chain in (limb.first, limb.second)]
-        for limb in limbs
-    ]
-    heights = np.array(tips).mean(axis=(1, 2))
+    tips = [[tip_positions(clip, transforms, chain[-1]) for chain in limb[:2]] for limb in limbs]
+    heights = np.array(tips)[..., 1].mean(axis=(1, 2))
     allowed = heights.min() + 0.3 * max(limb.length for limb in limbs)
     return [limb for limb, height in zip(limbs, heights, strict=True) if height <= allowed]
 
@@ -359,8 +354,7 @@ def _first_limb_is_left(
 ) -> tuple[bool, str]:
     """Whether the first chain of a pair of legs is the left one, and a note on the evidence.
 
-    The front is the direction of a horizontal trunk, else of the feet, else of travel; left is
-    up x front. The motion is tried first, then the rest pose, and finally the rest pose's +X.
+    Left is up x front in the motion, else in the rest pose; and finally the rest pose's +X.
     """
     rest = rest_clip(skeleton)
     for pose, name in ((clip, "motion"), (rest, "rest pose")):

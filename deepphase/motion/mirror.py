@@ -31,6 +31,7 @@ from deepphase.motion.clip import Clip
 from deepphase.motion.joint_names import parse_names
 from deepphase.motion.kinematics import joint_positions
 from deepphase.motion.limbs import level_trunk
+from deepphase.motion.orientation import thinned
 from deepphase.motion.roles import Roles, find_roles
 from deepphase.motion.skeleton import Skeleton, longest_chains
 
@@ -60,23 +61,22 @@ class MirrorMap:
 def mirror_map(clips: Clip | Sequence[Clip], roles: Roles) -> MirrorMap:
     """Correspondence of the joints of a clip's skeleton under mirroring.
 
-    Raises
-    ------
-    SkeletonError
-        If partners' parents are not partners, or their offsets are not symmetric.
+    SkeletonError if partners' parents are not partners, or their offsets are not symmetric.
     """
     from scipy.spatial.transform import Rotation
 
     clips = [clips] if isinstance(clips, Clip) else list(clips)
     skeleton, pairs = clips[0].skeleton, roles.pairs
-    _check_pairs(skeleton, pairs)
-    means = np.mean(
-        [
-            Rotation.from_quat(quaternions.mean_rotation(clip.rotations)).as_matrix()
-            for clip in clips
-        ],
-        axis=0,
-    )
+    parents = skeleton.parents
+    for joint in range(1, len(skeleton)):
+        if pairs[joint] != joint and pairs[parents[joint]] != parents[pairs[joint]]:
+            raise SkeletonError(
+                f"{skeleton.names[joint]!r} and {skeleton.names[pairs[joint]]!r} are mirror "
+                "partners, but their parents are not",
+                hint="give the pairs in a skeleton description",
+            )
+    turns = [quaternions.mean_rotation(clip.rotations) for clip in clips]
+    means = np.mean([Rotation.from_quat(each).as_matrix() for each in turns], axis=0)
     negligible = _NEGLIGIBLE * longest_chains(skeleton)[0].max()
     # Left out are translated joints, whose offsets the motion replaces, and joints without partner.
     moving = np.unique(np.concatenate([clip.translated_joints for clip in clips]))
@@ -96,7 +96,7 @@ def mirror_map(clips: Clip | Sequence[Clip], roles: Roles) -> MirrorMap:
     for joint, partner in enumerate(pairs.tolist()):
         if partner < joint:
             continue
-        above = _WORLD if joint == 0 else reflections[skeleton.parents[joint]]
+        above = _WORLD if joint == 0 else reflections[parents[joint]]
         # L'_j = S_p^T L_m(j) S_j should look like L_j: S_j like this, on average.
         wanted = means[partner].T @ above @ means[joint]
         if common is not None:
@@ -197,17 +197,6 @@ def without_partner(skeleton: Skeleton, pairs: Array) -> Array:
     return alone
 
 
-def _check_pairs(skeleton: Skeleton, pairs: Array) -> None:
-    parents = skeleton.parents
-    for joint in range(1, len(skeleton)):
-        if pairs[joint] != joint and pairs[parents[joint]] != parents[pairs[joint]]:
-            raise SkeletonError(
-                f"{skeleton.names[joint]!r} and {skeleton.names[pairs[joint]]!r} are mirror "
-                "partners, but their parents are not",
-                hint="give the pairs in a skeleton description",
-            )
-
-
 def _ends(skeleton: Skeleton, joint: int, partner: int) -> tuple[Array, Array]:
     """(1, 3) offsets of the end sites of a joint and its partner; empty unless each has one."""
     own, other = (skeleton.end_offsets[skeleton.end_parents == one] for one in (joint, partner))
@@ -233,8 +222,7 @@ def _misfit(reflections: Array, own: Array, other: Array) -> Array:
 def _fitted(own: Array, other: Array, wanted: Array, on_middle: bool) -> Array:
     """The improper orthogonal matrix that maps the offsets best; `wanted` decides the rest.
 
-    Kabsch's solution with determinant -1; on the middle line the matrix has to be its own
-    inverse, which makes it the reflection across a plane.
+    Kabsch's solution with determinant -1; on the middle line it reflects across a plane.
     """
     scale = max(float((own**2).sum()), 1e-12)
     moments = other.T @ own / scale + _FREEDOM_WEIGHT * wanted
@@ -256,8 +244,7 @@ _SYMMETRIC = (_IMPROPER.swapaxes(1, 2) == _IMPROPER).all(axis=(1, 2))
 def is_left_handed(clip: Clip) -> bool:
     """Whether a clip with Y up was captured in left-handed coordinates, as Unity's are.
 
-    In right-handed ones up x front is the left of the body. Names state which side is left; the
-    front is that of a horizontal trunk, else of the feet. False where one of these is missing.
+    There up x front, of a horizontal trunk, else of the feet, is not the side that names call left.
     """
     roles = find_roles(clip.skeleton, clip=clip)
     hips, shoulders = roles.both("hip"), roles.both("shoulder")
@@ -265,10 +252,7 @@ def is_left_handed(clip: Clip) -> bool:
     sides = [name.side for name in parse_names(clip.skeleton.names)]
     if hips is None or [sides[hip] for hip in hips] != ["left", "right"]:
         return False
-    step = max(1, len(clip) // _FRAMES_COMPARED)
-    positions = joint_positions(
-        replace(clip, rotations=clip.rotations[::step], translations=clip.translations[::step])
-    )
+    positions = joint_positions(thinned(clip, _FRAMES_COMPARED))
     front = None
     if shoulders is not None:
         front = level_trunk(positions[:, list(shoulders)].mean(axis=1) - positions[:, roles.hips])
@@ -297,9 +281,7 @@ def reflected(clip: Clip) -> Clip:
     return replace(
         clip,
         skeleton=replace(
-            skeleton,
-            offsets=reflect(skeleton.offsets),
-            end_offsets=reflect(skeleton.end_offsets),
+            skeleton, offsets=reflect(skeleton.offsets), end_offsets=reflect(skeleton.end_offsets)
         ),
         rotations=clip.rotations * np.array([1.0, -1.0, -1.0, 1.0], clip.rotations.dtype),
         translations=reflect(clip.translations),

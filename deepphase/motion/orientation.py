@@ -35,13 +35,11 @@ AXES = ("x", "y", "z", "-x", "-y", "-z")
 # Axis and angle of the turn that brings each up axis to +Y. For z it is the usual -90 degrees
 # about X: what faced -Y then faces +Z. For x and -y the turn is about Z, so +Z stays the front.
 _X, _Z = np.array([1.0, 0.0, 0.0]), np.array([0.0, 0.0, 1.0])
-_TURN = {
-    "x": (_Z, np.pi / 2),
-    "y": (_Z, 0.0),
-    "z": (_X, -np.pi / 2),
-    "-x": (_Z, -np.pi / 2),
+_QUARTER = np.pi / 2
+_TURN = {"x": (_Z, _QUARTER), "y": (_Z, 0.0), "z": (_X, -_QUARTER)} | {
+    "-x": (_Z, -_QUARTER),
     "-y": (_Z, np.pi),
-    "-z": (_X, np.pi / 2),
+    "-z": (_X, _QUARTER),
 }
 
 
@@ -79,11 +77,9 @@ _BELOW_FLOOR_SHARE, _LYING_SHARE = 0.015, 0.06
 def infer_unit(skeleton_in_file_units: Skeleton) -> tuple[float, str]:
     """Metres in one unit of a file, inferred from the size of its body, and a note on the evidence.
 
-    Lengths are paths along the joints, so the rest pose does not matter. A human's thigh and
-    shin, upper arm and forearm decide among metres, centimetres, millimetres, inches, feet,
-    decimetres and the CMU unit; any other body is in the first of metres, centimetres,
-    millimetres and inches that makes it 0.3 to 6 m long. The size of a hand alone or of a prop
-    tells nothing: it is in metres.
+    A human's thigh and shin, upper arm and forearm decide among `_UNITS`; any other body is in the
+    first of metres, centimetres, millimetres and inches that makes it 0.3 to 6 m long. The size of
+    a hand alone or of a prop tells nothing: it is in metres.
     """
     skeleton = skeleton_in_file_units
     roles = find_roles(skeleton)
@@ -132,11 +128,10 @@ def is_body(skeleton: Skeleton, roles: Roles) -> bool:
 def body_length(skeleton: Skeleton, roles: Roles | None = None) -> float:
     """Length of the longest path along the joints of a body, from tip to tip."""
     roles = roles or find_roles(skeleton)
-    lengths, _ = longest_chains(skeleton)
-    bones, longest = bone_lengths(skeleton), np.zeros(len(skeleton))
+    lengths, longest = longest_chains(skeleton)[0], np.zeros(len(skeleton))
+    through = lengths + bone_lengths(skeleton)
     for joint in range(len(skeleton)):
-        down = sorted(lengths[child] + bones[child] for child in skeleton.children(joint))[-2:]
-        longest[joint] = max(lengths[joint], sum(down))
+        longest[joint] = max(lengths[joint], np.sort(through[skeleton.children(joint)])[-2:].sum())
     return float(longest[subtree_mask(skeleton, roles.hips)].max() or longest.max())
 
 
@@ -185,8 +180,7 @@ def _up_of_lying(
 ) -> str:
     """The up axis of a body whose hips are along `up` from its feet because it lies or crawls.
 
-    It is the axis along which it stands at rest, where it is on the floor along this axis alone.
-    Empty if it does not lie.
+    It then stands along it at rest, and is on the floor along it alone. Empty if it does not lie.
     """
     rest = skeleton.rest_positions
     stands, clear = nearest_axis(rest[hips] - rest[list(feet)].mean(axis=0))
@@ -221,23 +215,21 @@ def agreed_up(
 ) -> tuple[str, tuple[int, ...]]:
     """The up axis of the clips of one skeleton, and the clips that were misread on their own.
 
-    A body that sits or lies has its hips beside its feet, and alone its up axis is taken for
-    another. It is on the same floor as the other clips if it is read with their axis. A file that
-    was written with another up axis is not: it keeps its own. `levels` (clips, 6, 2) are those
-    of `axis_levels`.
+    A body that sits or lies has its hips beside its feet, but it is on the same floor as the other
+    clips if it is read with their axis. `levels` (clips, 6, 2) are those of `axis_levels`.
     """
     votes = Counter(ups)
     up = max(votes, key=lambda axis: (votes[axis], -AXES.index(axis)))
     floor = float(np.median(levels[[axis == up for axis in ups], AXES.index(up), 0]))
     # (clips, axes) how far the lowest joint is from the floor, if an axis is up.
     off_floor = np.abs(levels - floor).max(axis=2) / length
-    misread = []
-    for index, own in enumerate(ups):
-        as_others = off_floor[index, AXES.index(up)]
-        nearer = as_others < max(_ON_FLOOR_SHARE, off_floor[index, AXES.index(own)])
-        if assumed[index] and own != up and nearer:
-            misread.append(index)
-    return up, tuple(misread)
+    as_others = off_floor[:, AXES.index(up)]
+    return up, tuple(
+        index
+        for index, own in enumerate(ups)
+        if assumed[index] and own != up
+        if as_others[index] < max(_ON_FLOOR_SHARE, off_floor[index, AXES.index(own)])
+    )
 
 
 def nearest_axis(vector: Array) -> tuple[str, bool]:
@@ -251,9 +243,7 @@ def rotate_up(clip: Clip, up: str) -> Clip:
     """Rotate a clip whose up axis is `up` to Y up.
 
     Only the root is rotated (rotation, translation and rest offset); all other joints keep their
-    local motion. From "z" it is -90 degrees about X, so a character that
-    faced -Y (the front in Z-up programs) faces +Z; from "-z" it is +90 degrees about X, and +Y
-    becomes +Z; from "x", "-x" and "-y" it is about Z, and +Z stays +Z.
+    local motion. The turns are those of `_TURN`.
     """
     return _turned(clip, turn_to_y(up))
 
@@ -302,9 +292,7 @@ def scaled(clip: Clip, factor: float) -> Clip:
     return replace(
         clip,
         skeleton=replace(
-            skeleton,
-            offsets=skeleton.offsets * factor,
-            end_offsets=skeleton.end_offsets * factor,
+            skeleton, offsets=skeleton.offsets * factor, end_offsets=skeleton.end_offsets * factor
         ),
         translations=clip.translations * clip.translations.dtype.type(factor),
     )

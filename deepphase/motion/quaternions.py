@@ -110,11 +110,11 @@ def sign_continuous(rotation: Array) -> Array:
 
     q and -q are the same rotation; recorded motion jumps between them. The first frame is kept.
     """
-    agree = np.einsum("...c,...c->...", rotation[1:], rotation[:-1]) >= 0
-    flips = np.where(agree, 1.0, -1.0).astype(rotation.dtype)
-    signs = np.concatenate([np.ones_like(flips[:1]), flips]) if len(flips) else flips
     if len(rotation) == 1:
         return rotation
+    agree = np.einsum("...c,...c->...", rotation[1:], rotation[:-1]) >= 0
+    flips = np.where(agree, 1.0, -1.0).astype(rotation.dtype)
+    signs = np.concatenate([np.ones_like(flips[:1]), flips])
     return rotation * np.cumprod(signs, axis=0)[..., None]
 
 
@@ -133,8 +133,6 @@ def angle_between(first: Array, second: Array) -> Array:
 def mean_rotation(rotation: Array) -> Array:
     """(..., 4) mean over frames of rotations (frames, ..., 4), by the chordal distance.
 
-    References
-    ----------
     Markley et al. 2007, Averaging quaternions: the first eigenvector of the sum of q q^T.
     """
     moments = np.einsum("f...a,f...b->...ab", rotation, rotation)
@@ -144,14 +142,9 @@ def mean_rotation(rotation: Array) -> Array:
 def rotation_fit(moments: Array) -> Array:
     """(..., 4) rotations R that fit pairs of vectors best: the largest trace of R^T M.
 
-    Parameters
-    ----------
-    moments : (..., 3, 3)
-        M, the sum over pairs of measured (column) times rest vector (row). Moments of vectors in
-        one line leave the rotation open; one of those that fit is returned.
+    `moments` (..., 3, 3) are M, the sum over pairs of measured (column) times rest vector (row).
+    Moments of vectors in one line leave the rotation open; one of those that fit is returned.
 
-    References
-    ----------
     Horn 1987, Closed-form solution of absolute orientation using unit quaternions: the first
     eigenvector of a 4 x 4 matrix; Theobald 2005, Rapid calculation of RMSDs using a
     quaternion-based characteristic polynomial: its eigenvalue by Newton's method.
@@ -193,8 +186,6 @@ _X, _Y = np.array([1.0, 0.0, 0.0]), np.array([0.0, 1.0, 0.0])
 def six_numbers(rotations: Array) -> Array:
     """Quaternions (..., 4) -> (..., 6): the rotated x and y axes.
 
-    References
-    ----------
     Zhou et al. 2019, On the continuity of rotation representations.
     """
     x = rotate(rotations, _X.astype(rotations.dtype))
@@ -234,8 +225,6 @@ def axes_of(numbers: Array) -> Array:
 def from_axes(axes: Array) -> Array:
     """Unit quaternions (..., 4) of right-handed unit axes (..., 3, 3), x, y and z.
 
-    References
-    ----------
     Shepperd 1978: the largest of the four squared components gives the others.
     """
     # Davenport's matrix of a rotation q is 4 q q^T - 1.

@@ -22,11 +22,8 @@ _HIGHEST_SHARE = 0.45
 def low_passed(values: Array, cutoff_hz: float, fps: float) -> Array:
     """(frames, ...) values low-passed at `cutoff_hz` by a forward-backward Butterworth filter.
 
-    Values are unchanged if the cutoff is 0, or close to half the frame rate or above.
-
-    References
-    ----------
-    Winter 2009, Biomechanics and motor control of human movement, section 2.2.4.4.
+    Values are unchanged if the cutoff is 0, or close to half the frame rate or above. Winter 2009,
+    Biomechanics and motor control of human movement, section 2.2.4.4.
     """
     if cutoff_hz <= 0 or cutoff_hz >= _HIGHEST_SHARE * fps or len(values) < 3:
         return values
@@ -64,10 +61,7 @@ _STOP_BAND_DB = 60.0
 
 @dataclass(frozen=True)
 class ResampleLimit:
-    """Size of the result up to which a clip is resampled to a higher rate.
-
-    A clip that does not grow is not limited: it was in memory before.
-    """
+    """Size of the result up to which a clip is resampled to a higher rate."""
 
     frames: int = 24 * 3600 * 60  # Number of frames; by default a day at 60 frames a second
     # Bytes of rotations and translations; by default six hours of 50 joints at 60 frames a second

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from itertools import pairwise
+from typing import Any
 
 import numpy as np
 from scipy.ndimage import gaussian_filter1d
@@ -27,13 +29,7 @@ from deepphase.motion.skeleton import Skeleton, path_length
 
 _UP, _LEFT = np.array([0.0, 1.0, 0.0]), np.array([1.0, 0.0, 0.0])
 _LEG, _ARM = ("hip", "knee", "foot"), ("shoulder", "elbow", "hand")
-_BONES = (
-    ("hip", "knee"),
-    ("knee", "foot"),
-    ("foot", "toe"),
-    ("shoulder", "elbow"),
-    ("elbow", "hand"),
-)
+_BONES = (*pairwise((*_LEG, "toe")), *pairwise(_ARM))
 # Limbs are brought to their targets in this many steps, each damped near straight limbs.
 _REACHES = 6
 # Hands that are nearer to each other, to a foot or to the floor than the first share of an arm's
@@ -140,10 +136,7 @@ def retarget(clip: Clip, to: Clip | Skeleton, *, like: Clip | None = None) -> Re
     # The hips are as far above the ankles as the original's, so that legs bend as much.
     lift = goals.lift(result)
     if abs(lift) > _LIFT_M:
-        translations = placed.translations.copy()
-        translations[:, -1] += lift * _UP
-        placed = replace(placed, translations=translations)
-        result, foot_errors, hand_errors = _held(placed, goals)
+        result, foot_errors, hand_errors = _held(_moved(placed, lift * _UP), goals)
     tips, tip_goals = goals.tips(result)
     found = {match.joint for match in matches}
     conventions = Source() if sample is None else sample.source.conventions
@@ -152,19 +145,11 @@ def retarget(clip: Clip, to: Clip | Skeleton, *, like: Clip | None = None) -> Re
         f"joints have a counterpart, lengths times {scale:.3f}",
         f"compared in {source.pose.note} of the source and {target.pose.note} of the target",
     )
-    result = replace(
-        result,
-        source=replace(
-            conventions,
-            path=clip.source.path,
-            fps=clip.source.fps,
-            notes=notes,
-            song=clip.source.song,
-            song_start_s=clip.source.song_start_s,
-        ),
-    )
+    origin: dict[str, Any] = {
+        name: getattr(clip.source, name) for name in ("path", "fps", "song", "song_start_s")
+    }
     return RetargetedMotion(
-        result,
+        replace(result, source=replace(conventions, notes=notes, **origin)),
         scale,
         target.limb_length(_LEG),
         foot_errors,
@@ -313,13 +298,11 @@ class _Goals:
         arm = [getattr(roles, f"{side}_{name}") for name in _ARM]
         bones = np.linalg.norm(np.diff(self.positions[:, arm], axis=1), axis=-1)
         other_hand = roles.right_hand if side == "left" else roles.left_hand
-        others = [
-            self.positions[:, other]
+        distances = [place[:, 1] - self.floor] + [
+            np.linalg.norm(place - self.positions[:, other], axis=-1)
             for other in (other_hand, roles.left_foot, roles.right_foot)
             if other is not None
         ]
-        distances = [np.linalg.norm(place - other, axis=-1) for other in others]
-        distances.append(place[:, 1] - self.floor)
         nearest = np.min(distances, axis=0) / np.maximum(bones.sum(axis=1), 1e-9)
         weight = smoothstep(np.clip((_FAR - nearest) / (_FAR - _NEAR), 0.0, 1.0))
         weight = gaussian_filter1d(weight, _HOLD_S * self.fps, mode="nearest")
@@ -327,7 +310,7 @@ class _Goals:
 
     def lift(self, result: Clip) -> float:
         """Metres by which the ankles, whose toes are held, are above their scaled places."""
-        own, other = (list(body.pair("foot")) for body in (self.target, self.source))
+        own, other = (body.pair("foot") for body in (self.target, self.source))
         goals = self.scaled(self.positions[:, other]) + self.rises["foot"]
         return float(np.median((joint_positions(result)[:, own] - goals)[..., 1]))
 
@@ -354,11 +337,16 @@ def _placed(world: Array, target: _Body, goals: _Goals, clip: Clip) -> Clip:
     result = Clip(
         skeleton, local, translations, clip.fps, moving, clip.labels, clip.source, clip.name
     )
-    middle = joint_positions(result)[:, target.pair("hip")].mean(axis=1)
-    translations = translations.copy()
     # Joints above the hips neither turn nor move: the hips' translation is in the world.
-    translations[:, -1] += goals.hips - middle
-    return replace(result, translations=translations)
+    middle = joint_positions(result)[:, target.pair("hip")].mean(axis=1)
+    return _moved(result, goals.hips - middle)
+
+
+def _moved(clip: Clip, way: Array) -> Clip:
+    """The clip with the translation of its hips, the last one, moved by (frames, 3) metres."""
+    translations = clip.translations.copy()
+    translations[:, -1] += way
+    return replace(clip, translations=translations)
 
 
 def _held(result: Clip, goals: _Goals) -> tuple[Clip, Array, Array]:
@@ -369,8 +357,7 @@ def _held(result: Clip, goals: _Goals) -> tuple[Clip, Array, Array]:
     solver = LimbSolver(result.skeleton, limbs, poses=result.rotations)
     rotations, places = result.rotations.copy(), result.local_positions()
     transforms = solver.transforms(rotations, places)
-    # Rows of empty arrays: there may be no limbs.
-    targets, weights = [np.zeros((0, len(result), 3))], [np.zeros((0, len(result)))]
+    wanted, held = np.zeros((len(limbs), len(result), 3)), np.zeros((len(result), len(limbs)))
     parts = []
     for limb, last in enumerate(limbs.last.tolist()):
         side = "left" if last in (roles.left_foot, roles.left_hand) else "right"
@@ -379,11 +366,8 @@ def _held(result: Clip, goals: _Goals) -> tuple[Clip, Array, Array]:
         if part == "foot" and None not in toes:
             part = "toe"
         now = transforms.positions[3 if part == "toe" else 2, limb]
-        goal, weight = goals.of_limb(side, part, now)
-        targets.append(goal[None])
-        weights.append(weight[None])
+        wanted[limb], held[:, limb] = goals.of_limb(side, part, now)
         parts.append(part)
-    wanted, held = np.concatenate(targets), np.concatenate(weights).T
     tips = np.array([part == "toe" for part in parts], bool)[:, None, None]
     for _ in range(_REACHES):
         transforms = solver.transforms(rotations, places)

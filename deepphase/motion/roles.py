@@ -277,18 +277,15 @@ class _Body:
         for child in self.skeleton.children(roles.hips):
             chain = longest_chain(self.skeleton, child)
             on_middle = all(self.pairs[j] == j and not self.names[j].part for j in chain)
-            long = lengths[child] > 0.2 * lengths[roles.left_hip]
-            if child != roles.spine and on_middle and long and len(chain) >= 2:
+            long = len(chain) >= 2 and lengths[child] > 0.2 * lengths[roles.left_hip]
+            if child != roles.spine and on_middle and long:
                 return tuple(chain)
         return ()
 
     def kind(self, clip: Clip | None, described: str | None) -> tuple[str, str, bool]:
         """The kind of the body, the evidence, and whether motion counts.
 
-        A quadruped has arms, or front legs, and most of these signs: the tips of these limbs are
-        on the floor, the trunk is horizontal (both need a clip, Y up), the trunk is longer than
-        thigh and shin, there is a tail, joints have names of an animal's parts. No single sign
-        decides: people crawl, and dogs sit up.
+        No single sign of a quadruped decides: people crawl, and dogs sit up.
         """
         skeleton, roles = self.skeleton, self.roles
         if described is not None:
@@ -333,12 +330,11 @@ class _Body:
 def body_parts(skeleton: Skeleton, roles: Roles) -> tuple[str, ...]:
     """(joints,) the body part of each joint: legs, arms, head, tail; all others are the trunk.
 
-    The parts of a quadruped are called front and hind legs. A part that was not found (`Roles`
-    holds None) belongs to the trunk.
+    The parts of a quadruped are called front and hind legs.
     """
     leg, arm = ("hind leg", "front leg") if roles.kind == "quadruped" else ("leg", "arm")
     tops = [
-        ("head", roles.neck if roles.neck is not None else roles.head),
+        ("head", roles.head if roles.neck is None else roles.neck),
         ("tail", roles.tail[0] if roles.tail else None),
         # Feet may hang beside the body.
         *(
@@ -382,8 +378,8 @@ def checked_description(content: Any, path: Path | None = None) -> dict[str, Any
         )
     for key, value in content.items():
         if key not in _KEYS:
-            roles = ", ".join(_KEYS)
-            raise ParameterError(f"there is no role {key!r}", hint=f"roles are {roles}", path=path)
+            hint = f"roles are {', '.join(_KEYS)}"
+            raise ParameterError(f"there is no role {key!r}", hint=hint, path=path)
         if not _fits(key, value):
             raise ParameterError(
                 f"{key} cannot be {value!r}",

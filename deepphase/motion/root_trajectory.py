@@ -69,10 +69,7 @@ class RootTrajectory:
     ) -> RootTrajectory:
         """Trajectory from (frames, 2) x and z in metres and (frames,) radians about Y from +Z.
 
-        Parameters
-        ----------
-        heights : (frames,) metres, optional
-            Of the ground.
+        `heights` are those of the ground, (frames,) metres.
         """
         return cls(
             positions=np.insert(positions, 1, heights, axis=1),
@@ -107,15 +104,11 @@ def root_trajectory(
     positions = joint_positions(clip) if positions is None else positions
     facing, note = _facing(positions, roles, clip.fps)
     angles = _smooth_angles(facing.astype(np.float64), smoothing_s, clip.fps)
-    root = RootTrajectory.from_ground(positions[:, roles.hips, ::2], angles)
-    kind = positions.dtype
-    return RootTrajectory(
-        root.positions.astype(kind),
-        root.directions.astype(kind),
-        root.rotations.astype(kind),
-        angles.astype(kind),
-        note,
+    root, kind = RootTrajectory.from_ground(positions[:, roles.hips, ::2], angles), positions.dtype
+    places, directions, rotations = (
+        each.astype(kind) for each in (root.positions, root.directions, root.rotations)
     )
+    return RootTrajectory(places, directions, rotations, angles.astype(kind), note)
 
 
 def facing_angles(positions: Array, roles: Roles, fps: float) -> Array:
@@ -229,11 +222,7 @@ def with_root_motion(clip: Clip, hips: int, root: RootTrajectory, root_motion: R
     rotations, local = clip.rotations.astype(np.float64), clip.local_positions().astype(np.float64)
     above = ancestors(clip.skeleton, hips)[1:]
     moving = np.union1d(clip.translated_joints, [0, *above, hips])
-    whole = replace(
-        clip,
-        rotations=rotations,
-        translations=local[:, clip.translated_joints],
-    )
+    whole = replace(clip, rotations=rotations, translations=local[:, clip.translated_joints])
     turns, places = (array[:, hips] for array in global_transforms(whole))
     if root_motion != "hips":
         back = quaternions.conjugate(root.rotations)
@@ -257,8 +246,6 @@ def _with_joint_above(clip: Clip) -> Clip:
     name = "root"
     while name in skeleton.names:
         name += "_"
-    rotations = np.insert(clip.rotations, 0, 0.0, axis=1)
-    rotations[:, 0, 3] = 1.0
     return replace(
         clip,
         skeleton=Skeleton(
@@ -268,7 +255,7 @@ def _with_joint_above(clip: Clip) -> Clip:
             skeleton.end_parents + 1,
             skeleton.end_offsets,
         ),
-        rotations=rotations,
+        rotations=np.insert(clip.rotations, 0, quaternions.IDENTITY, axis=1),
         translations=np.insert(clip.translations, 0, 0.0, axis=1),
         translated_joints=np.concatenate([[0], clip.translated_joints + 1]),
         source=replace(clip.source, rotation_orders=("", *orders) if orders else ()),

@@ -129,13 +129,7 @@ class Skeleton:
         return f"{root}-{len(self)}"
 
     def order_of(self, other: Skeleton) -> Array:
-        """(joints,) index in `other` of each of this skeleton's joints.
-
-        Raises
-        ------
-        SkeletonError
-            If the hierarchies differ; the hint lists both.
-        """
+        """(joints,) index in `other` of each joint; SkeletonError if the hierarchies differ."""
         if not self.same_hierarchy(other):
             raise SkeletonError(
                 "this is another skeleton",
@@ -186,8 +180,8 @@ def bone_lengths(skeleton: Skeleton) -> Array:
 def path_length(skeleton: Skeleton, upper: int, lower: int) -> float:
     """Length along the joints from `upper` down to `lower`.
 
-    Where `lower` hangs elsewhere, as a foot from an IK root does, the gap to it at rest is bridged
-    from the end of the longest chain below `upper`.
+    Where `lower` hangs elsewhere, as feet from IK roots, the gap at rest after the longest chain
+    below `upper` is added.
     """
     path = ancestors(skeleton, lower)
     if upper in path:

@@ -7,11 +7,10 @@ from dataclasses import dataclass
 import numpy as np
 
 from deepphase.arrays import Array
-from deepphase.errors import ParameterError
 from deepphase.motion import quaternions
 from deepphase.motion.contacts import GRAVITY
 from deepphase.motion.foot_ik import LimbSolver, LimbTransforms
-from deepphase.steering.springs import faded, spring_rate
+from deepphase.steering.springs import check_settings, faded, spring_rate
 from deepphase.terrain.heightmap import Heightmap
 
 # Points of a foot from the last joint to the tip.
@@ -52,8 +51,7 @@ class FootGround:
         """Metres by which the feet move up and the hips move down.
 
         `shift` (limbs, characters, 2) metres along x and z by which the feet are moved as well;
-        `touching` (limbs, characters) Bool: the foot stands. Returns `lifts` (limbs, characters).
-        `drops` (characters,).
+        `touching` (limbs, characters) bool: the foot stands.
         """
         upper, _, last, tips = transforms.positions
         length = transforms.lengths
@@ -122,11 +120,7 @@ class FootLockSettings:
     step_lift: float = 0.3  # Height of such a step as a share of its length
 
     def __post_init__(self) -> None:
-        spring_rate(self.catch_halflife_s)
-        spring_rate(self.release_halflife_s)
-        for name in ("catch_speed", "release_share", "step_share", "step_s"):
-            if not getattr(self, name) > 0:
-                raise ParameterError(f"{name} {getattr(self, name)}: it must be above 0")
+        check_settings(self, ("catch_speed", "release_share", "step_share", "step_s"))
 
     def largest_follow_speed(self, length: float | Array) -> float | Array:
         """`follow_speed` in m/s, of limbs of a length in metres."""
@@ -137,9 +131,8 @@ class FootLock:
     """Foot locking for many characters, frame by frame.
 
     A foot in contact keeps its place on the ground; its height remains that of the motion, or is
-    that of uneven ground, for which a foot that the leg cannot bring down points its toes. It is
-    released when the contact ends or the motion is too far away. Feet of bodies at rest step to the
-    places that the motion has for them, half of the limbs at a time.
+    that of uneven ground. It is released when the contact ends or the motion is too far away. Feet
+    of bodies at rest step to the places that the motion has for them, half of them at a time.
 
     `lowest` (limbs,) metres: lowest places of the tips on a flat floor, to which feet that are
     lower are lifted. By default feet may be at any height.
@@ -159,15 +152,11 @@ class FootLock:
         # (limbs, characters), as in the solver.
         shape = (len(solver.limbs), characters)
         self._locked = np.zeros(shape, bool)
-        self._point = np.zeros((*shape, 2))
-        self._offset = np.zeros((*shape, 2))
-        self._speed = np.zeros((*shape, 2))
+        self._point, self._offset, self._speed, self._placed = np.zeros((4, *shape, 2))
         self._lift, self._rise = np.zeros((2, *shape))
         self._moving: Array | None = None
-        self._placed = np.zeros((*shape, 2))
         # Seconds that are left of a step at rest, and its height in metres.
-        self._step_left = np.zeros(shape)
-        self._step_height = np.zeros(shape)
+        self._step_left, self._step_height = np.zeros((2, *shape))
         self._rates = tuple(
             spring_rate(each)
             for each in (self._settings.catch_halflife_s, self._settings.release_halflife_s)
@@ -191,16 +180,13 @@ class FootLock:
     ) -> Array | None:
         """Lock the feet of one frame.
 
-        `rotations` (characters, joints, 4) local rotations, the root's in the world; changed in
-        place; `local_positions` (characters, joints, 3) metres; `contacts` (characters, limbs)
-        bool: contacts of the motion; `offsets` (characters, first limbs, 2) metres, x and z, by
-        which feet are moved from the motion before they are locked; `resting` (characters,) bool:
-        bodies at rest; `slips` (characters, limbs, 2) metres, x and z, by which locked feet of
-        bodies that do not rest move since the previous frame, as captured feet did. All others move
-        by a share of the motion's own; `heights` (characters, limbs) metres over a flat floor of
-        the tips of locked feet of bodies that do not rest, as captured ones had. All others, and
-        those on uneven ground, have the motion's own. Returns (characters,) metres by which the
-        whole body is then to be lowered; None on a flat floor.
+        `rotations` (characters, joints, 4) are changed in place. `contacts` (characters, limbs) are
+        those of the motion. `offsets` (characters, first limbs, 2) metres, x and z, by which feet
+        are moved from the motion before they are locked; `resting` (characters,) bodies at rest. Of
+        all others, locked feet move by `slips` (characters, limbs, 2) metres a frame, or else by a
+        share of the motion's own, and on flat floors their tips have `heights` (characters, limbs)
+        metres. Returns (characters,) metres by which the whole body is then to be lowered; None on
+        a flat floor.
         """
         solver = self._solver
         if not len(solver.limbs):
@@ -322,8 +308,7 @@ def _within_reach(upper: Array, last: Array, targets: Array, length: Array) -> A
 def _toes_down(last: Array, tips: Array, missing: Array) -> Array:
     """(limbs, characters, 4) rotations that lower the tips of feet which do not reach the ground.
 
-    `last, tips` (limbs, characters, 3) Metres: the feet's last joints and tips; `missing` (limbs,
-    characters) metres by which the last joints stay above their targets.
+    `missing` (limbs, characters) metres by which the last joints stay above their targets.
     """
     foot = tips - last
     along = np.sqrt(np.vecdot(foot[..., ::2], foot[..., ::2]))

@@ -10,7 +10,7 @@ import numpy as np
 
 from deepphase.arrays import Array
 from deepphase.errors import FormatError, ParameterError
-from deepphase.steering.timed_table import read_timed_table
+from deepphase.steering.timed_table import read_timed_table, value_at
 
 # Deflections below this count as 0.
 DEAD_ZONE = 0.1
@@ -65,8 +65,7 @@ class Gamepad:
 
     def button_at(self, name: str, time: float) -> str:
         """The value of a button at a time."""
-        place = np.searchsorted(self.times, time, side="right") - 1
-        return self.buttons[name][int(np.clip(place, 0, len(self.times) - 1))]
+        return value_at(self.times, self.buttons[name], time)
 
     def _between(self, times: Array, values: Array) -> Array:
         columns = (np.interp(times, self.times, values[:, axis]) for axis in (0, 1))
@@ -82,8 +81,7 @@ def _in_circle(values: Array) -> Array:
 def read_gamepad(path: str | Path) -> Gamepad:
     """Read a gamepad recording from CSV: t, move_x, move_z, optionally look_x, look_z, and buttons.
 
-    Raises FormatError with the line, as for
-    :func:`deepphase.steering.timed_table.read_timed_table`, and if a value is not in [-1, 1].
+    Raises FormatError as `read_timed_table`, and if a value is not in [-1, 1].
     """
     table = read_timed_table(path, ("move_x", "move_z"), ("look_x", "look_z"))
     numbers = table.numbers

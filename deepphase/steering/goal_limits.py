@@ -83,10 +83,8 @@ class GoalLimits:
     def limited_places(self, places: Array, root: Array, offsets_s: Array) -> tuple[Array, Array]:
         """Desired places, moved towards the root where they are out of reach at any facing.
 
-        `places` (characters, offsets, 2) metres in the world. Values that are not finite are not
-        changed to finite ones; `root` (characters, 2) current places, metres; `offsets_s`
-        (offsets,) Seconds from now. Returns `places` (characters, offsets, 2): equal to the given
-        ones within reach. `limited` (characters,) bool: Whether a place was out of reach.
+        Of (characters, offsets, 2) metres in the world, and (characters,) whether one was out of
+        reach. Values that are not finite are not changed to finite ones.
         """
         relative = places - root[:, None]
         return self._within(places, relative, root[:, None], self.speed * offsets_s)
@@ -96,10 +94,8 @@ class GoalLimits:
     ) -> tuple[Array, Array, Array]:
         """A desired trajectory, projected onto the directions and speeds of the data.
 
-        `places, facings` (characters, offsets, 2), (characters, offsets) Metres and radians in the
-        world; `offsets_s` (offsets,) seconds from now. Returns places, facings: as given, within
-        reach; where one is not finite, only the speed is limited. `limited` (characters,) bool:
-        Whether a place was out of reach, or a facing was turned.
+        Returns also (characters,) whether a place was out of reach, or a facing was turned. Where a
+        value is not finite, only the speed is limited.
         """
         roots = root_states.positions[:, None]
         places, limited = self.limited_places(places, root_states.positions, offsets_s)
@@ -170,8 +166,7 @@ def _velocities(places: Array, offsets_s: Array) -> Array:
 class LimitedGoals(ForwardedGoals):
     """Goals of another source within limits. A `GoalSource`.
 
-    `limited` (characters,) bool: for the characters of each request, it is set to whether their
-    goals were out of the limits.
+    `limited` (characters,) is set to whether the goals of the characters asked for were beyond.
     """
 
     def __init__(self, goal_source: GoalSource, limits: GoalLimits, limited: Array) -> None:

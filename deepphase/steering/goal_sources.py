@@ -8,10 +8,9 @@ from typing import Protocol, runtime_checkable
 import numpy as np
 
 from deepphase.arrays import Array
-from deepphase.errors import ParameterError
 from deepphase.steering.path import BEFORE_CORNER_S, STANDING_M_S, GroundPath
 from deepphase.steering.root_states import RootStates
-from deepphase.steering.springs import decayed, decayed_offset, spring_rate, wrapped_angle
+from deepphase.steering.springs import check_settings, decayed, decayed_offset, wrapped_angle
 
 # Half the time over which the velocity of a path's line is taken.
 _LINE_S = 1.0 / 120.0
@@ -58,15 +57,12 @@ class GoalSource(Protocol):
 
         Returns positions (which, offsets, 2), metres in the world, and angles (which, offsets).
         """
-        ...
 
     def target(self) -> tuple[Array, Array]:
         """The current target of each character: (characters, 2) m and (characters,) rad."""
-        ...
 
     def labels(self) -> list[dict[str, str]]:
         """The current desired labels of each character."""
-        ...
 
 
 class ForwardedGoals:
@@ -100,7 +96,6 @@ class VelocityCommands(Protocol):
 
     def command(self) -> tuple[Array, Array]:
         """The current one of each character: (characters, 2) m/s, and (characters,) rad."""
-        ...
 
 
 @dataclass(frozen=True)
@@ -116,11 +111,7 @@ class PathSettings:
     lead_s: float = 0.5
 
     def __post_init__(self) -> None:
-        spring_rate(self.halflife_s)
-        spring_rate(self.facing_halflife_s)
-        for name in ("slack_m", "lead_s"):
-            if not getattr(self, name) > 0:
-                raise ParameterError(f"{name} {getattr(self, name)}: it must be above 0")
+        check_settings(self, ("slack_m", "lead_s"))
 
 
 class PathGoals:
@@ -205,16 +196,12 @@ class PathGoals:
 
     def target(self) -> tuple[Array, Array]:
         """As `GoalSource.target`: the path's place at the character's clock."""
-        return (
-            self.path.positions_at(self.times) + self.origins,
-            self.path.facings_at(self.times),
-        )
+        places = self.path.positions_at(self.times) + self.origins
+        return places, self.path.facings_at(self.times)
 
     def labels(self) -> list[dict[str, str]]:
         """As `GoalSource.labels`: the path's label columns; empty cells give no label."""
         path = self.path
-        if not path.labels:
-            return [{} for _ in self.times]
         return [
             {name: value for name in path.labels if (value := path.label_at(name, float(time)))}
             for time in self.times
@@ -246,8 +233,7 @@ class PathGoals:
         """(characters, 2) m by which bodies stay away from where the path stands.
 
         A body that has gone past it, up to twice the slack, does not come back; one that comes
-        nearer goes on. `away` is (characters, 2) m from there, `velocities` and `way` are
-        (characters, 2) m/s of the bodies and of the path.
+        nearer goes on. `away` is the distance from there, `way` the path's velocity.
         """
         distance = np.maximum(np.sqrt(np.vecdot(away, away)), _TINY)
         speed, nearer = np.sqrt(np.vecdot(way, way)), -np.vecdot(away, velocities) / distance
@@ -288,8 +274,4 @@ class GamepadSettings:
     leash_m: float = 0.3  # Maximum distance in metres of the target from the character
 
     def __post_init__(self) -> None:
-        spring_rate(self.halflife_s)
-        spring_rate(self.facing_halflife_s)
-        for name in ("top_speed", "jump", "leash_m"):
-            if not getattr(self, name) > 0:
-                raise ParameterError(f"{name} {getattr(self, name)}: it must be above 0")
+        check_settings(self, ("top_speed", "jump", "leash_m"))

@@ -19,10 +19,9 @@ _IN_CONTACT = 0.5
 
 @dataclass(frozen=True)
 class FeetOnGround:
-    """Measures of a character's feet on ground, and on the flat floor before.
+    """Measures of a character's feet on ground, and on the flat floor before, if there was one.
 
-    Each is None without a contact or a second of motion. Runs that were made on ground have no
-    floor.
+    Each is None without a contact or a second of motion.
     """
 
     ground: dict[str, float] | None
@@ -30,13 +29,9 @@ class FeetOnGround:
 
 
 def lay_run(run: Run, ground: Heightmap) -> tuple[Run, list[FeetOnGround]]:
-    """Lay the motion of all characters, made on a flat floor, on ground.
+    """The run, made on a flat floor, laid on ground, and measures of each character.
 
-    Root states, goals and contacts do not change. Frames from which a character's values are not
-    those of a body stay as they are.
-
-    Returns run: the run on the ground. measures: Of each character. Raises SkeletonError if the
-    body has no feet.
+    Root states, goals and contacts do not change. Raises SkeletonError if the body has no feet.
     """
     roles = find_roles(run.spec.skeleton, description=run.spec.body)
     rotations, translations = run.rotations.copy(), run.translations.copy()
@@ -46,20 +41,14 @@ def lay_run(run: Run, ground: Heightmap) -> tuple[Run, list[FeetOnGround]]:
         if lived < max(2, round(run.fps)):
             measures.append(FeetOnGround(None, None))
             continue
-        whole = run.clip(character)
-        clip = replace(
-            whole, rotations=whole.rotations[:lived], translations=whole.translations[:lived]
-        )
+        clip = run.clip(character).sliced(0, lived)
         laid = lay_on_ground(clip, ground, roles=roles)
         rotations[character, :lived] = quaternions.normalized(laid.clip.rotations)
         translations[character, :lived] = laid.clip.translations
         translations[character, lived:, 0, 1] += np.float32(laid.lift[-1])
         floor = Heightmap(np.full((1, 1), laid.floor), 1.0)
-        measures.append(
-            FeetOnGround(
-                ground_measures(laid, ground), ground_measures(replace(laid, clip=clip), floor)
-            )
-        )
+        before = ground_measures(replace(laid, clip=clip), floor)
+        measures.append(FeetOnGround(ground_measures(laid, ground), before))
     return replace(run, rotations=rotations, translations=translations, unlocked=None), measures
 
 
@@ -82,15 +71,8 @@ def feet_on_ground(run: Run) -> list[FeetOnGround]:
     for character in range(run.characters):
         lived, found = run.lived(character), None
         if lived >= max(2, round(run.fps)):
-            whole = run.clip(character)
-            clip = replace(
-                whole, rotations=whole.rotations[:lived], translations=whole.translations[:lived]
-            )
-            contacts = flags[character, :lived].T
-            found = ground_measures(
-                LaidMotion(clip, np.zeros(lived), chains, contacts, spec.soles, 0.0),
-                spec.ground,
-                ends,
-            )
+            clip, contacts = run.clip(character).sliced(0, lived), flags[character, :lived].T
+            motion = LaidMotion(clip, np.zeros(lived), chains, contacts, spec.soles, 0.0)
+            found = ground_measures(motion, spec.ground, ends)
         measures.append(FeetOnGround(found, None))
     return measures

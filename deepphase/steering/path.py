@@ -13,7 +13,7 @@ from scipy.ndimage import gaussian_filter1d, minimum_filter1d
 from deepphase.arrays import Array, true_runs
 from deepphase.errors import FormatError, ParameterError
 from deepphase.short_repr import brief_repr
-from deepphase.steering.timed_table import read_timed_table
+from deepphase.steering.timed_table import read_timed_table, value_at
 
 # Standard deviation in seconds of the smoothing for the direction of travel and the velocity, so
 # that corners do not require a turn on the spot.
@@ -140,8 +140,7 @@ class GroundPath:
 
     def label_at(self, name: str, time: float) -> str:
         """The value of a label at a time."""
-        place = np.searchsorted(self.times, time, side="right") - 1
-        return self.labels[name][int(np.clip(place, 0, len(self.times) - 1))]
+        return value_at(self.times, self.labels[name], time)
 
     def distances(self, points: Array) -> Array:
         """(...) metres from each of points (..., 2) to the nearest place on the path."""
@@ -346,10 +345,7 @@ _WAVE_HEIGHT = 0.35
 
 
 def wave(speed: float, size: float, seconds: float) -> GroundPath:
-    """A sine line along +Z at a constant speed.
-
-    `speed`: m/s. Raises ParameterError if one of them is not above 0.
-    """
+    """A sine line along +Z at a constant speed in m/s."""
     _check(speed, size, seconds)
     along = np.linspace(0.0, speed * seconds, max(2, round(seconds * _POINTS_PER_S)))
     across = 0.5 * _WAVE_HEIGHT * size * np.sin(2.0 * np.pi * along / size)

@@ -80,12 +80,10 @@ class RestMoments:
         poses_of: Callable[[Array], Array],
         fps: float,
     ) -> RestMoments:
-        """The stretches of 0.4 s and more among the rows of clips.
+        """The stretches of 0.4 s and more among the rows of clips, at `rest` (rows,) bool.
 
-        `rest` (rows,) Bool: a body stands at rest, `deepphase.features.moment_kinds.IDLE`;
         `clip_stops` (clips,) last row + 1 of each clip; `styles` (clips,) the style of each clip;
-        `poses_of`: function of rows: (rows, joints, 3) metres in root space; `fps`: frames per
-        second.
+        `poses_of`: function of rows: (rows, joints, 3) metres in root space.
         """
         rest = rest.copy()
         # Velocities need the row after; so stretches end before their clip.
@@ -126,8 +124,6 @@ class RestChain:
 
     Each stretch is followed by the one whose pose is nearest, of the same style where that is near,
     and not one of the last twelve seconds.
-
-    `fps`: frames per second.
     """
 
     def __init__(self, moments: RestMoments, characters: int, fps: float) -> None:
@@ -159,11 +155,10 @@ class RestChain:
         return self.resting & ends & (not self.moments.held)
 
     def choose(self, which: Array, rows: Array, poses: Array, styles: Sequence[str]) -> Array:
-        """Rows of rest for characters to play from now on.
+        """(chosen,) rows of rest for the characters `which` to play from now on.
 
-        `which` (chosen,) indices of the characters; `rows` (chosen,) rows that they play: those
-        that come to rest within a stretch stay there; `poses` (chosen, joints, 3) metres in root
-        space; `styles` (chosen,) their styles. Returns (chosen,) rows.
+        `rows` (chosen,) they play now: those that come to rest within a stretch stay there. `poses`
+        (chosen, joints, 3) metres in root space.
         """
         moments = self.moments
         inside = np.searchsorted(moments.starts, rows, side="right") - 1
@@ -171,12 +166,8 @@ class RestChain:
         stays = ~self.resting[which] & (inside >= 0) & (left > CONSTANTS.shortest_s / self._seconds)
         apart = self._distances(poses)
         since = self._since[which]
-        again = np.where(
-            since < CONSTANTS.again_s,
-            CONSTANTS.again,
-            CONSTANTS.stale
-            * np.maximum(0.0, 1.0 - (since - CONSTANTS.again_s) / CONSTANTS.stale_s),
-        )
+        fresh = np.maximum(0.0, 1.0 - (since - CONSTANTS.again_s) / CONSTANTS.stale_s)
+        again = np.where(since < CONSTANTS.again_s, CONSTANTS.again, CONSTANTS.stale * fresh)
         names = np.array([*moments.styles, ""])
         # The style that rests stays, too: one rest after another would show all of them.
         own = zip(styles, names[self._stretch[which]].tolist(), strict=True)
@@ -214,10 +205,9 @@ class RestChain:
 
 
 def breathing(seconds: Array, values: int) -> Array:
-    """Slow noise for bodies that hold a pose, between -1 and 1, from 0 on.
+    """(..., values) slow noise, from -1 to 1, for bodies that hold a pose since `seconds` (...).
 
-    `seconds` (...) time since the pose is held. Returns (..., values): sums of sines that do not
-    repeat within minutes; the fastest one is a breath.
+    Sums of sines that do not repeat within minutes; the fastest one is a breath.
     """
     times = np.asarray(seconds, np.float64)[..., None]
     number = np.arange(1, values + 1)
@@ -231,12 +221,8 @@ def breathing(seconds: Array, values: int) -> Array:
 def standing_goals(
     positions: Array, angles: Array, place: Array, angle: Array, offsets_s: Array
 ) -> Array:
-    """(q,) bool: desired trajectories that stand where a body is, with the facing that it has.
-
-    `positions, angles` (q, offsets, 2), (q, offsets) Metres and radians: the desired trajectory;
-    `place, angle` (q, 2), (q,) The root state, metres and radians; `offsets_s` (offsets,) seconds
-    from now, rising.
-    """
+    """(q,) bool: trajectories (q, offsets, 2) and (q, offsets) that stand where a body is, with the
+    facing that it has; `offsets_s` (offsets,) seconds from now, rising."""
     seconds = np.diff(offsets_s, prepend=0.0)[-1]
     before = positions[:, -2] if len(offsets_s) > 1 else place
     speed = np.linalg.norm(positions[:, -1] - before, axis=1) / seconds

@@ -113,12 +113,10 @@ class Runner(Protocol):
     @property
     def spec(self) -> RunnerSpec:
         """What moves."""
-        ...
 
     @property
     def root_states(self) -> RootStates:
         """Root states of the last frame."""
-        ...
 
     def __len__(self) -> int: ...
 
@@ -127,7 +125,6 @@ class Runner(Protocol):
 
         Raises ParameterError where the goals do not fit, or are needed and missing.
         """
-        ...
 
 
 AnyRunner = TypeVar("AnyRunner", bound=Runner, covariant=True)
@@ -139,40 +136,32 @@ class RunnerSource(Protocol[AnyRunner]):
     @property
     def spacing_m(self) -> float:
         """Metres between characters that start side by side."""
-        ...
 
     @property
     def travelling_speed(self) -> float:
         """Median speed in m/s of the captured motion that travels; 0 where none does."""
-        ...
 
     @property
     def data(self) -> Mapping[str, Any]:
         """Measures of the captured motion; see `deepphase.evaluation.motion_measures`."""
-        ...
 
     @property
     def settings(self) -> Any:
         """The runner's settings, a dataclass."""
-        ...
 
     @property
     def labels(self) -> Mapping[str, Any]:
         """Label -> value or values that the motion shall have."""
-        ...
 
     @property
     def seed(self) -> int:
         """Random seed."""
-        ...
 
     def start(self, goal_source: GoalSource, root_states: RootStates) -> AnyRunner:
         """A runner with these root states, about to follow these goals."""
-        ...
 
     def columns(self, run: Run, character: int) -> Mapping[str, Sequence[object]]:
         """Name -> (frames,) values to stand in the table of a character's frames."""
-        ...
 
 
 def start_on_path(
@@ -355,10 +344,11 @@ class Run:
 
     def part(self, begin: int, end: int) -> Run:
         """Frames begin to end - 1 of all characters, without gating, phases and tracks."""
-        changes: dict[str, Any] = {}
-        for name in _RECORDED:
-            value = getattr(self, name)
-            changes[name] = None if value is None else value[:, begin:end]
+        changes: dict[str, Any] = {
+            name: value[:, begin:end]
+            for name in _RECORDED
+            if (value := getattr(self, name)) is not None
+        }
         return replace(self, **(changes | {"gating": None, "phases": None, "tracks": {}}))
 
 
@@ -392,7 +382,8 @@ def rollout(
     frames = round(seconds * spec.fps) if np.isfinite(seconds) else 0
     if frames < 1:
         raise ParameterError(f"a run has no frame in {seconds} s", hint="give seconds above 0")
-    recording, everyone = _Recording(count, frames), np.arange(count)
+    recorded: dict[str, Array] = {}
+    everyone = np.arange(count)
     commands = goal_source if isinstance(goal_source, VelocityCommands) else None
     for index in range(frames):
         frame = runner.step(goal_source) if step is None else step(index)
@@ -407,21 +398,23 @@ def rollout(
                 values["trajectory"], values["trajectory_angles"] = goal_source.trajectory(
                     runner.root_states, everyone, spec.offsets_s
                 )
-        recording.add(index, values)
-        recording.add(index, {f"{_TRACK}{name}": each for name, each in frame.tracks.items()})
+        values |= {f"{_TRACK}{name}": each for name, each in frame.tracks.items()}
+        for name, value in values.items():
+            if value is not None:
+                if name not in recorded:
+                    recorded[name] = _room(name, value, (count, frames))
+                recorded[name][:, index] = value
         if progress is not None:
-            living = int(frame.alive.sum())
-            word = "" if living == count else f"{living} of {count} alive"
+            word = "" if frame.alive.all() else f"{int(frame.alive.sum())} of {count} alive"
             progress("running", index + 1, frames, word)
         if is_over is not None and is_over():
             break
-    arrays = {name: each[:, : index + 1] for name, each in recording.arrays.items()}
-    phases = None
-    if "phase" in arrays:
-        phases = PhaseParameters(*(arrays[name] for name in _OF_PHASES))
-    recorded: dict[str, Any] = {name: arrays.get(name) for name in _RECORDED}
+    arrays = {name: each[:, : index + 1] for name, each in recorded.items()}
+    found = [arrays[name] for name in _OF_PHASES if name in arrays]
+    phases = PhaseParameters(*found) if found else None
+    known: dict[str, Any] = {name: arrays.get(name) for name in _RECORDED}
     tracks = {name[len(_TRACK) :]: each for name, each in arrays.items() if name.startswith(_TRACK)}
-    return Run(spec=spec, phases=phases, tracks=tracks, goals=goal_source, **recorded)
+    return Run(spec=spec, phases=phases, tracks=tracks, goals=goal_source, **known)
 
 
 _OF_PHASES = ("phase", "frequency", "amplitude", "offset")
@@ -435,20 +428,7 @@ _TRACK = "track "
 _WIDE = ("positions", "angles", "desired_positions", "desired_angles", "commanded_angles")
 
 
-class _Recording:
-    """Arrays (characters, frames, ...), allocated with their first values."""
-
-    def __init__(self, characters: int, frames: int) -> None:
-        self._shape = (characters, frames)
-        self.arrays: dict[str, Array] = {}
-
-    def add(self, index: int, values: Mapping[str, Array | None]) -> None:
-        """Write a frame's values (characters, ...); None is left out."""
-        for name, value in values.items():
-            if value is None:
-                continue
-            if name not in self.arrays:
-                exact = name in _WIDE or value.dtype.kind in "biuU"
-                kind = value.dtype if exact else np.float32
-                self.arrays[name] = np.empty((*self._shape, *value.shape[1:]), kind)
-            self.arrays[name][:, index] = value
+def _room(name: str, value: Array, shape: tuple[int, int]) -> Array:
+    """(characters, frames, ...) for values (characters, ...) of every frame."""
+    exact = name in _WIDE or value.dtype.kind in "biuU"
+    return np.empty((*shape, *value.shape[1:]), value.dtype if exact else np.float32)

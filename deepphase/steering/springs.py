@@ -8,6 +8,7 @@ exact for any time step.
 from __future__ import annotations
 
 import math
+from collections.abc import Iterable
 
 import numpy as np
 
@@ -24,20 +25,30 @@ def spring_rate(halflife_s: float) -> float:
 
     Raises ParameterError if the half-life is not above 0.
     """
-    if not (np.isfinite(halflife_s) and halflife_s > 0):
+    return _HALVING / _checked(halflife_s)
+
+
+def _checked(halflife_s: float) -> float:
+    if not (math.isfinite(halflife_s) and halflife_s > 0):
         raise ParameterError(
             f"a halflife of {halflife_s} s is not possible", hint="give seconds above 0"
         )
-    return _HALVING / halflife_s
+    return halflife_s
+
+
+def check_settings(settings: object, positive: Iterable[str]) -> None:
+    """ParameterError where half-lives of settings, or values of these names, are not above 0."""
+    for name, value in vars(settings).items():
+        if name.endswith("halflife_s"):
+            _checked(value)
+        elif name in positive and not value > 0:
+            raise ParameterError(f"{name} {value}: it must be above 0")
 
 
 def decayed(
     offset: Array, velocity: Array, halflife_s: float, seconds: float | Array
 ) -> tuple[Array, Array]:
-    """An offset that decays to 0 by a spring, after some seconds.
-
-    `offset, velocity` (...) any unit, and that unit a second. Returns `offset, velocity` (...).
-    """
+    """An offset (...) and its velocity (...), which decay to 0 by a spring, after some seconds."""
     return faded(offset, velocity, spring_rate(halflife_s), seconds)
 
 
@@ -67,10 +78,7 @@ def _fading(rate: float | Array, seconds: float | Array) -> float | Array:
 def spring_to(
     value: Array, velocity: Array, goal: Array, halflife_s: float, seconds: float | Array
 ) -> tuple[Array, Array]:
-    """A value that a spring moves to a constant goal, after some seconds.
-
-    Returns `value, velocity` (...).
-    """
+    """A value (...) that a spring moves to a constant goal, and its velocity, some seconds on."""
     offset, velocity = decayed(value - goal, velocity, halflife_s, seconds)
     return goal + offset, velocity
 
@@ -98,11 +106,9 @@ def spring_to_velocity(
     halflife_s: float,
     seconds: float | Array,
 ) -> tuple[Array, Array, Array]:
-    """A position whose velocity a spring moves to a desired one, after some seconds.
+    """A position (...) whose velocity a spring moves to a desired one, after some seconds.
 
-    `position, velocity, acceleration` (...) metres, or any unit, and its derivatives; `goal` (...)
-    the desired velocity. Returns `position, velocity, acceleration` (...). The position is the
-    integral of the spring's velocity, in closed form.
+    Returns it with velocity and acceleration. It is the integral of the spring's velocity.
     """
     place, rate, difference, slope, fading = _sprung_place(
         position, velocity, acceleration, goal, halflife_s, seconds
@@ -149,11 +155,7 @@ def _sprung_place(
 
 def damping_share(halflife_s: float, seconds: float) -> float:
     """Share of a distance that an exponential approach of that halflife covers in some seconds."""
-    if not (np.isfinite(halflife_s) and halflife_s > 0):
-        raise ParameterError(
-            f"a halflife of {halflife_s} s is not possible", hint="give seconds above 0"
-        )
-    return 1.0 - 0.5 ** (seconds / halflife_s)
+    return 1.0 - 0.5 ** (seconds / _checked(halflife_s))
 
 
 def wrapped_angle(angle: Array) -> Array:
@@ -195,14 +197,12 @@ def angular_velocities(before: Array, after: Array, seconds: float) -> Array:
 def rotation_offsets(
     old: Array, old_velocity: Array, new: Array, new_velocity: Array
 ) -> tuple[Array, Array]:
-    """The offset that a new motion needs to continue the old one.
+    """The offset that a new motion needs to continue the old one: rotation vectors, and their rate.
 
-    `old, new` (..., 4) unit quaternions at the moment of the transition; `old_velocity,
-    new_velocity` (..., 3) rad/s, as from `angular_velocities`. Returns `offset, velocity` (..., 3):
-    A rotation vector, radians, and its rate of change: from_rotation_vectors(offset) * new is old,
-    and turns as old does. The angular velocity of exp(offset) is not the offset's rate of change
-    but J(offset) times it, J the left Jacobian of rotations; its inverse is applied here, so that
-    large offsets too start with the old velocity exactly.
+    Of rotations (..., 4) at the transition, and rad/s (..., 3) as from `angular_velocities`:
+    from_rotation_vectors(offset) * new is old, and turns as old does. The angular velocity of
+    exp(offset) is not the offset's rate of change but J(offset) times it, J the left Jacobian of
+    rotations; its inverse is applied, so that large offsets start with the old velocity exactly.
     """
     turn = quaternions.multiply(old, quaternions.conjugate(new))
     offset = rotation_vectors(turn)

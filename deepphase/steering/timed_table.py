@@ -67,6 +67,12 @@ def read_timed_table(
     return TimedTable(times, numbers, texts)
 
 
+def value_at(times: Array, values: Sequence[str], time: float) -> str:
+    """The value at a time of values that each hold from their time on."""
+    place = np.searchsorted(times, time, side="right") - 1
+    return values[int(np.clip(place, 0, len(times) - 1))]
+
+
 def _number(path: Path, line: int, column: str, cell: str) -> float:
     try:
         value = float(cell)

@@ -19,22 +19,15 @@ _MARKER_SHARE = 0.12
 
 @dataclass(frozen=True, eq=False)
 class BodyPoints:
-    """Points of the joints from the hips down, which determine all their rotations.
-
-    A joint's rotation follows from two points that it carries and that are not in line with it:
-    its children, its tip, and markers beside the joint where these are fewer (Holden's
-    representation has joints only, from which the roll of an arm cannot be computed).
-    """
+    """Points from the hips down: each joint carries two that are not in line with it."""
 
     # (body joints,) in the skeleton, hips first, and the parent of each among them, -1 for the hips
     joints: Array
     parents: Array
     # (points,) joint of `joints` that carries each point; -1 for the hips, which the root carries
     carriers: Array
-    # (points,) joint of `joints` that the point is; -1 for tips and markers
-    point_joints: Array
-    # (points, 3) metres in the carrier's frame; 0 for the hips
-    offsets: Array
+    point_joints: Array  # (points,) joint of `joints` that the point is; -1 for tips and markers
+    offsets: Array  # (points, 3) metres in the carrier's frame; 0 for the hips
 
     @classmethod
     def from_skeleton(cls, skeleton: Skeleton, hips: int) -> BodyPoints:
@@ -88,11 +81,7 @@ class BodyPoints:
         return places[:, carriers] + quaternions.rotate(rotations[:, carriers], offsets)
 
     def rotations(self, points: Array) -> Array:
-        """(frames, body joints, 4) local rotations of points; the first is relative to their space.
-
-        Each joint takes the rotation that fits its points best (Kabsch 1976). Points of a body
-        with these bones give its rotations exactly; of other points the directions count.
-        """
+        """(frames, body joints, 4) local rotations that fit points best (Kabsch 1976)."""
         centres = self.of_joints
         moments = np.empty((len(points), len(self.joints), 3, 3))
         for joint in range(len(self.joints)):
@@ -106,10 +95,7 @@ class BodyPoints:
         return quaternions.sign_continuous(local)
 
     def place(self, local: Array, points: Array) -> Array:
-        """(frames, 3) place of the hips at which the points of a pose fit others best.
-
-        All points say where a body is. The one of the hips alone is as uncertain as any other.
-        """
+        """(frames, 3) place of the hips at which all points of a pose fit others best."""
         world, places = local.copy(), np.zeros((*local.shape[:2], 3))
         own = self.of_joints
         for joint, parent in enumerate(self.parents[1:].tolist(), start=1):
@@ -120,11 +106,9 @@ class BodyPoints:
         return place
 
     def groups(self) -> Array:
-        """(body joints + 1, body joints + 1) bool: which rotations a group of points depends on.
+        """(groups, groups) bool: whether points of group a move if joint b - 1 turns.
 
         Group 0 is the root with the hips' place, group j + 1 the points that joint j carries.
-        Row a, column b: the points of group a move if joint b - 1 turns; column 0 is the root's
-        own place, on which no point in root space depends except the hips' height.
         """
         count = len(self.joints)
         depends = np.eye(count + 1, dtype=bool)

@@ -29,13 +29,10 @@ _LIMBS = ("hip", "knee", "shoulder", "elbow")
 
 @dataclass(eq=False, kw_only=True)
 class BoundEditor(MotionEditor):
-    """An editor for clips of another skeleton.
+    """An editor for clips of another skeleton: the trained one, of clips that are retargeted.
 
-    Noise and jumps are not found: what is rough differs between captures.
-
-    Its body is that of the clips; the network's estimates are those of the trained editor, of the
-    clips retargeted to its own body. Where a clip is whole, it stays as it is, and estimates are
-    moved to continue it: what retargeting changes on both ways cancels out there.
+    Whole frames stay, and estimates continue them: what retargeting changes on both ways cancels
+    out. Noise and jumps are not found: what is rough differs between captures.
     """
 
     bound: ClassVar[bool] = True
@@ -63,10 +60,7 @@ class BoundEditor(MotionEditor):
     def targets_on_trained(
         self, clip: Clip, trained: Clip, targets: Sequence[JointTarget]
     ) -> list[JointTarget]:
-        """Targets of a clip as those of the clip on the body of the trained editor.
-
-        They are as far from hands and feet there, in the size of that body.
-        """
+        """Targets on the trained body: as far from hands and feet there, in its size."""
         space = self.trained.space
         roles = self.space.roles_of(clip), space.roles_of(trained)
         own, other = joint_positions(clip), joint_positions(trained)

@@ -26,16 +26,11 @@ def no_networks(part: str) -> ParameterError:
 class EditorNetwork:
     """Network of the editor."""
 
-    # Frames per second of the motion that it reads
-    fps: float = 30.0
-    # Seconds of a training window; networks are applied to whole clips
-    window_s: float = 2.4
-    # Filters of the outer layers
-    width: int = 128
-    # Hidden units at each hidden frame, which spans four frames
-    hidden: int = 192
-    # Frames of a convolution's kernel; odd
-    kernel: int = 5
+    fps: float = 30.0  # frames per second of the motion that it reads
+    window_s: float = 2.4  # seconds of a training window; networks are applied to whole clips
+    width: int = 128  # filters of the outer layers
+    hidden: int = 192  # hidden units at each hidden frame, which spans four frames
+    kernel: int = 5  # frames of a convolution's kernel; odd
 
     def __post_init__(self) -> None:
         require_in(
@@ -58,8 +53,7 @@ class EditorTraining:
     # Windows to train on; 0 takes `epochs` passes over all windows, which overlap by half
     windows: int = 80_000
     epochs: float = 25.0
-    # Windows in a batch, on each device
-    batch_size: int = 32
+    batch_size: int = 32  # windows in a batch, on each device
     # Of AdamW, the highest one
     learning_rate: float = 1e-3
     weight_decay: float = 1e-4
@@ -72,8 +66,7 @@ class EditorTraining:
     targets: float = 0.25
     # Fraction of the source files that are held out of training for measurement
     held_out: float = 0.1
-    # Of the split, the initial weights, the order of the windows and their damage
-    seed: int = 0
+    seed: int = 0  # of the split, the initial weights, the order of the windows and their damage
 
     def __post_init__(self) -> None:
         require(self.windows > 0 or self.epochs > 0, "either windows or epochs must be positive")

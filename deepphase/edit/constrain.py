@@ -114,11 +114,7 @@ def constrained(
     limbs, legs = _limbs(clip, roles, targets)
     if not targets and not feet:
         return EditedMotion(clip)
-    clip = replace(
-        clip,
-        rotations=clip.rotations.astype(np.float64),
-        translations=clip.translations.astype(np.float64),
-    )
+    clip = space.with_pose(clip, *space.pose(clip))  # float64
     if editor is None:
         if feet:
             clip, feet = grounded(clip, space, level=False).clip, False
@@ -154,10 +150,7 @@ def constrained(
 
 
 def _limbs(clip: Clip, roles: Roles, targets: Sequence[JointTarget]) -> tuple[LegChains, int]:
-    """Legs, then arms with targets, and the number of legs.
-
-    The tip of a limb with a target is the target's joint.
-    """
+    """Legs, then arms with targets, whose tips are the targets' joints; the number of legs."""
     skeleton = clip.skeleton
     legs = standing_limbs(clip, roles)
     limbs = limbs_of_roles(skeleton, roles)
@@ -173,12 +166,8 @@ def _limbs(clip: Clip, roles: Roles, targets: Sequence[JointTarget]) -> tuple[Le
                 "have targets",
                 hint="give targets to one joint of each limb",
             )
-        if any(
-            target.joint == other.joint
-            and target.first <= other.last
-            and other.first <= target.last
-            for other in targets[:number]
-        ):
+        same = [other for other in targets[:number] if other.joint == target.joint]
+        if any(target.first <= each.last and each.first <= target.last for each in same):
             raise ParameterError(
                 f"{target.joint} has two targets at frame {target.first}",
                 hint="give one target for each joint and frame",
@@ -217,10 +206,7 @@ def _limb_of(target: JointTarget, clip: Clip, limbs: LegChains) -> int:
 def _searched(
     given: Clip, clip: Clip, editor: MotionEditor, targets: Sequence[JointTarget], *, on_path: bool
 ) -> tuple[Clip, Clip]:
-    """A clip as the rows of the editor have it, before and after the search in hidden space.
-
-    On a path, `given` is the clip there, and contacts are those of the clip.
-    """
+    """The rows' clip before and after the search; `given` is the clip on its path, if any."""
     if isinstance(editor, BoundEditor):
         there = editor.on_trained(given)
         goals = editor.targets_on_trained(given, there, targets)
@@ -265,15 +251,9 @@ def search(
 ) -> MotionRows:
     """Rows near the given ones whose points are at places, by Adam on the hidden units.
 
-    Goals are (goals,) frames and points and their places (goals, 3) in root space, in metres of the
-    editor's body. Points of feet in contact, `standing` (frames, points), stay where they are in
-    the rows; or do not move in the world, with the root on a trajectory of the editor's body.
-
-    What the hidden units change is added to the rows, so that details which the autoencoder does
-    not have stay, and frames beyond its reach stay as they are.
-
-    Holden 2017 (thesis), equations 5.10 to 5.12, has constraints of positions and bones in hidden
-    space. That the motion stays near the given one is ours.
+    Goals are (goals,) frames and points, and places (goals, 3) in root space, on the editor's
+    body. Points that are `standing` (frames, points) stay as in the rows; with a root, in the
+    world. Holden 2017 (thesis), equations 5.10 to 5.12; to stay near the given motion is ours.
     """
     hidden = editor.encode(rows).clone().requires_grad_()
     given = torch.from_numpy(np.ascontiguousarray(rows.points, np.float32))
@@ -364,8 +344,8 @@ def _target_places(
 
 def _distances(clip: Clip, targets: Sequence[JointTarget]) -> Array:
     """(targets,) metres: the largest distance of each target from its joint."""
-    positions, distances = joint_positions(clip), np.zeros(len(targets))
-    for row, target in enumerate(targets):
+    positions, distances = joint_positions(clip), []
+    for target in targets:
         path = positions[target.first : target.last + 1, clip.skeleton.index(target.joint)]
-        distances[row] = np.linalg.norm(path - np.array(target.place), axis=-1).max()
-    return distances
+        distances.append(np.linalg.norm(path - np.array(target.place), axis=-1).max())
+    return np.array(distances)

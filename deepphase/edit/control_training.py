@@ -50,12 +50,10 @@ _FRAMES = ("rows", "velocities", "contacts", "steps", "known", "places")
 
 
 class PathData(WindowData):
-    """Windows of clips, for `ControlModule` in any trainer.
+    """Windows of clips for `ControlModule`, (batch, values, frames) by the names of `_FRAMES`.
 
-    Batches have (batch, values, frames) by name: normalised `rows`, `velocities` of the smoothed
-    root, `contacts`, 1 on the floor and -1 off it, `steps` (footsteps) and whether they are
-    `known`, and `places` of hands and feet in metres on the editor's body, relative to the smoothed
-    root. Files that were held out of the editor's training are held out again.
+    Velocities are of the smoothed root, contacts 1 or -1, and places of hands and feet relative to
+    the root, in metres on the editor's body. What the editor held out is held out again.
     """
 
     def __init__(
@@ -98,11 +96,10 @@ class PathData(WindowData):
             np.concatenate([*centres[side], []]).astype(np.int64) for side in (False, True)
         )
         if not len(train):
+            lacking, kind = ("", "") if effectors else ("that travels for ", " that walk or run")
             raise ParameterError(
-                "there is no clip "
-                f"{'as long as a window' if effectors else 'that travels for as long as a window'}",
-                hint=f"path networks need clips of {_WINDOW_S:g} s and more"
-                + ("" if effectors else " that walk or run"),
+                f"there is no clip {lacking}as long as a window",
+                hint=f"path networks need clips of {_WINDOW_S:g} s and more{kind}",
             )
         self.set_windows(train, validation if len(validation) else train, seed)
         # All frames: (frames, values) by name, and whether a frame and the next are of one clip.
@@ -141,10 +138,7 @@ def _held_out(store: ClipStore, editor: MotionEditor) -> set[str]:
 def _frames_of_clip(
     clip: Clip, editor: MotionEditor, effectors: Mapping[str, int], *, smooth: bool
 ) -> dict[str, Array]:
-    """Frames (frames, values) of a clip by name, as `PathData` has them.
-
-    Rows are relative to the root, or to the smoothed root.
-    """
+    """(frames, values) of a clip by name, relative to the root, or to the smoothed root."""
     sampled = resample(clip, editor.fps)
     rows, root = editor.space.rows(sampled)
     path, size = smoothed_root(root, editor.fps), editor.space.size_of(sampled)
@@ -175,10 +169,7 @@ def _travelling(velocities: Array, window: int, share: float) -> Array:
 
 
 class ControlModule(ResumableModule):
-    """Motion from paths, or from hands and feet, through a frozen editor.
-
-    A LightningModule for any `pytorch_lightning.Trainer`, with batches of `PathData`.
-    """
+    """Motion from paths, or from hands and feet, through a frozen editor."""
 
     network: PathNetworks | EffectorNetworks
 
@@ -233,8 +224,6 @@ def _path_networks(data: PathData, editor: MotionEditor) -> PathNetworks:
     velocities = data.frames["velocities"].numpy()
     speeds = np.linalg.norm(velocities[:, :2], axis=1)
     moving = speeds > _TRAVELS
-    if not moving.any():
-        moving = np.ones_like(moving)
     limits = PathLimits(
         float(np.percentile(speeds[moving], _PATH_PERCENTILE)),
         float(np.median(speeds[moving])),
@@ -273,10 +262,7 @@ def _footstep_loss(network: PathNetworks, batch: dict[str, Tensor]) -> Tensor:
 
 
 def random_known(batch: int, effectors: int, frames: int, seed: int) -> Tensor:
-    """(batch, effectors, frames) bool: where places are known in training, by a seed.
-
-    A hand or a foot is known in all of a window, nowhere in it, or in a stretch.
-    """
+    """(batch, effectors, frames) bool: known in a whole window, nowhere, or in a stretch."""
     generator = torch.Generator().manual_seed(seed)
     kind = torch.rand(batch, effectors, 1, generator=generator)
     ends = torch.rand(2, batch, effectors, 1, generator=generator).sort(0).values * frames

@@ -83,8 +83,7 @@ def rotation_curves(rotations: Array, known: Array, fps: float) -> Array:
 def _matern(frames: Array, fps: float) -> Array:
     """Matern covariance of order 5/2 at distances in frames."""
     scaled = np.sqrt(5.0) * np.abs(frames) / (_LENGTH_S * fps)
-    covariance: Array = (1.0 + scaled + scaled**2 / 3.0) * np.exp(-scaled)
-    return covariance
+    return np.asarray((1.0 + scaled + scaled**2 / 3.0) * np.exp(-scaled))
 
 
 def low_passed_rotations(rotations: Array, cutoff_hz: float, fps: float) -> Array:
@@ -94,26 +93,21 @@ def low_passed_rotations(rotations: Array, cutoff_hz: float, fps: float) -> Arra
 
 
 def mixed(rotations: Sequence[Array], weights: Sequence[Array | float]) -> Array:
-    """(frames, joints, 4) means of several rotations, with weights (frames,) or one of each."""
+    """(frames, joints, 4) means of several rotations, with weights (frames, 1 or joints)."""
     mean = np.zeros_like(rotations[0])
     for own, weight in zip(rotations, weights, strict=True):
         sign = np.where((own * rotations[0]).sum(axis=-1, keepdims=True) < 0, -1.0, 1.0)
-        mean += np.reshape(weight, (-1, 1, 1)) * sign * own
+        mean += np.asarray(weight)[..., None] * sign * own
     return quaternions.normalized(mean)
 
 
 def blended(first: Array, second: Array, weights: Array) -> Array:
     """(frames, joints, 4) means of rotations, with weights (frames, joints) of the first."""
-    sign = np.where((first * second).sum(axis=-1) < 0, -1.0, 1.0)
-    mean = weights[..., None] * first + ((1.0 - weights) * sign)[..., None] * second
-    return quaternions.normalized(mean)
+    return mixed([first, second], [weights, 1.0 - weights])
 
 
 def bridged(estimate: Array, own: Array, broken: Array, fps: float) -> Array:
-    """Values (frames, values) whose broken stretches are estimates that continue the others.
-
-    Outside of `broken` (frames,) they are `own`.
-    """
+    """`own` values (frames, values) with estimates that continue them where `broken` (frames,)."""
     result = own.copy()
     result[broken] = estimate[broken] + _offsets(own - estimate, broken, fps)[broken]
     return result
@@ -132,8 +126,7 @@ def bridged_rotations(estimate: Array, own: Array, broken: Array, fps: float) ->
 def _offsets(apart: Array, broken: Array, fps: float) -> Array:
     """(frames, values) differences at whole frames, continued over broken stretches.
 
-    Between its ends a stretch takes them over smoothly; a difference of velocity fades. A stretch
-    at an end of the clip keeps the difference of its one neighbour.
+    A stretch at an end of the clip keeps the difference of its one neighbour.
     """
     offsets = apart.copy()
     frames = len(broken)

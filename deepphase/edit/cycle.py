@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from deepphase.arrays import Array, smoothstep
-from deepphase.edit.curves import bridged, bridged_rotations, mixed
+from deepphase.edit.curves import blended, bridged, bridged_rotations
 from deepphase.edit.motion_rows import MotionSpace, integrated_root, root_velocities
 from deepphase.motion import quaternions
 from deepphase.motion.clip import Clip
@@ -29,24 +29,16 @@ _PERIODIC = 0.8
 
 @dataclass(frozen=True, eq=False)
 class Cycle:
-    """Frames that are whole cycles before and after those of a gap.
-
-    Of the frame before the gap, and of its frames.
-    """
+    """Frames whole cycles before and after a gap, of the frame before it and of its frames."""
 
     before: Array
     after: Array
-    # Weight of the frames after it
-    share: Array
-    # Metres: root mean square distance of joints in poses a cycle apart
-    error: float
+    share: Array  # weight of the frames after it
+    error: float  # metres: root mean square distance of joints in poses a cycle apart
 
     @classmethod
     def found(cls, points: Array, whole: Array, start: int, stop: int, fps: float) -> Cycle | None:
-        """The cycle of points (frames, points, 3) in root space around the gap from start to stop.
-
-        Where the whole frames (frames,) beside it have none, or it does not reach, there is None.
-        """
+        """The cycle of points (frames, points, 3) in root space around a gap; None without one."""
         beside = round(_BESIDE_S * fps)
         first, last = max(start - beside, 0), min(stop + beside, len(points))
         period, error = _period(
@@ -123,9 +115,8 @@ def continued(
     velocities[start - 1 : stop] = cycle.of(velocities)
     root = bridged_root(root, velocities, broken, fps)
     estimate, estimated_hips = rotations.copy(), hips.copy()
-    estimate[start:stop] = mixed(
-        [rotations[cycle.before], rotations[cycle.after]], [1.0 - cycle.share, cycle.share]
-    )[1:]
+    share = 1.0 - cycle.share[:, None]
+    estimate[start:stop] = blended(rotations[cycle.before], rotations[cycle.after], share)[1:]
     estimated_hips[start:stop] = cycle.of(hips)[1:]
     for joint in range(rotations.shape[1]):
         rotations[:, joint] = bridged_rotations(

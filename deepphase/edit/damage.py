@@ -45,10 +45,8 @@ class Damage:
     # (frames, body joints + 1): 1 whole, 0.5 noisy, 0 missing. First the place of the hips, then
     # the rotation of each joint of the editor's body
     known: Array
-    # Names of the body's joints
-    joints: tuple[str, ...]
-    # One sentence for each damage that was found
-    findings: tuple[str, ...] = ()
+    joints: tuple[str, ...]  # names of the body's joints
+    findings: tuple[str, ...] = ()  # one sentence for each damage that was found
 
     @property
     def frames(self) -> Array:
@@ -151,10 +149,9 @@ def find_damage(clip: Clip, editor: MotionEditor | None = None) -> Damage:
         missing = (steps[:, 1:].max(axis=0) < _STILL) & (editor.statistics.spread > _TURNS)
         if len(clip) < _SHORTEST_MISSING_S * clip.fps or missing.all() or held[1:].all():
             missing[:] = False
-        known[:, 1:][:, missing] = 0
-        findings += [
-            f"{joints[joint]} does not turn in the whole clip" for joint in np.flatnonzero(missing)
-        ]
+        for joint in np.flatnonzero(missing):
+            known[:, joint + 1] = 0
+            findings.append(f"{joints[joint]} does not turn in the whole clip")
     if editor is None or editor.bound:
         findings += _mark_held(known, steps, held, joints, clip.fps, fill_all=editor is not None)
     else:
@@ -168,10 +165,7 @@ def find_damage(clip: Clip, editor: MotionEditor | None = None) -> Damage:
 def _mark_held(
     known: Array, steps: Array, held: Array, joints: Sequence[str], fps: float, *, fill_all: bool
 ) -> list[str]:
-    """Mark held poses, and held joints that are short enough to be interpolated; the findings.
-
-    Held poses have to be short as well unless all are filled, by an editor.
-    """
+    """Mark held poses, short ones or all, and short held joints; the findings."""
     findings = []
     for column in range(len(joints) + 1):
         name, which = "repeat the pose before", held
@@ -208,9 +202,8 @@ def _mark_rough(known: Array, clip: Clip, editor: MotionEditor, steps: Array) ->
         for first, stop in true_runs(rough[:, column]):
             if not certain[first:stop, column].any():
                 continue
-            found[first:stop] = True
             which = np.zeros(len(clip), bool)
-            which[first:stop] = True
+            which[first:stop] = found[first:stop] = True
             # A joint that is held between two jumps is missing there.
             still = held_joint & _widened(which, round(2 * _JOINED_S * clip.fps))
             lost = still.any() or stop - first <= _MISSING_S * clip.fps
@@ -252,10 +245,7 @@ def _held_joint(steps: Array, fps: float) -> Array:
 
 
 def _rough(clip: Clip, editor: MotionEditor, known: Array) -> tuple[Array, Array]:
-    """(frames, body joints + 1) bool each: rougher than usual, and so rough that it is damage.
-
-    Neither is where something is known to be missing.
-    """
+    """(frames, body joints + 1) bool each where not missing: rougher than usual; damage."""
     times = np.arange(0, len(clip) - 1 + 1e-6, clip.fps / editor.fps)
     # Poses at the editor's rate, without a low-pass that would hide noise.
     sampled = clip if clip.fps == editor.fps else at_frames(clip, times)

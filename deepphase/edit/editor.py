@@ -12,6 +12,7 @@ import torch
 from torch import Tensor, nn
 
 from deepphase.arrays import Array
+from deepphase.config import section
 from deepphase.edit.body_points import BodyPoints
 from deepphase.edit.config import EditorConfig
 from deepphase.edit.missing import NOISY, filled, run_means
@@ -108,7 +109,8 @@ class MotionEditor:
             np.pad(part, ((0, extra), (0, 0)), mode="edge").T[None].astype(np.float32, order="C")
             for part in (self.normalised(values), known)
         )
-        return network_inputs(torch.from_numpy(padded), torch.from_numpy(weights), self.layout)
+        shares, group = torch.from_numpy(weights), torch.from_numpy(self.layout.group)
+        return completed(torch.from_numpy(padded), shares, self.layout.root, group), shares
 
     def save(self, path: str | Path) -> None:
         """Write the editor's file, whole or not at all."""
@@ -169,7 +171,7 @@ class MotionEditor:
             controls: dict[str, Any] = {}
             for part, kind in CONTROLS.items():
                 if header.get(part) is not None:
-                    limits: Any = kind.limits_kind.from_mapping(header[part])
+                    limits: Any = section(kind.limits_kind, header[part], part)
                     controls[part] = kind(layout, config.network, limits)
                     load_weights(controls[part], arrays, prefix=f"{part}.")
                     controls[part].eval()
@@ -189,14 +191,11 @@ class MotionEditor:
 
 
 class Restorer(nn.Module):
-    """Estimates of rows (batch, frames, values) in SI units, from what is known of them.
+    """Estimates of rows (batch, frames, values) in SI units; `known` of groups is 1, 0.5 or 0.
 
-    `known` (batch, frames, groups) is 1, 0.5 (noisy) or 0.
-
-    Where something is unknown, the network reads its first estimate of it once more, as noisy
-    values: interpolation, which the first one starts from, may be far off. Where nothing is known,
-    it is the mean of both estimates. The root is that of the first one: no training has noise on
-    it.
+    Where something is unknown, the first estimate is read once more, as noisy values:
+    interpolation may be far off. Where nothing is known, the mean of both counts. The root is
+    that of the first one: no training has noise on it.
     """
 
     mean: Tensor
@@ -243,21 +242,8 @@ class EditedMotion:
         return short_repr(self, self.clip.name, counted(len(self.clip), "frame"), farthest)
 
 
-def network_inputs(rows: Tensor, known: Tensor, layout: RowLayout) -> tuple[Tensor, Tensor]:
-    """Normalised rows with unknown values filled in, and what is known of the groups.
-
-    Rows are (batch, values, frames); `known` (batch, groups, frames) is 1, 0.5 (noisy) or 0.
-    """
-    if (known > 0).all():
-        return rows, known
-    return completed(rows, known, layout.root, torch.from_numpy(layout.group)), known
-
-
 def completed(rows: Tensor, known: Tensor, root: slice, group: Tensor) -> Tensor:
-    """Rows with unknown values filled in, as the arguments of `network_inputs` have them.
-
-    `root` and `group` are those of a `RowLayout`.
-    """
+    """Normalised rows (batch, values, frames) with values filled in where groups are unknown."""
     has = known.index_select(1, group) > 0
     complete = filled(rows, has)
     path = run_means(rows[:, root], has[:, root])
@@ -292,10 +278,7 @@ def with_change(
     on_path: bool = False,
     hips_share: float = 1.0,
 ) -> Clip:
-    """The clip with what changed between two others, and a share of the change of the hips' place.
-
-    On a path, the hips do not change over the ground.
-    """
+    """The clip with what changed between two others; on a path not the hips over the ground."""
     space = editor.space
     own, old, new = (space.pose(version) for version in (clip, before, after))
     turns = quaternions.multiply(new[0], quaternions.conjugate(old[0]))

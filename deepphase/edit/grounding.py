@@ -58,8 +58,7 @@ class GroundedMotion:
     # What was removed, in metres and radians
     drift: float
     tilt: float
-    # What was done, in one sentence each
-    findings: tuple[str, ...]
+    findings: tuple[str, ...]  # what was done, in one sentence each
 
 
 def grounded(clip: Clip, space: MotionSpace | None = None, *, level: bool = True) -> GroundedMotion:
@@ -85,11 +84,8 @@ def grounded(clip: Clip, space: MotionSpace | None = None, *, level: bool = True
     roles = space.roles_of(clip)
     limbs = standing_limbs(clip, roles)
     leg = path_length(clip.skeleton, int(limbs.upper[0]), int(limbs.last[0]))
-    clip = replace(
-        clip,
-        rotations=quaternions.normalized(clip.rotations.astype(np.float64)),
-        translations=clip.translations.astype(np.float64),
-    )
+    rotations, places = space.pose(clip)
+    clip = space.with_pose(clip, quaternions.normalized(rotations), places)
     smooth = low_passed_clip(clip, _SMOOTH_HZ)
     tips = soles(smooth, limbs)
     low = _lowest(tips[..., 1], clip.fps) if level else np.zeros(len(clip))
@@ -130,10 +126,7 @@ def grounded(clip: Clip, space: MotionSpace | None = None, *, level: bool = True
 
 
 def standing_limbs(clip: Clip, roles: Roles) -> LegChains:
-    """Legs, then front legs of a quadruped, whose tips are the joints that stand on the floor.
-
-    Raises SkeletonError where there are no two legs of hip, knee and foot.
-    """
+    """Legs, then front legs, whose tips stand on the floor; SkeletonError without such pairs."""
     limbs = LegChains.from_skeleton(clip.skeleton, roles)
     if len(limbs) != (4 if roles.kind == "quadruped" else 2):
         raise SkeletonError(
@@ -169,8 +162,7 @@ class _Placement:
     drift: float = 0.0
     tilt: float = 0.0
     slip: float = 0.0
-    # Feet stand at several heights, which no drift and no tilt explain
-    uneven: bool = False
+    uneven: bool = False  # feet stand at several heights, which no drift and no tilt explain
 
     def moved(self, points: Array) -> Array:
         """Points (frames, points, 3) of the body."""
@@ -222,11 +214,7 @@ def _cores(flags: Array) -> Array:
 
 
 def _levelled(tips: Array, core: Array, fps: float, leg: float) -> _Placement:
-    """What levels the floor: a plane, and a slow curve over time, as far as they are not flat.
-
-    Feet on a tilted floor keep their height as long as they stand, and differ where they stand
-    apart; a drift moves them while they stand.
-    """
+    """What levels the floor: a plane, and a slow curve over time, as far as they are not flat."""
     frames, feet = np.nonzero(core)
     points = tips[frames, feet]
     pivot = points[0]
@@ -270,10 +258,7 @@ def _upward(heights: Array) -> Array:
 def _fitted(
     points: Array, times: Array, feet: Array, last: float, leg: float, sloped: bool, drifts: bool
 ) -> tuple[Array, CubicSpline, float]:
-    """The floor under points (samples, 3): slope (2,), height over time, and distance of feet.
-
-    A penalised least-squares fit with Huber weights; each foot has a height of its own.
-    """
+    """The floor under points (samples, 3): slope (2,), height over time, and distance of feet."""
     knots = np.linspace(0.0, max(last, 1e-3), max(4, round(last / _KNOT_S) + 1))
     hats = np.stack([np.interp(times, knots, unit) for unit in np.eye(len(knots))], axis=1)
     hats *= drifts
@@ -289,8 +274,8 @@ def _fitted(
     # Heights of a foot in one contact are one measurement.
     weight = np.full(len(points), 1.0 / (_HEIGHT * leg))
     weight *= np.sqrt(min(1.0, len(knots) / len(points)))
-    target, found = points[:, 1], np.zeros(columns.shape[1])
-    huber = np.ones(len(points))
+    target, huber = points[:, 1], np.ones(len(points))
+    # Least squares with Huber weights.
     for _ in range(8):
         scaled = (weight * huber)[:, None] * columns
         normal = scaled.T @ scaled + prior.T @ prior
@@ -302,10 +287,7 @@ def _fitted(
 
 
 def _slip(ground: Array, core: Array, fps: float, leg: float) -> Array:
-    """(frames, 2) metres: how far feet in contact carry the body along.
-
-    `ground` (frames, feet, 2) has their places, `core` (frames, feet) where they are in contact.
-    """
+    """(frames, 2) metres that feet (frames, feet, 2) carry the body along in contact."""
     speeds = np.gradient(ground, axis=0) * fps if len(ground) > 1 else np.zeros_like(ground)
     longest, rest = max(2, round(_SLIP_S * fps)), max(2, round(_REST_S * fps))
     at, velocity = [], []

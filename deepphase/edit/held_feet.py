@@ -32,17 +32,12 @@ def faded_to(tips: Array, places: Array, known: Array, blend_s: float, fps: floa
     """Tips (frames, limbs, 3) at places where these are known (frames, limbs), faded to there."""
     shifts = np.where(known[..., None], places - tips, 0.0)
     for limb, own in enumerate(known.T):
-        runs, blend = true_runs(own), max(2, round(blend_s * fps))
-        shifts[:, limb] = faded_corrections(shifts[:, limb], runs, blend)
+        faded_corrections(shifts[:, limb], true_runs(own), max(2, round(blend_s * fps)))
     return tips + shifts
 
 
 def with_held_feet(clip: Clip, space: MotionSpace, contacts: Array) -> Clip:
-    """A clip whose feet stay in contacts (frames, feet): left and right, then front paws.
-
-    They keep their orientation, and bones their length. A body whose feet have no limbs of three
-    joints stays as it is.
-    """
+    """A clip whose feet stay in contacts (frames, feet): left and right, then front paws."""
     roles = space.roles_of(clip)
     limbs = LegChains.from_skeleton(clip.skeleton, roles)
     if len(limbs) != contacts.shape[1]:
@@ -55,10 +50,7 @@ def with_held_feet(clip: Clip, space: MotionSpace, contacts: Array) -> Clip:
 def with_gaps_held(clip: Clip, space: MotionSpace, contacts: Array, broken: Array) -> Clip:
     """A clip whose feet stay in contacts where they were made, and as they are elsewhere.
 
-    A contact that begins or ends in a whole frame stays at the place that it has there; one that
-    does both goes from one place to the other. Contacts are those of `with_held_feet`; `broken`
-    (frames, body joints + 1) says where the place of the hips and the rotations of joints were
-    made. Legs of which a joint is whole are not turned.
+    `broken` (frames, body joints + 1) says where the place of the hips and rotations were made.
     """
     roles = space.roles_of(clip)
     limbs = LegChains.from_skeleton(clip.skeleton, roles)
@@ -82,10 +74,7 @@ def with_gaps_held(clip: Clip, space: MotionSpace, contacts: Array, broken: Arra
 
 
 def _gap_shift(tip: Array, contact: Array, made: Array, blend: int, step: float) -> Array:
-    """(frames, 3) correction in metres of a foot's tip (frames, 3), 0 where it was not made.
-
-    Between places that are further apart than a step in metres, the foot is free.
-    """
+    """(frames, 3) correction of a made tip, free between places more than a step apart."""
     shift, holds = np.zeros_like(tip), [*true_runs(~made)]
     standing = np.flatnonzero(contact & ~made)
     for start, stop in true_runs(contact & made):
@@ -112,9 +101,8 @@ def _gap_shift(tip: Array, contact: Array, made: Array, blend: int, step: float)
             own = places if len(places) == 1 else places[first - start : last - start]
             shift[first:last] = own - tip[first:last]
         holds += parts
-    shift = faded_corrections(shift, sorted(holds), blend)
+    faded_corrections(shift, sorted(holds), blend)
     # No foot goes lower than where it is not made.
-    lowest = tip[~made, 1].min(initial=np.inf)
-    if np.isfinite(lowest):
-        shift[:, 1] += np.maximum(lowest - tip[:, 1] - shift[:, 1], 0.0)
+    if not made.all():
+        shift[:, 1] = np.maximum(shift[:, 1], tip[~made, 1].min() - tip[:, 1])
     return np.where(made[:, None], shift, 0.0)

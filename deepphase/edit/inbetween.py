@@ -25,12 +25,7 @@ _PACE_S = 0.2
 
 
 def in_between(
-    first: Clip,
-    second: Clip,
-    seconds: float,
-    editor: MotionEditor,
-    *,
-    follow: bool = False,
+    first: Clip, second: Clip, seconds: float, editor: MotionEditor, *, follow: bool = False
 ) -> Clip:
     """A clip, motion that leads to another clip, and that clip.
 
@@ -75,11 +70,7 @@ def in_between(
 
 
 def between_keys(
-    clip: Clip,
-    keys: Sequence[int],
-    editor: MotionEditor,
-    *,
-    times: Sequence[float] | None = None,
+    clip: Clip, keys: Sequence[int], editor: MotionEditor, *, times: Sequence[float] | None = None
 ) -> Clip:
     """Motion through key poses of a clip of the editor's body, from the first to the last.
 
@@ -122,10 +113,7 @@ def between_keys(
 
 
 def _filled(clip: Clip, rotations: Array, places: Array, at: Array, editor: MotionEditor) -> Clip:
-    """Poses of the hips' places and all joints' rotations at rising frames, and motion between.
-
-    Bones are the constant ones of a clip.
-    """
+    """Poses at rising frames on the constant bones of a clip, and motion between them."""
     # Between the poses nothing is read of the frames.
     held = np.searchsorted(at, np.arange(at[-1] + 1), side="right") - 1
     lost = np.setdiff1d(np.arange(at[-1] + 1), at)
@@ -142,10 +130,7 @@ def _filled(clip: Clip, rotations: Array, places: Array, at: Array, editor: Moti
 def way_speed(
     first: Clip, second: Clip, seconds: float, editor: MotionEditor
 ) -> tuple[float, float]:
-    """Speed in m/s that the way between two clips needs, and what is fast in the training clips.
-
-    Fast is the mean velocity with four standard deviations.
-    """
+    """Speed in m/s that the way needs, and the training's mean with four deviations."""
     start, stop = (
         editor.space.on_hips(clip).local_positions()[at, editor.space.hips, ::2]
         for clip, at in ((first, -1), (second, 0))

@@ -19,11 +19,7 @@ _TARGET_S, _PAST_S = (0.1, 2.0), 0.3
 
 
 def filled(rows: Tensor, known: Tensor) -> Tensor:
-    """Rows (batch, values, frames) with unknown values interpolated linearly over time.
-
-    They are the nearest known value before the first and after the last one, and 0 where none is
-    known. `known` is bool, of the same shape.
-    """
+    """Rows (batch, values, frames) with linear values between known ones; 0 without any."""
     frames = rows.shape[-1]
     index = torch.arange(frames, device=rows.device).expand_as(rows)
     # Slot n has the place of the n-th known frame; ONNX has no running maximum.
@@ -41,10 +37,7 @@ def filled(rows: Tensor, known: Tensor) -> Tensor:
 
 
 def run_means(rows: Tensor, known: Tensor) -> Tensor:
-    """Rows (batch, values, frames) whose unknown stretches have their mean.
-
-    So velocities of the root over a gap become those of a straight path between its ends.
-    """
+    """Rows whose unknown stretches have their mean: root velocities of a straight path."""
     # The stretch of each frame: stretches are counted by the known frames that end them.
     run = known.long().cumsum(-1)
     gap = (~known).to(rows)
@@ -56,11 +49,9 @@ def run_means(rows: Tensor, known: Tensor) -> Tensor:
 
 
 def straight_path(velocities: Tensor, lost: Tensor, fps: float) -> Tensor:
-    """Root velocities (batch, 3, frames) with those of the way between the ends of a stretch.
+    """Root velocities (batch, 3, frames), straight and steady where `lost` (batch, frames).
 
-    The stretch is where `lost` (batch, frames) is true, one in each row. The way is straight and
-    its turn steady, as of clips whose gaps are interpolated. The mean of the true velocities would
-    also say how long the path is that the root takes.
+    The mean of the true velocities would also say how long the path is that the root takes.
     """
     gap = lost.to(velocities)
     x, z, turn = (velocities / fps * gap[:, None]).unbind(1)
@@ -82,14 +73,8 @@ def made_damage(
     """Random damage of windows, of groups that depend on each other as in `BodyPoints.groups`.
 
     One of: single frames of joints; stretches of joints; a limb for long; all joints over a gap;
-    all but some keys; noise, over all frames or in bursts.
-
-    Returns
-    -------
-    known : (batch, groups, frames)
-        1, 0.5 (noisy) or 0.
-    noise : (batch, groups, frames)
-        Standard deviation in metres of noise on a joint's own points.
+    all but some keys; noise. Returned are (batch, groups, frames) `known`, 1, 0.5 (noisy) or 0,
+    and the deviation of noise in metres.
     """
     groups, device = len(depends), depends.device
     index = torch.arange(frames, device=device)
@@ -142,11 +127,7 @@ def made_damage(
 def target_gap(
     batch: int, frames: int, groups: int, fps: float, generator: torch.Generator | None
 ) -> Tensor:
-    """(batch, groups, frames to the target) what is known of windows that end with a target pose.
-
-    It is 0 in a gap before the target, as of in-betweens, and 1 elsewhere. How long the windows are
-    is alike in the batch, how long the gaps are is not.
-    """
+    """(batch, groups, frames to a target pose) known: 0 in gaps before it, else 1."""
     shortest, longest = (max(round(seconds * fps), 2) for seconds in _TARGET_S)
     past = max(round(_PAST_S * fps), 2)
     longest = max(min(longest, frames - past - 1), shortest)

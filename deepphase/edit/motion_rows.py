@@ -41,17 +41,11 @@ _ROUGH_FRAMES, _USUAL_PERCENTILE = 9, 99.0
 
 @dataclass(frozen=True, eq=False)
 class MotionRows:
-    """Rows of a motion, one a frame: points in root space, root velocities and contacts.
+    """Rows of a motion, one a frame (Holden et al. 2016, section 4; the markers are ours)."""
 
-    Of Holden, Saito and Komura 2016, section 4; the markers among the points are ours.
-    """
-
-    # (frames, points, 3) metres in root space, on a body of the editor's size
-    points: Array
-    # (frames, 3) as of `root_velocities`, on a body of the editor's size
-    velocities: Array
-    # (frames, feet) 1 where a foot is on the floor, else 0
-    contacts: Array
+    points: Array  # (frames, points, 3) metres in root space, on a body of the editor's size
+    velocities: Array  # (frames, 3) as of `root_velocities`, on a body of the editor's size
+    contacts: Array  # (frames, feet) 1 where a foot is on the floor, else 0
 
     def __len__(self) -> int:
         return len(self.points)
@@ -65,11 +59,8 @@ class MotionRows:
     def from_array(cls, values: Array, points: int) -> MotionRows:
         """From what `array` returns, of a body with that many points."""
         body = 3 * points
-        return cls(
-            values[:, :body].reshape(len(values), points, 3),
-            values[:, body : body + ROOT_VALUES],
-            values[:, body + ROOT_VALUES :],
-        )
+        places, *others = np.split(values, [body, body + ROOT_VALUES], axis=1)
+        return cls(places.reshape(len(values), points, 3), *others)
 
 
 @dataclass(frozen=True, eq=False)
@@ -102,10 +93,7 @@ class MotionSpace:
         return find_roles(clip.skeleton, self.description, clip=clip)
 
     def on_hips(self, clip: Clip) -> Clip:
-        """The clip in the joint order of the space, its travel on the hips.
-
-        Raises SkeletonError where its joints or rest frames are not those of the space's body.
-        """
+        """The clip in the space's order, travel on the hips; SkeletonError for other bodies."""
         check_fits_body(clip, self.skeleton, "the editor's body")
         clip = clip.in_order_of(self.skeleton)
         above = ancestors(self.skeleton, self.hips)[1:]
@@ -135,10 +123,7 @@ class MotionSpace:
         return float(own / max(bone_lengths(self.skeleton)[joints].sum(), 1e-9))
 
     def pose(self, clip: Clip) -> tuple[Array, Array]:
-        """Local rotations (frames, body joints, 4) and places (frames, 3) of the hips, float64.
-
-        The clip is one on the hips.
-        """
+        """Local rotations (frames, body joints, 4), places (frames, 3) of the hips, float64."""
         places = clip.local_positions()[:, self.hips]
         return clip.rotations[:, self.points.joints].astype(np.float64), places.astype(np.float64)
 
@@ -179,10 +164,7 @@ class MotionSpace:
     def clip(
         self, rows: MotionRows, like: Clip, root: RootTrajectory, *, floor: float = 0.0
     ) -> Clip:
-        """A clip at the space's rate, of a clip's constant bones, over a floor at this height.
-
-        Joints that are not below the hips rest.
-        """
+        """The clip of rows on constant bones, over a floor; joints not below the hips rest."""
         size = self.size_of(like)
         bones = _mean_bones(like)
         points = self.points.of_body(bones)
@@ -214,10 +196,8 @@ class RowLayout:
 
     # (values,) group of each value: 0 is the root, j + 1 the points that joint j carries
     group: Array
-    # (groups, groups) bool: which rotations each group depends on
-    depends: Array
-    # The values of the root
-    root: slice
+    depends: Array  # (groups, groups) bool: which rotations each group depends on
+    root: slice  # the values of the root
 
     @classmethod
     def from_space(cls, space: MotionSpace, feet: tuple[int, ...]) -> RowLayout:
@@ -240,17 +220,11 @@ class RowScale:
 
     @classmethod
     def from_rows(cls, rows: Array, points: int) -> RowScale:
-        """The scale of rows (frames, values).
-
-        Positions have one scale, so that all metres count alike; velocities and contacts have
-        their own (Holden et al. 2016, section 4).
-        """
+        """Of rows (frames, values): positions share one (Holden et al. 2016, section 4)."""
         mean = rows.mean(axis=0, dtype=np.float64)
         scale = rows.std(axis=0, dtype=np.float64)
-        body = slice(0, 3 * points)
-        scale[body] = np.sqrt(np.mean(scale[body] ** 2))
-        turn = slice(3 * points, 3 * points + 2)
-        scale[turn] = np.sqrt(np.mean(scale[turn] ** 2))
+        for alike in (slice(0, 3 * points), slice(3 * points, 3 * points + 2)):
+            scale[alike] = np.sqrt(np.mean(scale[alike] ** 2))
         return cls(mean.astype(np.float32), np.maximum(scale, 1e-3).astype(np.float32))
 
 
@@ -258,12 +232,9 @@ class RowScale:
 class JointStatistics:
     """How the joints of the training clips turn, by which damage is found."""
 
-    # (body joints, 4) mean local rotation
-    mean: Array
-    # (body joints,) radians: root mean square angle from the mean
-    spread: Array
-    # (body joints + 1,) highest usual `roughness`
-    roughness: Array
+    mean: Array  # (body joints, 4) mean local rotation
+    spread: Array  # (body joints,) radians: root mean square angle from the mean
+    roughness: Array  # (body joints + 1,) highest usual `roughness`
 
     @classmethod
     def from_clips(cls, clips: Sequence[Clip], space: MotionSpace) -> JointStatistics:
@@ -287,9 +258,7 @@ def pose_steps(clip: Clip, space: MotionSpace) -> tuple[Array, Array]:
 def roughness(clip: Clip, space: MotionSpace, order: int = 4) -> Array:
     """(frames, body joints + 1) root mean square difference of an even order around each frame.
 
-    That of order 4 is 8.4 times the standard deviation of noise that is independent from frame to
-    frame, that of order 2 is 2.4 times it; both are small for movement. In metres for the hips'
-    place, then in radians of each joint.
+    8.4 times the deviation of independent noise at order 4, 2.4 times at order 2; metres, radians.
     """
     if len(clip) < 5:
         return np.zeros((len(clip), len(space.joints) + 1))

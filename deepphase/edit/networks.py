@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
 
 import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
-from deepphase.config import section
 from deepphase.edit.config import EditorNetwork
 from deepphase.edit.motion_rows import ROOT_VALUES, RowLayout
 
@@ -23,9 +21,8 @@ _FILTERS, _KERNELS_S = (64, 128), (45 / 60, 25 / 60, 15 / 60)
 class MotionAutoencoder(nn.Module):
     """An autoencoder of rows (batch, values, frames) that reads which values are known.
 
-    Strided convolutions lead to a quarter of the frames; residual blocks of growing dilation there
-    see about four seconds. Hidden units alone decode to a motion. Repair adds a correction to the
-    values that are filled in, which has the full frame rate beside the hidden units.
+    Strided convolutions lead to a quarter of the frames, where dilated blocks see about four
+    seconds. Repair adds a correction at the full frame rate to what hidden units decode to.
     """
 
     # Frames of one hidden frame, of which all inputs have a multiple
@@ -44,10 +41,10 @@ class MotionAutoencoder(nn.Module):
         )
         self.decoder = nn.Sequential(
             _Residual(hidden, 1),
-            _Doubled(),
+            nn.Upsample(scale_factor=2.0, mode="linear"),
             _layer(hidden, width, kernel),
             nn.ELU(),
-            _Doubled(),
+            nn.Upsample(scale_factor=2.0, mode="linear"),
             _layer(width, width, kernel),
             nn.ELU(),
         )
@@ -55,10 +52,9 @@ class MotionAutoencoder(nn.Module):
         self.correction = _layer(2 * width, values, 3)
 
     def encode(self, rows: Tensor, known: Tensor) -> Tensor:
-        """Hidden units (batch, hidden, frames / stride) of normalised rows.
+        """Hidden units (batch, hidden, frames / stride) of normalised rows, filled in.
 
-        Values that are not known are filled in; `known` (batch, groups, frames) is 1 where a group
-        of values is known, 0.5 where it is noisy, 0 where it is not known.
+        `known` (batch, groups, frames) is 1 for known values, 0.5 for noisy ones, else 0.
         """
         return self.encoder(self._read(rows, known))
 
@@ -93,13 +89,6 @@ class _Residual(nn.Module):
         return hidden + self.point(functional.elu(self.wide(functional.elu(hidden))))
 
 
-class _Doubled(nn.Module):
-    """Twice the frames, by linear interpolation."""
-
-    def forward(self, hidden: Tensor) -> Tensor:
-        return functional.interpolate(hidden, scale_factor=2.0, mode="linear", align_corners=False)
-
-
 @dataclass(frozen=True)
 class PathLimits:
     """What paths the training clips cover."""
@@ -111,18 +100,11 @@ class PathLimits:
     turn: float
     clips: int
 
-    @classmethod
-    def from_mapping(cls, values: Mapping[str, Any]) -> PathLimits:
-        """From the header of a file."""
-        speed, usual, turn = (float(values[name]) for name in ("speed", "usual", "turn"))
-        return cls(speed, usual, turn, int(values["clips"]))
-
 
 class PathNetworks(nn.Module):
-    """Footsteps from a path, and hidden units from path and contacts.
+    """Footsteps from velocities (batch, 3, frames) of the smoothed root, hidden units from both.
 
-    Velocities are (batch, 3, frames) of the smoothed root, in m/s and rad/s. Holden 2017 (thesis),
-    section 5.6, equations 5.4 to 5.9.
+    Holden 2017 (thesis), section 5.6, equations 5.4 to 5.9.
     """
 
     limits_kind = PathLimits
@@ -151,10 +133,7 @@ class PathNetworks(nn.Module):
         return self.steps(velocities / self.velocity_scale[:, None])
 
     def hidden(self, velocities: Tensor, contacts: Tensor) -> Tensor:
-        """(batch, hidden, frames / 4) hidden units of the editor.
-
-        Contacts (batch, feet, frames) are 1 on the floor, -1 off it.
-        """
+        """(batch, hidden, frames / 4) units of the editor; contacts are 1 on the floor, else -1."""
         return self.control(torch.cat([velocities / self.velocity_scale[:, None], contacts], 1))
 
 
@@ -169,22 +148,16 @@ class EffectorLimits:
     reaches: tuple[float, ...]
     clips: int
 
-    @classmethod
-    def from_mapping(cls, values: Mapping[str, Any]) -> EffectorLimits:
-        """From the header of a file."""
-        limits: EffectorLimits = section(cls, dict(values), "effectors")
-        if not len(limits.joints) == len(limits.speeds) == len(limits.reaches):
-            raise ValueError(f"{len(limits.joints)} effectors, {len(limits.speeds)} speeds")
-        return limits
+    def __post_init__(self) -> None:
+        if not len(self.joints) == len(self.speeds) == len(self.reaches):
+            raise ValueError(f"{len(self.joints)} effectors, {len(self.speeds)} speeds")
 
 
 class EffectorNetworks(nn.Module):
     """Motion from the root's velocities and the places of some hands and feet.
 
-    Convolutions lead to hidden units of the editor, which decode to a motion, and to a correction
-    of it that has the full frame rate: blows are faster than a hidden frame. Holden 2017 (thesis),
-    section 5.6: punches and kicks have the network of paths with other inputs. That some of the
-    places may be unknown, and the correction, are ours.
+    As of paths (Holden 2017, section 5.6). Unknown places are ours, and a correction at the full
+    frame rate: blows are faster than a hidden frame.
     """
 
     limits_kind = EffectorLimits
@@ -208,17 +181,12 @@ class EffectorNetworks(nn.Module):
         self.register_buffer("place_scale", torch.ones(()))
 
     def motion(
-        self,
-        velocities: Tensor,
-        places: Tensor,
-        known: Tensor,
-        decode: Callable[[Tensor], Tensor],
+        self, velocities: Tensor, places: Tensor, known: Tensor, decode: Callable[[Tensor], Tensor]
     ) -> Tensor:
         """(batch, values, frames) normalised rows of the editor, relative to the smoothed root.
 
-        Velocities are those of `PathNetworks`; places (batch, 3 effectors, frames) are in metres on
-        the editor's body, relative to the smoothed root; `known` (batch, effectors, frames) is 1
-        where a place is known, else 0; `decode` is the editor's.
+        Places (batch, 3 effectors, frames) are metres on the editor's body, relative to that root,
+        and `known` (batch, effectors, frames) is 1 or 0; `decode` is the editor's.
         """
         values = (places - self.place_mean[:, None]) / self.place_scale
         values = values * known.repeat_interleave(3, 1)

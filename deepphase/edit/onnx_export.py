@@ -17,16 +17,10 @@ _FRAMES = 64
 
 
 def export_editor(editor: MotionEditor, path: str | Path) -> list[Parity]:
-    """Write an editor as ONNX, and compare both.
+    """Write an editor as ONNX, and compare both at batches of random rows with random gaps.
 
-    The graph is `MotionEditor.restored`. Its inputs are ``rows`` (batch, frames, values) in SI
-    units, of which unknown values may be anything finite, and ``known`` (batch, frames, groups): 1,
-    0.5 (noisy) or 0. Its output is ``restored`` (batch, frames, values). The number of frames is a
-    multiple of 4. The metadata entry ``editor`` describes the body; see docs/engines.md.
-
-    Returns
-    -------
-    Differences at batches of 1, 7 and 32, of random rows with random gaps.
+    The graph is `Restorer`, for a number of frames that is a multiple of 4. The metadata entry
+    ``editor`` describes the body; see docs/engines.md.
     """
     generator = torch.Generator().manual_seed(0)
     rows, groups = max(PARITY_BATCHES), len(editor.layout.depends)

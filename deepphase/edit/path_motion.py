@@ -99,10 +99,7 @@ def crowd_paths(path: GroundPath, count: int, spacing: float) -> list[GroundPath
 
 
 def padded(rows: Array, editor: MotionEditor) -> tuple[Tensor, int]:
-    """(1, values, frames) of rows (frames, values), and the margin in frames before the first.
-
-    The ends of the rows are repeated beyond what the networks see.
-    """
+    """(1, values, frames) of rows with repeated ends, and the margin in frames before them."""
     stride = editor.network.stride
     margin = round(MARGIN_S * editor.fps / stride) * stride
     after = margin + -len(rows) % stride
@@ -149,11 +146,7 @@ def _checked_speed(
 
 
 def _swaying(rows: MotionRows, path: RootTrajectory, here: slice, fps: float) -> RootTrajectory:
-    """The root on its path, with the sway of steps that the network's velocities have.
-
-    The path's frames are `here` among those of the rows. Sway is what the smoothing of paths takes
-    away.
-    """
+    """The root on its path, frames `here` of the rows, with the sway that smoothing takes away."""
     steps = rows.velocities.astype(np.float64) / fps
     facings = np.pad(path.angles, (here.start, len(rows) - here.stop), mode="edge")
     turns = quaternions.about_axis(np.array([0.0, 1.0, 0.0]), facings)
@@ -171,15 +164,13 @@ def _swaying(rows: MotionRows, path: RootTrajectory, here: slice, fps: float) ->
 class Footsteps:
     """Contacts of feet as square waves of a phase that grows along a path.
 
-    As in equations 5.6 to 5.9 of Holden 2017 (thesis). There the rate is pi / L, which makes half
-    of the steps where L is measured at one foot; offsets are 0 and pi.
+    Equations 5.6 to 5.9 of Holden 2017 (thesis), where the rate pi / L makes half of the steps.
     """
 
     # (frames,) rad/s: how fast the phase of the steps grows, 2 pi / L for a cycle of L seconds from
     # a foot's touch-down to its next one; 0 while standing
     rates: Array
-    # (frames, feet) share of a cycle in which each foot is on the floor
-    duties: Array
+    duties: Array  # (frames, feet) share of a cycle in which each foot is on the floor
     # (frames, feet) radians: how far each foot's phase is ahead of that of the first
     offsets: Array
     # (frames,) bool: whether the contacts determine these; a foot in the air has no cycle
@@ -187,11 +178,7 @@ class Footsteps:
 
     @classmethod
     def from_contacts(cls, contacts: Array, fps: float) -> Footsteps:
-        """Footsteps of contacts (frames, feet) bool.
-
-        The phase of a foot is pi / 2 in the middle of its contact. Before the first and after the
-        last whole cycle of a foot its rate and duty go on.
-        """
+        """Of contacts (frames, feet) bool: the phase is pi / 2 in the middle of a contact."""
         frames, feet = contacts.shape
         phases = np.full((frames, feet), np.nan)
         rates, duties = np.full((frames, feet), np.nan), np.full((frames, feet), np.nan)

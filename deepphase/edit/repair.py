@@ -24,12 +24,7 @@ from deepphase.edit.damage import Damage, find_damage
 from deepphase.edit.editor import MotionEditor
 from deepphase.edit.held_feet import with_gaps_held
 from deepphase.edit.missing import NOISY
-from deepphase.edit.motion_rows import (
-    MotionRows,
-    MotionSpace,
-    SampledMotion,
-    root_velocities,
-)
+from deepphase.edit.motion_rows import MotionRows, MotionSpace, SampledMotion, root_velocities
 from deepphase.errors import ParameterError
 from deepphase.motion import quaternions
 from deepphase.motion.clip import Clip
@@ -54,11 +49,7 @@ _SHARPNESS, _CAUTION = 6.0, 1.35
 _CHANGE_M = 1e-4
 
 
-def repaired(
-    clip: Clip,
-    editor: MotionEditor | None = None,
-    damage: Damage | None = None,
-) -> Clip:
+def repaired(clip: Clip, editor: MotionEditor | None = None, damage: Damage | None = None) -> Clip:
     """A clip with its damage repaired; a whole clip is returned as it is.
 
     Only what is damaged changes: rotations of joints and places of the hips in the frames in which
@@ -214,11 +205,7 @@ def _weigh(
     estimate: tuple[Array, Array],
     contacts: Array,
 ) -> None:
-    """Mix the estimate of a gap, in place, with its line and with how the motion's cycle goes on.
-
-    Each counts by its error: of line and estimate in gaps like this one in the whole frames beside
-    it, of the cycle from one time to the next.
-    """
+    """Mix the estimate of a gap, in place, with its line and its cycle, each by its error."""
     space, fps, whole = editor.space, clip.fps, (damage.known == 1).all(axis=1)
     rehearsed = _rehearsed(clip, editor, damage, whole, start, stop)
     if rehearsed is None:
@@ -280,10 +267,7 @@ def _rehearsed(
 def _interpolated(
     clip: Clip, space: MotionSpace, damage: Damage, mean: Array | None
 ) -> tuple[Array, Array]:
-    """Rotations (frames, body joints, 4) and places (frames, 3), interpolated where missing.
-
-    A joint that is missing throughout has the mean rotation (body joints, 4), or keeps its own.
-    """
+    """Rotations and places, interpolated; the mean for joints that are missing throughout."""
     rotations, places = space.pose(clip)
     for joint, known in enumerate(damage.known[:, 1:].T > 0):
         if known.any():
@@ -312,10 +296,9 @@ def _length_weights(missing: Array, fps: float) -> Array:
 
 
 def _estimate(clip: Clip, editor: MotionEditor, damage: Damage) -> tuple[Clip, Array]:
-    """The network's estimate of all frames of a clip whose gaps are interpolated, at its rate.
+    """The network's estimate of all frames of a clip without gaps, and (frames, feet) contacts.
 
-    It is the mean of those of the clip and of its mirror image, whose errors differ. Beside it,
-    (frames, feet) bool contacts: those of the clip in whole frames.
+    It is the mean of those of the clip and of its mirror image, whose errors differ.
     """
     if isinstance(editor, BoundEditor):
         lost = editor.damage_on_trained(damage)

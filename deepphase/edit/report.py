@@ -23,11 +23,7 @@ def editor_report(
 ) -> dict[str, Any]:
     """Mean joint errors in metres on held-out motion, each with that of linear interpolation.
 
-    Returns
-    -------
-    ``reconstruction_m``; ``gaps``: seconds -> ``editor_m``, ``linear_m`` for all joints missing;
-    ``joints`` and ``limb`` -> the same, for half of all joints missing in stretches, and for a limb
-    missing over each whole clip.
+    Of gaps by seconds, half of the joints missing in stretches, and a limb missing throughout.
     """
     motions = [motion for motion in motions if len(motion) >= 8]
     motions = motions[:: max(len(motions) // _MAX_MOTIONS, 1)]

@@ -11,12 +11,7 @@ from torch import Tensor
 
 from deepphase.arrays import Array
 from deepphase.edit.bound_editor import BoundEditor
-from deepphase.edit.editor import (
-    MotionEditor,
-    carrier_distances,
-    standing_points,
-    with_change,
-)
+from deepphase.edit.editor import MotionEditor, carrier_distances, standing_points, with_change
 from deepphase.edit.held_feet import with_held_feet
 from deepphase.edit.motion_rows import MotionRows, SampledMotion
 from deepphase.errors import ParameterError
@@ -53,10 +48,7 @@ class StyledMotion:
 
 
 def gram_matrix(hidden: Tensor) -> Tensor:
-    """(hidden, hidden) mean over time of the products of hidden units (batch, hidden, frames).
-
-    Equation 5.14 of Holden 2017 (thesis); the mean over time makes lengths irrelevant.
-    """
+    """(hidden, hidden) mean products of hidden units over time (Holden 2017, equation 5.14)."""
     units = hidden.transpose(0, 1).flatten(1)
     return units @ units.T / units.shape[1]
 
@@ -150,10 +142,7 @@ def _clip_matrix(clip: Clip, editor: MotionEditor) -> Tensor:
 
 
 def _searched(rows: MotionRows, editor: MotionEditor, goal: Tensor) -> Array:
-    """(frames, points, 3) metres: change of the points that brings the Gram matrix to the goal.
-
-    The root and the contacts of the rows stay.
-    """
+    """(frames, points, 3) metres: the change that brings the Gram matrix to the goal."""
     inputs, known = (tensor.clone() for tensor in editor.inputs(rows.array()))
     network, count = editor.network, rows.points[0].size
     with torch.no_grad():

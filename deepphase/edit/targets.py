@@ -25,8 +25,7 @@ class JointTarget:
     # Frames from 0; the same for one frame
     first: int
     last: int
-    # x, y and z in metres, in the world of the clip
-    place: tuple[float, float, float]
+    place: tuple[float, float, float]  # x, y and z in metres, in the world of the clip
 
     def __post_init__(self) -> None:
         if not 0 <= self.first <= self.last:
@@ -65,8 +64,7 @@ class KeyFrames:
     """Key frames of a clip."""
 
     frames: list[int]
-    # Seconds at which they stand; None if nothing is said
-    times: list[float] | None = None
+    times: list[float] | None = None  # seconds at which they stand; None if nothing is said
 
 
 def read_keys(path: str | Path) -> KeyFrames:

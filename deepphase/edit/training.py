@@ -78,10 +78,7 @@ class WindowData(ResumableData, pl.LightningDataModule):
 
 
 class EditorData(WindowData):
-    """Training and held-out windows of clips, for `EditorModule` in any trainer.
-
-    The rows of all clips come first, then those of their mirror images.
-    """
+    """Windows for `EditorModule` in any trainer: rows of all clips, then of their mirror images."""
 
     def __init__(
         self,
@@ -155,11 +152,7 @@ class EditorData(WindowData):
 
 
 class EditorModule(ResumableModule):
-    """Restore damaged windows through the hidden units.
-
-    A LightningModule for any `pytorch_lightning.Trainer`; its batches are windows (batch, values,
-    frames) of normalised rows, as `EditorData` makes them.
-    """
+    """Restore damaged windows (batch, values, frames) of normalised rows by hidden units."""
 
     network: MotionAutoencoder
     per_length: Tensor
@@ -203,10 +196,7 @@ class EditorModule(ResumableModule):
     def damaged(
         self, windows: Tensor, generator: torch.Generator | None
     ) -> tuple[Tensor, Tensor, Tensor]:
-        """Windows (batch, values, frames), the same with damage, and what is known of the groups.
-
-        The generator is on the device of the windows; None is torch's own.
-        """
+        """Windows, the same with damage, and what is known; None is torch's own generator."""
         batch, values, frames = windows.shape
         known, deviation = made_damage(batch, frames, self.depends, self._fps, generator)
         options: dict[str, Any] = {"generator": generator, "device": windows.device}
@@ -222,27 +212,8 @@ class EditorModule(ResumableModule):
         own = 0.5 * noise[:, :points] * deviation.index_select(1, group)
         changed = windows[:, :points] + ((moved + own) * self._metre).to(windows)
         rows = torch.cat([changed, windows[:, points:]], 1)
-        return windows, *self._inputs(rows, known.to(windows))
-
-    def _inputs(self, rows: Tensor, known: Tensor) -> tuple[Tensor, Tensor]:
-        return completed(rows, known, self.layout.root, self.group), known
-
-    def _to_target(self, windows: Tensor, known: Tensor) -> tuple[Tensor, Tensor, Tensor]:
-        """Windows up to their target, padded as an editor pads clips (`MotionEditor.inputs`)."""
-        stop, root = known.shape[-1], self.layout.root
-        extra = -stop % self.network.stride
-        windows, given = windows[..., :stop], windows[..., :stop].clone()
-        lost = known[:, 0] < 1
-        # Clips have no velocity from the target on: the last one is repeated.
-        lost[:, -1] = False
-        mean, scale = self.root.to(windows)
-        velocities = straight_path(windows[:, root] * scale + mean, lost, self._fps)
-        given[:, root] = (velocities - mean) / scale
-        given[:, root, -1] = given[:, root, -2]
-        windows, given, known = (
-            functional.pad(part, (0, extra), mode="replicate") for part in (windows, given, known)
-        )
-        return windows, *self._inputs(given, known)
+        known = known.to(windows)
+        return windows, completed(rows, known, self.layout.root, self.group), known
 
     def training_step(self, windows: Tensor) -> Tensor:
         generator = self.step_generator(self.options.seed)
@@ -262,8 +233,22 @@ class EditorModule(ResumableModule):
         if float(torch.rand(1, generator=generator)) >= self.options.targets:
             return None
         batch, _, frames = windows.shape
-        known = target_gap(batch, frames, len(self.depends), self._fps, generator)
-        return self._to_target(windows, known.to(windows))
+        known = target_gap(batch, frames, len(self.depends), self._fps, generator).to(windows)
+        stop, root = known.shape[-1], self.layout.root
+        windows, given = windows[..., :stop], windows[..., :stop].clone()
+        lost = known[:, 0] < 1
+        # Clips have no velocity from the target on: the last one is repeated.
+        lost[:, -1] = False
+        mean, scale = self.root.to(windows)
+        velocities = straight_path(windows[:, root] * scale + mean, lost, self._fps)
+        given[:, root] = (velocities - mean) / scale
+        given[:, root, -1] = given[:, root, -2]
+        # As an editor pads clips (`MotionEditor.inputs`).
+        windows, given, known = (
+            functional.pad(part, (0, -stop % self.network.stride), mode="replicate")
+            for part in (windows, given, known)
+        )
+        return windows, completed(given, known, root, self.group), known
 
     def _damaged_loss(self, windows: Tensor) -> tuple[Tensor, Tensor]:
         return self._loss(*self.damaged(windows, None))

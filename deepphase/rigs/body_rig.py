@@ -262,10 +262,9 @@ class BodyRig:
         """For each axis of twist: the joints, and (joints, 3) columns of their controls."""
         groups = []
         for twist in range(3):
-            named = enumerate(self.skeleton.names)
             rows = {
                 joint: [self._place[f"{name}.r{axis}"] for axis in _AXES]
-                for joint, name in named
+                for joint, name in enumerate(self.skeleton.names)
                 if self.twists[joint] == twist and f"{name}.rx" in self._place
             }
             groups.append((list(rows), np.array(list(rows.values()), np.int64).reshape(-1, 3)))
@@ -297,8 +296,7 @@ class BodyRig:
         those of the values (poses, controls), where they are known.
         """
         columns = np.arange(len(self.controls)) if columns is None else columns
-        moves = np.zeros((len(columns), len(self.controls)))
-        moves[np.arange(len(columns)), columns] = _STEP
+        moves = _STEP * np.eye(len(self.controls))[columns]
         moved = self.evaluate((values[:, None] + moves).reshape(-1, len(self.controls)))
         places = self.evaluate(values) if positions is None else positions
         change = moved.reshape(len(values), len(columns), -1) - places.reshape(len(values), 1, -1)

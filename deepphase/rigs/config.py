@@ -14,20 +14,14 @@ from deepphase.short_repr import brief_repr
 class RigTraining:
     """Gaussian process and network of a body's rig."""
 
-    # Poses that are taken from the clips, evenly; 0 takes all
-    frames: int = 20_000
-    # Poses that the process keeps, drawn by chance
-    examples: int = 750
-    # Units of the network
-    hidden: int = 1024
+    frames: int = 20_000  # poses that are taken from the clips, evenly; 0 takes all
+    examples: int = 750  # poses that the process keeps, drawn by chance
+    hidden: int = 1024  # units of the network
     # Samples around poses, along their principal components, that the network learns beside them
     samples: int = 60_000
-    # Passes over poses and samples
-    epochs: float = 12.0
-    # The highest one
-    learning_rate: float = 1e-3
-    # Of the split, the samples, the initial weights and the order
-    seed: int = 0
+    epochs: float = 12.0  # passes over poses and samples
+    learning_rate: float = 1e-3  # the highest one
+    seed: int = 0  # of the split, the samples, the initial weights and the order
 
     def __post_init__(self) -> None:
         require_in(

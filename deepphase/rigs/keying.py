@@ -123,9 +123,7 @@ def _ends(clip: Clip, rig: BodyRig) -> Array:
 def keyed(motion: BodyMotion, rig: BodyRig) -> Array:
     """Controls (frames, controls) of a motion, set by rule.
 
-    The body turns half-way between pelvis and chest, chains share their turn, feet near the ground
-    are moved by IK and others by FK, heels lift by the roll. FK and IK controls of a limb are both
-    set, so that the blend does not change the pose.
+    Feet near the ground follow IK and others FK; both are set, so that blends keep the pose.
     """
     skeleton, turned, rest = rig.skeleton, motion.turns, rig.rest_joints
     values = np.repeat(rig.rest[None], len(turned), axis=0)

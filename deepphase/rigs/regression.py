@@ -28,12 +28,7 @@ def kernel(first: Array, second: Array, width: float) -> Array:
 
 @dataclass(frozen=True, eq=False)
 class MultiquadricProcess:
-    """Regression by a Gaussian process: values of new inputs from examples.
-
-    References
-    ----------
-    Holden 2017, section 3.5.1, equations 3.1 to 3.4.
-    """
+    """Regression by a Gaussian process (Holden 2017, section 3.5.1, equations 3.1 to 3.4)."""
 
     inputs: Array  # (examples, inputs)
     weights: Array  # (examples, outputs)

@@ -110,10 +110,7 @@ def rig_joint_names(skeleton: Skeleton) -> list[str]:
 
 
 def roles_of_part(roles: Roles, row: Mapping[int, int], pairs: Array) -> Roles:
-    """Roles of a skeleton's joints as those of another skeleton that has some of them.
-
-    `pairs` (joints,) are those of the other skeleton.
-    """
+    """Roles as those of a skeleton with some of the joints, of which `pairs` (joints,) are."""
     named = vars(roles).items()
     fields = {
         name: row.get(value)

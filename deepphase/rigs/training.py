@@ -66,10 +66,7 @@ class RigExamples:
     def from_store(
         cls, store: ClipStore, rig: BodyRig, frames: int = 0, progress: Progress | None = None
     ) -> RigExamples:
-        """Examples of all clips; `frames` of them, evenly, or all for 0.
-
-        Raises ParameterError if they are fewer than ten.
-        """
+        """Examples of clips: `frames`, evenly, or all for 0. ParameterError below ten."""
         every = 1 if not frames else max(1, int(np.sum(store.lengths)) // frames)
         keys = []
         for index in range(len(store)):
@@ -141,10 +138,7 @@ class RigData(ResumableData, pl.LightningDataModule):
 
 
 class RigModule(ResumableModule):
-    """One hidden layer with ReLU from joints to controls (Holden 2017, 3.6.3).
-
-    A LightningModule for any `pytorch_lightning.Trainer`, with `RigData`.
-    """
+    """One hidden layer with ReLU from joints to controls (Holden 2017, 3.6.3), for `RigData`."""
 
     network: torch.nn.Sequential
 
@@ -180,11 +174,7 @@ class RigModule(ResumableModule):
 
 
 def sampled_controls(values: Array, count: int, seed: int) -> Array:
-    """(count, controls) values around examples, moved along their principal components.
-
-    `values` (examples, controls) are in units of their standard deviations. Holden 2017,
-    algorithm 2, with components that are whitened.
-    """
+    """(count, controls) samples along whitened components (Holden 2017, algorithm 2)."""
     rng = np.random.default_rng(seed)
     _, scales, axes = np.linalg.svd(values - values.mean(axis=0), full_matrices=False)
     kept = scales > _LEAST_COMPONENT * scales.max(initial=1e-12)
@@ -290,11 +280,7 @@ def with_process(
 def rig_report(
     inverse: RigInverse, examples: RigExamples, *, progress: Progress | None = None
 ) -> dict[str, Any]:
-    """Errors of joints and of controls on examples, and frames a second, of each method.
-
-    Errors of controls are mean squares in deviations of each control (Holden 2017, 3.7.1), of
-    joints means in metres and mean squares in square centimetres.
-    """
+    """Mean errors of joints, squares of controls in deviations, and frames a second, by method."""
     chosen = np.unique(np.linspace(0, len(examples) - 1, _REPORT_POSES).astype(np.int64))
     some = examples.rows(chosen)
     measured: dict[str, Mapping[str, float]] = {}

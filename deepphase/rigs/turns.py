@@ -45,10 +45,7 @@ def pitch(angle: Array) -> Array:
 
 
 def angles(matrices: Array, twist: int) -> Array:
-    """(poses, 3) radians of matrices (poses, 3, 3), continuous over poses: inverse of `turns`.
-
-    The twist lies within a quarter turn.
-    """
+    """(poses, 3) radians of matrices (poses, 3, 3), continuous: inverse of `turns`."""
     order = _ORDERS[twist]
     letters = "".join("XYZ"[axis] for axis in order)
     found = np.empty((len(matrices), 3))

@@ -224,7 +224,7 @@ class Restorer(nn.Module):
         """One estimate (batch, values, frames)."""
         scaled = (values - self.mean) / self.scale
         rows = completed(scaled, known, self.layout.root, self.group)
-        return self.network.restore(rows, known) * self.scale + self.mean
+        return self.network(rows, known)[0] * self.scale + self.mean
 
 
 @dataclass(frozen=True, eq=False)

@@ -62,12 +62,8 @@ class MotionAutoencoder(nn.Module):
         """(batch, values, frames) normalised rows of hidden units."""
         return self.writing(self.decoder(hidden))
 
-    def restore(self, rows: Tensor, known: Tensor) -> Tensor:
-        """(batch, values, frames) the network's estimate of all values, from those known."""
-        return self(rows, known)[0]
-
     def forward(self, rows: Tensor, known: Tensor) -> tuple[Tensor, Tensor]:
-        """Restored rows, and rows decoded from the hidden units alone, for the loss."""
+        """Estimates of all values of rows, and rows decoded from the hidden units alone."""
         details = self._read(rows, known)
         features = self.decoder(self.encoder(details))  # (batch, width, frames)
         corrected = rows + self.correction(torch.cat([features, functional.elu(details)], 1))

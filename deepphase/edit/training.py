@@ -322,7 +322,7 @@ class EditorModule(ResumableModule):
                 generator = torch.Generator(windows.device).manual_seed(index)
             made = self.damaged(windows, generator)
         windows, rows, known = made
-        error = (self.network.restore(rows, known) - windows).float()
+        error = (self.network(rows, known)[0] - windows).float()
         weights = self._value_weights(known)
         self.add_validated((weights * error.square()).sum(), (weights * windows.square()).sum())
 

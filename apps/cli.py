@@ -24,11 +24,7 @@ from typing import Any, NoReturn
 from deepphase.errors import DeepPhaseError, ParameterError
 
 INTERRUPTED, MESSAGE, WATCH = 130, "deepphase: interrupted", "end in time"
-_IMPORT_SYSTEM = "<frozen importlib._bootstrap>"
-_TRACKERS = (
-    "multiprocessing.resource_tracker",
-    "joblib.externals.loky.backend.resource_tracker",
-)
+_TRACKERS = ("multiprocessing.resource_tracker", "joblib.externals.loky.backend.resource_tracker")
 # Signals that interrupt, and their handlers where nobody has set others (as `nohup` does).
 _DEFAULTS: dict[int, Any] = {
     signal.SIGINT: signal.default_int_handler,
@@ -36,17 +32,13 @@ _DEFAULTS: dict[int, Any] = {
 }
 if hasattr(signal, "SIGHUP"):
     _DEFAULTS[signal.SIGHUP] = signal.SIG_DFL
-# Seconds after such a signal at which the process ends, whatever it does.
-_PATIENCE_S = 1.3
 
 
 @contextmanager
 def interrupts_outside_imports() -> Iterator[None]:
     """Context in which such signals raise KeyboardInterrupt, or end an import at once.
 
-    KeyboardInterrupt inside the import of a C++ extension (PyTorch's have hundreds of such places)
-    can abort the process, since the extension does not expect an exception there. Where another
-    handler of a signal is set, or outside the main thread, nothing changes.
+    Inside the import of a C++ extension, which expects none, it could abort the process.
     """
     before = {}
     if threading.current_thread() is threading.main_thread():
@@ -63,7 +55,7 @@ def interrupts_outside_imports() -> Iterator[None]:
 
 def _interrupt(number: int, frame: FrameType | None) -> None:
     while frame is not None:
-        if frame.f_code.co_filename == _IMPORT_SYSTEM:
+        if frame.f_code.co_filename == "<frozen importlib._bootstrap>":
             _end()
         frame = frame.f_back
     # torchrun's agent sends both, one after the other.
@@ -73,7 +65,7 @@ def _interrupt(number: int, frame: FrameType | None) -> None:
 
 
 def watch_signals() -> None:
-    """Let a thread end the process soon after a signal: libraries may compute on, or wait."""
+    """Let a thread end the process 1.3 s after a signal: libraries may compute on, or wait."""
     reader, writer = os.pipe()
     os.set_blocking(writer, False)
     signal.set_wakeup_fd(writer, warn_on_full_buffer=False)
@@ -81,7 +73,7 @@ def watch_signals() -> None:
     def end_in_time() -> None:
         while os.read(reader, 1)[0] not in _DEFAULTS:
             pass
-        time.sleep(_PATIENCE_S)
+        time.sleep(1.3)
         _end()
 
     threading.Thread(target=end_in_time, daemon=True, name=WATCH).start()
@@ -118,8 +110,6 @@ def _started(parent: int) -> Iterator[int]:
 
 DONE, BUG, MISTAKE = 0, 1, 2
 _TITLE = "deepphase: phase manifolds from unlabelled motion capture"
-# New objects after which Python looks for garbage.
-_NEW_OBJECTS = 50_000
 
 # Job -> command -> one line for the overview. Its function is `command` in the module of its name,
 # such as commands/match_run.py, or of several in one module `phase_command` in commands/train.py.
@@ -178,8 +168,6 @@ JOBS = {
     },
 }
 COMMANDS = {name: text for rows in JOBS.values() for name, text in rows.items()}
-# First words of commands whose functions stand in one module.
-_MODULES = ("train", "fit", "edit")
 # Command -> packages of extras that it always needs.
 _NEEDS = {
     "dance": ("librosa", "soundfile", "soxr"),
@@ -217,7 +205,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return _status_of(list(arguments))
     # Python would look for garbage a thousand times while torch is imported, and at the end once
     # more among all of its objects: .7 s of every command.
-    gc.set_threshold(_NEW_OBJECTS)
+    gc.set_threshold(50_000)
     status = BUG
     # What is registered first is called last.
     atexit.register(lambda: _leave(status))
@@ -232,8 +220,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 def _leave(status: int) -> None:
     """End the process while threads still compute, or leave the end to Python.
 
-    Python ends a thread that returns from torch after the main thread has finished by unwinding
-    its stack, through functions of C++ that let nothing through: the process would abort.
+    Python would unwind the stack of a thread inside C++, which aborts the process.
     """
     gc.freeze()
     if status == INTERRUPTED or any(
@@ -325,7 +312,7 @@ def command_named(name: str) -> Callable[..., Any]:
     """The function of a command, such as "train phase"."""
     module, function = name.replace("-", "_").replace(" ", "_"), "command"
     first, _, second = name.partition(" ")
-    if first in _MODULES:
+    if first in ("train", "fit", "edit"):
         module, function = first, f"{second}_command"
     found = importlib.import_module(f"deepphase.apps.commands.{module}")
     command: Callable[..., Any] = getattr(found, function)

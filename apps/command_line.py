@@ -57,11 +57,7 @@ def read_command_line(
 ) -> Call:
     """Parse the command line of a command into its keyword arguments.
 
-    Parameters of the command without a default are positional (a list takes one word or more), and
-    so is an optional `folder`. `output` is -o, all others are options. A parameter that is an
-    :class:`OptionGroup` gives one option per field. A parameter whose default is a
-    :class:`ConfigOption` is the config that --config names, with the changes of
-    ``--set SECTION.KEY=VALUE``. ``--set trainer.KEY=VALUE`` is an option of Lightning's Trainer.
+    Parameters without a default are positional, `output` is -o, an option group is its fields.
     """
     parameters = _parameters(command)
     config = _config_option(parameters)
@@ -285,10 +281,7 @@ SHELLS = ("bash", "zsh")
 
 
 def completion_script(shell: str, commands: Mapping[str, tuple[Callable[..., Any], str]]) -> str:
-    """Completion script of the program for a shell, by command -> (its function, a line of help).
-
-    Raises ParameterError if the shell is neither bash nor zsh.
-    """
+    """Completion script for a shell, by command -> (its function, a line of help)."""
     import shtab
 
     if shell not in SHELLS:

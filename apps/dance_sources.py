@@ -31,8 +31,6 @@ from deepphase.steering.dance import DanceRequest, DanceResult
 
 # Keys of a database's header.
 _SONGS, _REFERENCE = "songs", "dances"
-# Number of dances of a database of which the reference is measured.
-_MEASURED = 12
 
 DanceRequests = Sequence[tuple[SongFeatures, DanceRequest]]
 
@@ -121,7 +119,7 @@ def with_songs(
 ) -> MotionDatabase:
     """The database with the names and hashes of its songs, and a `DanceReference` of its dances."""
     count = len(clips.store)
-    chosen = np.unique(np.linspace(0, count - 1, min(_MEASURED, count)).round()).astype(int)
+    chosen = np.unique(np.linspace(0, count - 1, min(12, count)).round()).astype(int)
     measured = [clip for clip in map(clips.store.clip, chosen.tolist()) if clip.duration >= 1.0]
     if progress is not None:
         progress("measuring the dances", 0, 1, "")
@@ -147,10 +145,9 @@ def known_songs(database: MotionDatabase) -> list[str]:
 
 
 def find_dance_source(folder: Path) -> tuple[Path | None, Path | None]:
-    """The newest database of dances of a folder, or else its newest dancer.
+    """The newest database of dances of a folder, or else its newest dancer; the other is None.
 
-    Databases repeat less than dancers do and never restart, see docs/measurements/dance.md; that
-    is why they come first. Of dancer and database one is None, or both are.
+    Databases repeat less than dancers and never restart, see docs/measurements/dance.md.
     """
     files = [path for path in folder.iterdir() if path.is_file()]
     files.sort(key=lambda path: (path.suffix == ".dancer", -path.stat().st_mtime, path.name))

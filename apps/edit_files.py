@@ -43,16 +43,11 @@ _NEAR_M = 0.01
 
 
 def open_clips(
-    clips: Sequence[Path],
-    output: Path | None,
-    options: EditOptions,
-    *,
-    without: Without,
+    clips: Sequence[Path], output: Path | None, options: EditOptions, *, without: Without
 ) -> tuple[list[Clip], MotionEditor | None]:
     """Read the clips of a command, and its editor.
 
-    `without` says what is done where no editor is given: the shipped editor is taken, is taken for
-    a body on two legs, or there is none.
+    `without` says for which bodies the shipped editor is taken where none is given.
     """
     from deepphase.motion.roles import find_roles
 

@@ -18,7 +18,6 @@ Message = MutableMapping[str, Any]
 Send = Callable[[Message], Awaitable[None]]
 
 HOST = "127.0.0.1"
-_PORTS_TRIED = 50
 # Environment variable with further names, separated by commas.
 HOST_NAMES_VARIABLE = "DEEPPHASE_APP_HOST_NAMES"
 # Pages of other sites cannot show ours in a frame, above which they catch clicks.
@@ -49,10 +48,7 @@ def host_names(text: str) -> tuple[str, ...]:
 class HostMiddleware:
     """Middleware that answers requests to the server's own names, from its own pages, only.
 
-    A Host header must name 127.0.0.1, localhost or [::1] with the port that the server listens on,
-    or one of `names`: with its port if it has one, else with any. An Origin header must name the
-    same host. Other requests are answered with status 403, and websockets are closed. All answers
-    have the `FRAME_HEADERS`.
+    Others get status 403, and websockets are closed. All answers have the `FRAME_HEADERS`.
     """
 
     def __init__(self, app: Callable[..., Awaitable[None]], names: Iterable[str] = ()) -> None:
@@ -89,8 +85,7 @@ def is_own_request(
 ) -> bool:
     """Whether a request was sent to a server's own name and port, from its own pages.
 
-    `hosts` and `origins` are the values of those headers, `names` those besides 127.0.0.1,
-    localhost and [::1].
+    `names` are its names besides 127.0.0.1, localhost and [::1], with a port or for any.
     """
     if len(hosts) != 1 or len(origins) > 1:
         return False
@@ -110,7 +105,7 @@ def free_port(requested: int | None, first: int) -> int:
     """The requested port if it is free, by default the first free one from a number on."""
     if requested is not None and not 1 <= requested <= 65_535:
         raise ParameterError(f"--port must lie in 1 to 65535, not {requested}")
-    for port in [requested] if requested is not None else range(first, first + _PORTS_TRIED):
+    for port in [requested] if requested is not None else range(first, first + 50):
         with socket.socket(socket.AF_INET, socket.SOCK_STREAM) as probe:
             # Set as by the servers: a port that was just released counts as free.
             probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)

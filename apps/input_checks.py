@@ -38,13 +38,8 @@ _ACCEPTED = {
     "live source": ("controller", "matcher"),
     "rig-controls rig": ("rig",),
 }
-# Commands whose sources may be folders of such files.
-_FOLDERS = ("live source",)
-# Parameters with motion: files of it, folders, or stores; those that only stores serve for.
+# Parameters with motion: files of it, folders, or stores.
 _CLIPS = ("store", "stores", "clips", "clip", "dances", "poses", "rig")
-_STORES = ("match build stores",)
-# Parameters with paths that a command writes.
-_RESULTS = ("output", "player")
 # Commands whose networks may need phases -> the folder of their configs.
 _CONFIGS = {"train controller": "controller", "train dance": "dance"}
 
@@ -58,7 +53,7 @@ def check_inputs(
     """Refuse paths that are missing, of another kind or cannot be written, and missing packages."""
     for action in parser._actions:
         value, parameter = values.get(action.dest), action.dest
-        if value == action.default or parameter in _RESULTS:
+        if value == action.default or parameter in ("output", "player"):
             continue
         found = value if isinstance(value, list) else [value]
         for path in (each for each in found if isinstance(each, Path) and str(each) != "-"):
@@ -95,7 +90,9 @@ def _check_kind(place: str, path: Path, skeleton: str | None) -> None:
 
     parameter = place.rpartition(" ")[2]
     accepted = _ACCEPTED.get(place, _ACCEPTED.get(parameter))
-    if accepted is not None and not (path.is_dir() and place in _FOLDERS and not is_store(path)):
+    if accepted is not None and not (
+        path.is_dir() and place == "live source" and not is_store(path)
+    ):
         wanted, makers = (
             " or ".join(dict.fromkeys(_KINDS[kind][place] for kind in accepted)) for place in (0, 1)
         )
@@ -111,7 +108,7 @@ def _check_kind(place: str, path: Path, skeleton: str | None) -> None:
                 hint=hint,
                 path=path,
             )
-    elif place in _STORES and not is_store(path):
+    elif place == "match build stores" and not is_store(path):
         # Says what it is instead.
         open_store(path)
     elif parameter in _CLIPS and path.is_file() and is_array_file(path):

@@ -21,11 +21,7 @@ from deepphase.packages import extra_packages
 
 
 class OptionGroup:
-    """Base class of option groups: dataclasses that give a command one option per field.
-
-    The first line of the docstring is the heading in the help, and the "Parameters" section gives
-    the help texts.
-    """
+    """Base class of dataclasses that give a command one option per field, with its help text."""
 
 
 @dataclass(frozen=True)
@@ -281,8 +277,7 @@ _running: _Command | None = None
 def protected(name: str, arguments: Mapping[str, Any], *, force: bool) -> Iterator[None]:
     """Context of a command, in which the functions below refuse what it would replace.
 
-    Without `force`, only pages are replaced: those of the same command and inputs, which are files
-    and options that are texts, such as paths. Outside of such a context nothing is refused.
+    Without `force`, only pages are replaced: those of the same command, files and texts.
     """
     global _running
     given = {key: list(_texts(value)) for key, value in arguments.items() if key not in _NO_INPUTS}

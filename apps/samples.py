@@ -39,16 +39,12 @@ _SETTLED_S = 1.0
 
 @dataclass(frozen=True)
 class Sample:
-    """What a character is asked for.
-
-    `speeds` in m/s, one after the other; `turns`, the largest change of direction, and `facing`,
-    that of the body from the direction of travel, in degrees.
-    """
+    """What a character is asked for."""
 
     name: str
-    speeds: tuple[float, ...]
-    turns: float = 50.0
-    facing: float = 0.0
+    speeds: tuple[float, ...]  # m/s, one after the other
+    turns: float = 50.0  # largest change of direction, degrees
+    facing: float = 0.0  # of the body from the direction of travel, degrees
 
 
 # Style of the shipped person -> clips.
@@ -82,10 +78,7 @@ def save_samples(
     seed: int = 1,
     progress: Progress | None = None,
 ) -> list[Path]:
-    """Write BVH clips of a shipped character, dances with their songs; returns their files.
-
-    They have so many `seconds`; another `seed` makes other clips of the same names.
-    """
+    """Write BVH clips of a shipped character, dances with their songs; returns their files."""
     folder = Path(folder)
     performers: dict[str, Callable[[float, int, Progress | None], Iterator[Clip]]]
     performers = {"person": _person_clips, "dog": _dog_clips, "dances": partial(_dances, folder)}

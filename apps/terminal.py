@@ -72,16 +72,9 @@ _silent, _hints = False, True
 
 @contextmanager
 def printing(
-    *,
-    quiet: bool = False,
-    to_stderr: bool | None = None,
-    silent: bool = False,
-    hints: bool = True,
+    *, quiet: bool = False, to_stderr: bool | None = None, silent: bool = False, hints: bool = True
 ) -> Iterator[None]:
-    """Context that sets what the functions of this module print, and where.
-
-    `quiet` leaves warnings, and `silent` nothing. Without `hints` no next step is printed.
-    """
+    """Context of printing: `quiet` leaves warnings, `silent` nothing; `hints` are next steps."""
     global _silent, _hints
     before = console.quiet, console.stderr, _silent, _hints
     console.quiet, _silent = before[0] or quiet or silent, _silent or silent
@@ -123,11 +116,7 @@ def library_notes() -> Iterator[None]:
 
 @contextmanager
 def progress() -> Iterator[Report]:
-    """Context of a function (what, done, total, words) that displays the progress of long work.
-
-    In a terminal it draws one bar per task, with its speed and the time left. Elsewhere it prints
-    a line every few seconds.
-    """
+    """Context of a function (what, done, total, words) that displays progress: bars, or lines."""
     if console.quiet:
         yield lambda what, done, total, words: None
         return
@@ -196,10 +185,7 @@ def note(text: str) -> None:
 
 
 def next_step(*words: object) -> None:
-    """Print the command to type next, as the last line of a command.
-
-    Where the output that follows -o exists already, another name is taken.
-    """
+    """Print the command to type next; where its -o exists already, with another name."""
     if not _hints:
         return
     texts = [str(word) for word in words]

@@ -53,9 +53,7 @@ def run_training(
 ) -> None:
     """Train as a command asks, write the output file and its metrics, and report.
 
-    `train` is called with progress, folder, resume and the options of Lightning's Trainer. Of a
-    training on several devices every process runs the command: all but the first are silent and
-    end without a result.
+    Of several devices every process runs this: all but the first are silent, without a result.
     """
     from deepphase.training.checkpoint import check_folder, finish, kept_until_saved, unfinished
     from deepphase.training.metrics_file import metrics_file
@@ -107,10 +105,7 @@ def read_corpora(
     *,
     any_skeleton: bool,
 ) -> list[Any]:
-    """Clips or songs at some paths: one store, one corpus of songs, or all skeletons of all paths.
-
-    Songs are read where `features` are given, or where there is nothing else.
-    """
+    """One store or one corpus of songs at some paths, or all skeletons of all paths."""
     from deepphase.corpus.clips import holds_only_songs
     from deepphase.corpus.store import open_store, store_groups
     from deepphase.corpus.store_format import is_store

@@ -38,10 +38,6 @@ if TYPE_CHECKING:
 
 # Number of points of a manifold view, and of held-out frames that are measured after each epoch.
 _VIEW_POINTS, _MEASURED_FRAMES = 800, 360
-# Minimum time between two updates of the status, in seconds.
-_UPDATE_EVERY_S = 0.4
-# Added to the niceness, so that the training yields to other processes.
-_NICENESS = 3
 
 
 class _Reporter:
@@ -59,7 +55,7 @@ class _Reporter:
 
     def progress(self, what: str, done: int, of: int, words: str) -> None:
         """Update the status; passed to functions as their `progress`."""
-        if what != self.status.what or time.monotonic() >= self._updated + _UPDATE_EVERY_S:
+        if what != self.status.what or time.monotonic() >= self._updated + 0.4:
             self._updated = time.monotonic()
             self.update(state=RUNNING, what=what, done=done, of=of, words=words)
 
@@ -130,7 +126,7 @@ def _main(folder: Path) -> int:
     """Train, and write the reason of a failure to the status; returns the exit status."""
     threading.Thread(target=_end_with_input, daemon=True).start()
     with suppress(OSError, AttributeError):
-        os.nice(_NICENESS)
+        os.nice(3)
     reporter = _Reporter(folder)
     try:
         reporter.update(state=RUNNING, what="preparing")

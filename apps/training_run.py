@@ -47,8 +47,6 @@ MODEL_FILE, LATEST_FILE, POINTS_FILE = "phases.model", "latest.model", "points.n
 _REQUEST, _STATUS, _LOG = "request.json", "status.json", "log.txt"
 # Maximum number of trainings of all sessions at the same time, and maximum duration of one.
 MAX_TRAININGS, _MAX_MINUTES = 2, 60
-# Seconds between two checks whether the owner of a training still exists.
-_CHECK_EVERY_S = 2.0
 
 _RUNS: weakref.WeakSet[TrainingRun] = weakref.WeakSet()
 _LOCK = threading.Lock()
@@ -199,11 +197,7 @@ def _read(path: Path, read: Callable[[Path], Content]) -> Content:
 
 @dataclass(eq=False)
 class TrainingRun:
-    """A training that was started, with its process and its folder.
-
-    When the object is garbage-collected, or Python exits, the process is ended and the folder
-    removed.
-    """
+    """A training with its process and its folder, which both end with the object."""
 
     name: str
     folder: Path
@@ -220,10 +214,7 @@ class TrainingRun:
         *,
         alive: Callable[[], bool] = lambda: True,
     ) -> TrainingRun:
-        """Start a training in a folder that does not exist yet.
-
-        It is cancelled when `alive` returns False: when its owner does not exist any more.
-        """
+        """Start a training in a new folder; it is cancelled when `alive` returns False."""
         with _LOCK:
             running = sum(run.running for run in _RUNS)
             if running >= MAX_TRAININGS:
@@ -334,7 +325,7 @@ def _guard(
     deadline = time.monotonic() + 60 * _MAX_MINUTES
     while True:
         try:
-            process.wait(timeout=_CHECK_EVERY_S)
+            process.wait(timeout=2.0)
             return
         except subprocess.TimeoutExpired:
             run = reference()

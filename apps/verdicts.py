@@ -18,8 +18,6 @@ _NOTES = (
     "one step is worse",
     "the facing was the direction of travel",
 )
-# Share of held-out motion that networks of paths have to explain.
-_PATHS = 0.1
 # Largest errors of a matcher's joints and of a rig's, metres, and bounds of a matcher's speed.
 _MATCHER_M, _RIG_M, _SPEEDS = 0.03, 0.01, (0.75, 1.33)
 
@@ -87,7 +85,7 @@ def path_verdict(explained: float, good: str) -> str:
     """Of the networks of paths, by the share of held-out motion that they explain."""
     share = f"{100 * explained:.0f} % of held-out motion"
     findings = [f"they explain {share}, hardly more than a mean pose; try more --windows"]
-    return verdict(() if explained >= _PATHS else findings, f"{good}; they explain {share}")
+    return verdict(() if explained >= 0.1 else findings, f"{good}; they explain {share}")
 
 
 def rig_verdict(report: Mapping[str, Any]) -> str:

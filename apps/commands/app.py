@@ -13,7 +13,6 @@ from deepphase.apps.hosts import HOST, HOST_NAMES_VARIABLE, free_port, host_name
 from deepphase.apps.terminal import next_step, note
 from deepphase.errors import FormatError
 
-_PORT = 8501
 # Settings of Streamlit: no telemetry, and no connections from other machines.
 _SETTINGS = {
     "server.address": HOST,
@@ -55,7 +54,7 @@ def command(folder: Path | None = None, port: int | None = None) -> None:
             path=folder,
         )
     names = host_names(os.environ.get(HOST_NAMES_VARIABLE, ""))
-    port = free_port(port, _PORT)
+    port = free_port(port, 8501)
     os.environ[HOST_NAMES_VARIABLE] = ",".join(names)
     samples = None
     if folder is None:

@@ -15,8 +15,6 @@ if TYPE_CHECKING:
     from deepphase.corpus.clips import ClipEntry
     from deepphase.motion.clip import Clip
 
-# Share of the leg length: feet farther from their place are said to miss it.
-_CLOSE_SHARE = 0.05
 _MAX_LISTED = 60
 # Notes that are printed, of all files together.
 _MAX_NOTES = 12
@@ -198,7 +196,8 @@ class _Moved:
         from deepphase.motion.retarget import retarget
 
         done = retarget(clip, self._sample)
-        errors, close = 100.0 * done.foot_errors, 100.0 * _CLOSE_SHARE * done.leg_m
+        # Feet farther than a twentieth of the leg from their place are said to miss it.
+        errors, close = 100.0 * done.foot_errors, 5.0 * done.leg_m
         values = (errors.mean(), errors.max(), 100.0 * done.hand_errors.max(initial=0.0))
         speeds = (100.0 * done.sliding_source, 100.0 * done.sliding)
         texts = [*(f"{value:.2f}" for value in values), *(f"{speed:.1f}" for speed in speeds)]

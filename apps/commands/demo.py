@@ -6,7 +6,6 @@ import contextlib
 import shlex
 import shutil
 from collections.abc import Iterator
-from dataclasses import dataclass
 from pathlib import Path
 
 from deepphase.apps.terminal import next_step, note, printing
@@ -21,26 +20,13 @@ _FILES = (
     *("live.html", "person.matcher"),
 )
 _MARKER = ".deepphase-demo"
-# For a small corpus the batch size is reduced until a pass has this many optimizer steps.
-_MIN_STEPS, _MIN_BATCH = 8, 8
-# The song that is danced to.
-_TEMPO_BPM, _BEATS_PER_BAR, _SONG_SEED, _SONG_S = 110.0, 4, 77, 14.0
 
 
-@dataclass(frozen=True)
-class _Size:
-    """Seconds of the clips for training and of held-out ones, and the trainings."""
-
-    clip_s: int
-    held_out_s: int
-    windows: int
-    batch_size: int
-    matcher_windows: int
-    run_s: int
-
-
-_FULL = _Size(30, 12, 102_400, 256, 64_000, 12)
-_SMALLEST = _Size(6, 5, 6_400, 64, 9_600, 6)
+# Seconds of clips and of held-out ones, windows and batch size of the training, windows of the
+# matcher, and seconds of runs.
+_Size = tuple[int, int, int, int, int, int]
+_FULL: _Size = (30, 12, 102_400, 256, 64_000, 12)
+_SMALLEST: _Size = (6, 5, 6_400, 64, 9_600, 6)
 # Heading, command as one types it in the folder, page that it writes, and what it does.
 _Step = tuple[str, str, str, str]
 
@@ -101,22 +87,18 @@ def command(output: Path = Path("demo"), data: Path | None = None, smallest: boo
 
 def _run(data: Path | None, size: _Size, smallest: bool) -> None:
     """Run all commands in the current folder, and write the page."""
-    steps = []
-    for step in _steps(data, size, "" if smallest else " --pictures png"):
-        _call(shlex.split(step[1]))
-        steps.append(step)
-    _write_page(steps, smallest)
-
-
-def _call(words: list[str]) -> None:
-    """Call the function of a command line."""
     from deepphase.apps.cli import COMMANDS, command_named
     from deepphase.apps.command_line import read_command_line
 
-    count = 2 if " ".join(words[:2]) in COMMANDS else 1
-    name = " ".join(words[:count])
-    function = command_named(name)
-    function(**read_command_line(name, function, words[count:]).arguments)
+    steps = []
+    for step in _steps(data, size, "" if smallest else " --pictures png"):
+        words = shlex.split(step[1])
+        count = 2 if " ".join(words[:2]) in COMMANDS else 1
+        name = " ".join(words[:count])
+        function = command_named(name)
+        function(**read_command_line(name, function, words[count:]).arguments)
+        steps.append(step)
+    _write_page(steps, smallest)
 
 
 def _steps(data: Path | None, size: _Size, pictures: str) -> Iterator[_Step]:
@@ -124,17 +106,18 @@ def _steps(data: Path | None, size: _Size, pictures: str) -> Iterator[_Step]:
     from deepphase.corpus.store import open_store, store_groups
     from deepphase.phase.config import PhaseConfig
 
+    clip_s, held_out_s, windows, most_batch, matcher_windows, run_s = size
     clips = "clips/training" if data is None else shlex.quote(str(data))
     held_out = "clips/held_out" if data is None else "clips.store"
     if data is None:
         yield (
             "Have clips",
-            f"samples clips/training --seconds {size.clip_s}",
+            f"samples clips/training --seconds {clip_s}",
             "",
             "The shipped person, learnt from captures, performs some clips. Your own come here.",
         )
         yield (
-            *("Hold some out", f"samples clips/held_out --seconds {size.held_out_s} --seed 2", ""),
+            *("Hold some out", f"samples clips/held_out --seconds {held_out_s} --seed 2", ""),
             "Other clips, which the training does not see, to measure the model on.",
         )
     yield (
@@ -146,11 +129,12 @@ def _steps(data: Path | None, size: _Size, pictures: str) -> Iterator[_Step]:
     skeleton = f" --skeleton {shlex.quote(group)}" if len(groups) > 1 else ""
     store = open_store(Path("clips.store"), group)
     window = PhaseConfig.load("default").network.window(store.fps)
-    windows = int((store.lengths - window + 1).clip(0).sum())
-    batch = min(size.batch_size, max(windows // _MIN_STEPS, _MIN_BATCH))
+    held = int((store.lengths - window + 1).clip(0).sum())
+    # A pass over few clips has eight steps of the optimizer, too.
+    batch = min(most_batch, max(held // 8, 8))
     yield (
         "Learn phases",
-        f"train phase clips.store -o phases.model --set training.windows={size.windows} "
+        f"train phase clips.store -o phases.model --set training.windows={windows} "
         f"--set training.batch_size={batch}{skeleton}",
         "phases.model.report/index.html",
         "From joint velocities alone, without labels, a periodic autoencoder learns to describe "
@@ -192,7 +176,7 @@ def _steps(data: Path | None, size: _Size, pictures: str) -> Iterator[_Step]:
     _write_inputs()
     yield (
         "Steer a controller",
-        f"control dog.controller --path circle --seconds {size.run_s} -o run",
+        f"control dog.controller --path circle --seconds {run_s} -o run",
         "run/index.html",
         "A network that reads its own phases moves this dog frame by frame, along the path on the "
         "ground. It comes with the program and learnt from synthetic gaits.",
@@ -208,21 +192,21 @@ def _steps(data: Path | None, size: _Size, pictures: str) -> Iterator[_Step]:
         yield (
             "Compress it",
             "train matching steered.db -o steered.matcher "
-            f"--set training.windows={size.matcher_windows}",
+            f"--set training.windows={matcher_windows}",
             "",
             "Learned motion matching: a network makes the poses, in a fraction of the memory.",
         )
         yield (
             "Compare them",
             "match run steered.db --beside steered.matcher --path circle "
-            f"--seconds {size.run_s} -o compared",
+            f"--seconds {run_s} -o compared",
             "compared/index.html",
             "Two bodies on one path: motion matching by the database, and by the compressed one. "
             "The report has their measures beside each other.",
         )
     yield (
         "Dance to a song",
-        f"dance song.wav --seconds {size.run_s} -o dance",
+        f"dance song.wav --seconds {run_s} -o dance",
         "dance/index.html",
         "Motion matching with music: passages of captured dances follow each other, chosen and "
         "timed so that steps fall on the beats of a song that they do not belong to. The dancer "
@@ -243,7 +227,7 @@ def _write_inputs() -> None:
 
     for name in ("dog", "person"):
         shutil.copyfile(SHIPPED[name].path, SHIPPED[name].file)
-    song = make_song(_SONG_SEED, _SONG_S, tempo_bpm=_TEMPO_BPM, beats_per_bar=_BEATS_PER_BAR)
+    song = make_song(77, 14.0, tempo_bpm=110.0, beats_per_bar=4)
     soundfile.write("song.wav", song.samples, song.sample_rate)
 
 

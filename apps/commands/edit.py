@@ -24,8 +24,6 @@ if TYPE_CHECKING:
     from deepphase.motion.clip import Clip
 
 _EDIT = EditOptions()
-# Metres between the characters of a crowd.
-_SPACING_M = 1.5
 
 
 def repair_command(
@@ -327,7 +325,7 @@ def _on_path(
     starts = np.random.default_rng(0).uniform(-np.pi, np.pi, characters)
     starts[0] = 0.0
     with working("making", goal.name):
-        ways = crowd_paths(goal, characters, _SPACING_M)
+        ways = crowd_paths(goal, characters, 1.5)
         made = [
             motion_on_path(way, editor, start=float(start))
             for way, start in zip(ways, starts, strict=True)

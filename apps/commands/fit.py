@@ -2,20 +2,12 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from itertools import count
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 from deepphase.apps.options import folder_reader
-from deepphase.apps.terminal import (
-    each_clip,
-    next_step,
-    note,
-    progress,
-    refuse_unwritten,
-    table,
-)
+from deepphase.apps.terminal import each_clip, next_step, note, progress, refuse_unwritten, table
 from deepphase.errors import ParameterError
 
 if TYPE_CHECKING:
@@ -102,6 +94,7 @@ def ground_command(
     from deepphase.apps.options import claim_folder
     from deepphase.apps.reports.page import Page
     from deepphase.corpus.clips import clips_in
+    from deepphase.corpus.motion_files import unique_stems
     from deepphase.motion.contacts import foot_contacts
     from deepphase.motion.roles import find_roles
     from deepphase.terrain.fitting import PatchLibrary, grounds_of_clip
@@ -125,8 +118,7 @@ def ground_command(
     whole: dict[str, Heightmap] = {}
     takes: list[Take] = []
     rows: list[list[str]] = []
-    names: Counter[str] = Counter()
-    numbers = count()
+    stems, numbers = iter(unique_stems(entry.name for entry in entries)), count()
 
     def add(name: str, ground: ClipGround, shown: Actor, track: FootTrack, floor: float) -> None:
         ground.save(output / f"{name}.npz")
@@ -135,9 +127,7 @@ def ground_command(
             takes.append(Take.of(shown, name, terrain=ground.ground))
 
     def use(entry: ClipEntry) -> None:
-        clip = entry.load()
-        names[clip.name] += 1
-        stem = f"{clip.name}{f'-{names[clip.name]}' if names[clip.name] > 1 else ''}"
+        stem, clip = next(stems), entry.load()
         track = FootTrack.of_clip(clip)
         roles, actor = find_roles(clip.skeleton, clip=clip), Actor.of(clip)
         options: dict[str, Any] = {"spacing_m": _SPACING_M, "margin_m": _MARGIN_M}
@@ -207,6 +197,7 @@ def ball_command(clips: list[Path], output: Path, skeleton: str | None = None) -
     from deepphase.apps.reports.page import Page
     from deepphase.controllers.ball.ball_track import IMPLAUSIBLE, SUFFIX, as_row, save_ball
     from deepphase.corpus.clips import clips_in
+    from deepphase.corpus.motion_files import unique_stems
     from deepphase.motion.ball import Ball
 
     ball = Ball(_BALL_RADIUS_M, rolling=_ROLLING)
@@ -214,14 +205,12 @@ def ball_command(clips: list[Path], output: Path, skeleton: str | None = None) -
     claim_folder(output)
     tracks: list[BallTrack] = []
     takes: list[Take] = []
-    names: Counter[str] = Counter()
+    stems = iter(unique_stems(entry.name for entry in entries))
 
     def use(entry: ClipEntry) -> None:
-        names[entry.name] += 1
-        number = f"-{names[entry.name]}" if names[entry.name] > 1 else ""
-        clip = entry.load()
+        stem, clip = next(stems), entry.load()
         track = _ball_of(clip, ball)
-        save_ball(track, output / f"{entry.name}{number}{SUFFIX}")
+        save_ball(track, output / f"{stem}{SUFFIX}")
         if len(takes) < _MAX_SHOWN:
             takes.append(_ball_take(clip, track))
         tracks.append(track)

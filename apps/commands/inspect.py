@@ -59,11 +59,7 @@ def command(
         reader["allow_truncated"] = True
     with progress() as report:
         found = inspect_files(
-            path,
-            description=reading.description,
-            measure=_kind_seconds,
-            progress=report,
-            **reader,
+            path, description=reading.description, measure=_kind_seconds, progress=report, **reader
         )
     good = [each for each in found if each.error is None]
     if len(found) == 1 and found[0].error is not None:

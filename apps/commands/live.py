@@ -10,8 +10,6 @@ from pathlib import Path
 from deepphase.apps.terminal import next_step, note, warn
 from deepphase.shipped import SHIPPED
 
-_PORT = 8601
-
 
 def command(
     source: Path | None = None,
@@ -46,7 +44,7 @@ def command(
     folder = Path()
     if source is not None:
         folder = source if source.is_dir() else source.parent
-    server = LiveServer(free_port(port, _PORT), sources, body, chosen, folder)
+    server = LiveServer(free_port(port, 8601), sources, body, chosen, folder)
     address = f"http://{HOST}:{server.server_address[1]}"
     # Ctrl-C is the ordinary end of the server, and SIGTERM ends it the same way.
     # In the background of a script, SIGINT is ignored unless it is asked for.

@@ -105,8 +105,7 @@ def command(
         )
     if len(clips) > 1 and (with_music or terrain is not None):
         raise ParameterError(
-            "features of songs and of ground need one store",
-            hint="prepare all clips as one store",
+            "features of songs and of ground need one store", hint="prepare all clips as one store"
         )
     claim(output)
     beside = output.with_suffix(".ground.store")

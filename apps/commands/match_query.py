@@ -9,8 +9,6 @@ from deepphase.apps.options import parse_labels
 from deepphase.apps.terminal import Outcome, note, progress, table, warn
 from deepphase.errors import ParameterError
 
-# Matches within this many seconds of the query in its own clip are left out.
-_EXCLUDED_S = 1.0
 # Seconds between two matches in one clip.
 _APART_S = 0.5
 
@@ -58,7 +56,8 @@ def command(
     with progress() as shown:
         searcher = open_searcher(opened, progress=shown, note=warn)
     allowed = None if labels is None else opened.rows_with(parse_labels(labels))
-    own = None if query.row is None else opened.neighbourhood(query.row, _EXCLUDED_S)
+    # The second around the query in its own clip is left out.
+    own = None if query.row is None else opened.neighbourhood(query.row, 1.0)
     found = nearest_moments(
         opened, searcher, query.query, k, apart_s=_APART_S, allowed=allowed, excluded=own
     )

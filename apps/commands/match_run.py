@@ -182,10 +182,7 @@ def _compared(source: PlayerSource, shown: Progress) -> dict[str, PlayerSource]:
 
 
 def _unknown_labels(goals: Mapping[str, Goal | None], source: PlayerSource) -> list[str]:
-    """Warnings about labels of goals that the database does not have.
-
-    Raises ParameterError if it has the label but not the value, or none of its moments is played.
-    """
+    """Warnings about labels of goals that the database does not have; refuses unknown values."""
     notes = []
     for name, goal in goals.items():
         labels = getattr(goal, "labels", None) or getattr(goal, "buttons", {})
@@ -200,21 +197,14 @@ def _unknown_labels(goals: Mapping[str, Goal | None], source: PlayerSource) -> l
 
 def _feature_entries(sources: Mapping[str, PlayerSource]) -> list[dict[str, Any]]:
     """Dimensions and memory of the feature rows, for report.json."""
-    return [
-        {
-            "name": name,
-            "definition": sentence,
-            "value": value,
-            "unit": unit,
-            "n": len(source.database),
-            "by": {"features": features},
-        }
-        for features, source in sources.items()
-        for name, sentence, value, unit in (
-            ("dimensions", "values in a feature row", source.database.dims, ""),
-            ("memory", "of all feature rows", source.database.features.nbytes, "bytes"),
-        )
-    ]
+    keys, entries = ("name", "definition", "value", "unit"), []
+    for features, source in sources.items():
+        own = source.database
+        size = ("dimensions", "values in a feature row", own.dims, "")
+        memory = ("memory", "of all feature rows", own.features.nbytes, "bytes")
+        about = {"n": len(own), "by": {"features": features}}
+        entries += [dict(zip(keys, each, strict=True)) | about for each in (size, memory)]
+    return entries
 
 
 def played_moments(include: str | None) -> MomentFilter:

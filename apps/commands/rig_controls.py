@@ -18,8 +18,6 @@ if TYPE_CHECKING:
     from deepphase.terrain.heightmap import Heightmap
 
 _KEYS = ".json"
-# Standard deviation of the Gaussian that smooths the curves before they are refined.
-_SMOOTHING_S = 0.03
 
 
 def command(
@@ -81,7 +79,7 @@ def command(
         with working("solving", clip.name):
             read = load(clip, **folder_reader(clip))
             motion = motion_on_rig(read, body, ground)
-            solved = trained.solve(motion.positions, fps=read.fps, smoothing_s=_SMOOTHING_S)
+            solved = trained.solve(motion.positions, fps=read.fps, smoothing_s=0.03)
         _report(trained, solved)
         # On ground the clip would lie below it.
         given = read if ground is None else None

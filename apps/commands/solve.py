@@ -61,13 +61,7 @@ def command(
     with progress() as shown:
         point_sets = agreed_point_sets(files, reading.description, **reading.reader)
         results = list(
-            solve_files(
-                files,
-                targets,
-                point_sets,
-                reader=reading.reader,
-                progress=shown,
-            )
+            solve_files(files, targets, point_sets, reader=reading.reader, progress=shown)
         )
     refused = [result.error for result in results if result.error is not None]
     solved = [result for result in results if result.error is None]

@@ -149,10 +149,9 @@ def controller_command(
     from deepphase.phase.extractor import load_model
     from deepphase.terrain.grounded_clip import ClipGrounds
 
-    schema = config.schema
-    schema = schema if terrain is None else replace(schema, heights=True)
-    schema = schema if ball is None else replace(schema, ball=True)
-    config = replace(config, schema=schema)
+    added = {"heights": terrain is not None, "ball": ball is not None}
+    own = {name: True for name, given in added.items() if given}
+    config = replace(config, schema=replace(config.schema, **own))
 
     def train(progress: Progress, **how: Any) -> Controller | None:
         loaded = None if model is None else load_model(model)
@@ -289,12 +288,11 @@ def dance_command(
         path = f"paths of dances are scaled by {trained.path_share:.2f} to the recorded speed"
         return [*health_lines(health), *words, path]
 
-    then = ("dance", "SONG", "--dancer", output, "-o", "dance")
-
     def worked(trained: Dancer) -> str:
         health = trained.controller.health
         return controller_verdict(health, health["dance"]["findings"])
 
+    then = ("dance", "SONG", "--dancer", output, "-o", "dance")
     run_training("dancer", output, run, train, lines=lines, verdict=worked, then=then)
 
 
@@ -394,12 +392,7 @@ def path_command(
         good = f"the editor has networks of {lines(trained)[0]}"
         return path_verdict(explained[np.isfinite(explained)][-1], good)
 
-    run_training(
-        "editor", output, run, train,
-        lines=lines,
-        verdict=worked,
-        part=part,
-    )  # fmt: skip
+    run_training("editor", output, run, train, lines=lines, verdict=worked, part=part)
 
 
 def rig_command(
@@ -444,13 +437,11 @@ def rig_command(
             f"{len(body.controls)} controls, {len(trained.used)} of them move in the poses; errors "
             f"on {trained.report['poses']} poses of held-out clips:"
         )
-        columns = ("method", "joints, cm", "controls, mean square", "frames/s")
-        measured = trained.report["methods"].items()
         rows = [
             (name, f"{100 * of['joint_m']:.3f}", f"{of['controls']:.3f}", f"{of['fps']:.0f}")
-            for name, of in measured
+            for name, of in trained.report["methods"].items()
         ]
-        table(columns, rows)
+        table(("method", "joints, cm", "controls, mean square", "frames/s"), rows)
         return []
 
     run_training(

@@ -41,14 +41,7 @@ from deepphase.steering.foot_lock import FootLockSettings
 
 Weights = Literal["float32", "float16"]
 
-_MAGIC = b"DPLIVE1\n"
-_ALIGNMENT = 16
 _TYPES = {"float32": "<f4", "float16": "<f2", "int32": "<i4", "int8": "|i1"}
-# Labels that a page offers first.
-_FIRST_LABELS = ("style", "gait")
-_LEG_PARTS = ("upper", "middle", "last", "tips")
-# Shipped files, the first of which a page opens with.
-_CHARACTERS = ("person", "dog")
 _HINT = "give a controller, a matcher, or a folder of them"
 
 
@@ -69,19 +62,18 @@ def _asset_bytes(header: Mapping[str, Any], arrays: Mapping[str, Array]) -> byte
         {**header, "arrays": table}, default=lambda value: value.tolist(), separators=(",", ":")
     )
     content = text.encode()
-    head = _MAGIC + len(content).to_bytes(4, "little") + content
+    head = b"DPLIVE1\n" + len(content).to_bytes(4, "little") + content
     return b"".join([_padded(head), *parts])
 
 
 def _padded(content: bytes) -> bytes:
-    return content + b"\0" * (-len(content) % _ALIGNMENT)
+    return content + b"\0" * (-len(content) % 16)
 
 
 def _manifold_arrays(vectors: Array) -> dict[str, Array]:
     """Projection of vectors (points, 2 * channels) of a phase manifold to three dimensions.
 
-    A vector is projected to ``manifold.basis`` @ (vector - ``manifold.mean``). ``manifold.points``
-    (points, 3) are projected, ``manifold.phase`` (points,) cycles of the strongest channel.
+    ``manifold.phase`` (points,) is in cycles, of the strongest channel.
     """
     projection = ring_projection(vectors)
     pairs = vectors.astype(np.float64).reshape(len(vectors), -1, 2)
@@ -156,10 +148,7 @@ def _network_arrays(controller: Controller, weights: Weights) -> dict[str, Array
 
 
 def matcher_asset(matcher: Matcher) -> bytes:
-    """The asset of a matcher, with 8-bit states and 16-bit weights.
-
-    Moments that are neither idle nor locomotion are left out.
-    """
+    """The asset of a matcher, with 8-bit states and 16-bit weights, without actions."""
     database, motion = matcher.database, matcher.motion
     kept, values = matcher.kept, matcher.values
     played = MomentFilter().rows(database)
@@ -221,7 +210,10 @@ def _motion_header(motion: Playback, layout: FeatureLayout, played: Array) -> di
         "dims": layout.dims,
         "trajectory": _trajectory(layout),
         "legs": {
-            "joints": np.stack([getattr(motion.limbs, part) for part in _LEG_PARTS], axis=1),
+            "joints": np.stack(
+                [getattr(motion.limbs, part) for part in ("upper", "middle", "last", "tips")],
+                axis=1,
+            ),
             "hinges": motion.limb_solver.hinges,
             "ranges": motion.limb_solver.ranges,
             "ends": motion.limbs.ends(motion.skeleton, motion.roles),
@@ -234,10 +226,7 @@ def _motion_header(motion: Playback, layout: FeatureLayout, played: Array) -> di
         "blend_s": BLEND_S,
         "limits": {"speed": motion.goal_limits.speed},
         "speeds": {"walk": motion.travelling_speed, "run": motion.goal_limits.top_speed},
-        "facing_coverage": {
-            "covered": coverage.covered,
-            "standing_speed": coverage.standing_speed,
-        },
+        "facing_coverage": {"covered": coverage.covered, "standing_speed": coverage.standing_speed},
         "settings": {
             **goal_settings(),
             **settings,
@@ -254,7 +243,7 @@ def _motion_header(motion: Playback, layout: FeatureLayout, played: Array) -> di
 def _label(database: MotionDatabase) -> dict[str, Any]:
     """The label to steer by: one with several values; style or gait if there is one."""
     names = {name for labels in database.labels for name in labels}
-    for name in sorted(names, key=lambda each: (each not in _FIRST_LABELS, each)):
+    for name in sorted(names, key=lambda each: (each not in ("style", "gait"), each)):
         values = {labels[name] for labels in database.labels if name in labels}
         if len(values) > 1:
             return {"name": name, "values": sorted(values)}
@@ -274,13 +263,9 @@ def _trajectory(layout: FeatureLayout) -> list[dict[str, Any]]:
     samples = []
     for kind in TRAJECTORY_PATH:
         for feature in layout.of_kind(kind):
-            start = layout.slices[feature.name].start
+            start, turns = layout.slices[feature.name].start, kind == TRAJECTORY_DIRECTION
             samples += [
-                {
-                    "time": time,
-                    "column": start + 2 * index,
-                    "direction": kind == TRAJECTORY_DIRECTION,
-                }
+                {"time": time, "column": start + 2 * index, "direction": turns}
                 for index, time in enumerate(feature.offsets_s)
                 if time > 0
             ]
@@ -305,7 +290,7 @@ def _format(path: Path) -> str:
 def live_sources(path: Path | None) -> dict[str, Path]:
     """Name -> file that can be steered, at a path or in a folder; without one the shipped ones."""
     if path is None:
-        return {SHIPPED[name].title: SHIPPED[name].path for name in _CHARACTERS}
+        return {SHIPPED[name].title: SHIPPED[name].path for name in ("person", "dog")}
     steered = (CONTROLLER_FORMAT, MATCHER_FORMAT)
     if path.is_file():
         if _format(path) not in steered:

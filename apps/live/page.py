@@ -21,8 +21,6 @@ from deepphase.viewer.page import palette
 
 Look = Literal["auto", "light", "dark"]
 
-# Beginning of glb files: their name and version.
-_GLB = b"glTF\x02\0\0\0"
 _MAX_BODY_BYTES = 200_000_000
 # Most characters of a motion that is read: a minute of a large skeleton has some 20 million.
 _MAX_TEXT = 100_000_000
@@ -44,12 +42,9 @@ def live_page(
 ) -> str:
     """The HTML of a page in which a character is steered, from the content of a live asset.
 
-    `name` is the title, and begins the names of saved files. `choices` are names and addresses of
-    the pages of other characters, and `chosen` the name of this one. `keeps` adds a button that
+    `choices` are names and addresses of the pages of other characters. `keeps` adds a button that
     records: "page" sends what was driven to the page around, as a message that `read_driven` reads;
-    an address on the page's own server gets it as BVH, and answers with a sentence. `body` is a
-    glb file with a skinned mesh. `ground` is a kind of generated ground, or heights, of which the
-    page has 600 points of each side.
+    an address on the page's own server gets it as BVH, and answers with a sentence.
     """
     about_ground, heights = _ground_parts(ground)
     content = {
@@ -84,12 +79,7 @@ def _ground_parts(ground: str | Heightmap | None) -> tuple[Any, bytes]:
         cuts.append(slice(first, first + _MAX_GROUND_POINTS))
         origin.append(start + spacing * first)
     heights = np.ascontiguousarray(ground.heights[cuts[1], cuts[0]], "<f4")
-    about = {
-        "name": ground.name,
-        "columns": heights.shape[1],
-        "spacing": spacing,
-        "origin": origin,
-    }
+    about = {"name": ground.name, "columns": heights.shape[1], "spacing": spacing, "origin": origin}
     return about, heights.tobytes()
 
 
@@ -104,7 +94,7 @@ def _read_glb(path: Path) -> bytes:
         content = path.read_bytes()
     except OSError as error:
         raise FormatError(f"this is not readable: {error.strerror}", path=path) from error
-    if content[:8] != _GLB:
+    if content[:8] != b"glTF\x02\0\0\0":
         raise FormatError("this is not a glb file", hint="export a binary glTF 2.0 file", path=path)
     return content
 
@@ -140,10 +130,7 @@ def _foreign(why: str = "") -> FormatError:
 
 
 def driven_run(clip: Clip, arrays: dict[str, Array], spec: RunnerSpec) -> Run:
-    """The run of one character from the clip of the BVH text and the arrays of `read_driven`.
-
-    `spec` is of a runner of the same file. Raises FormatError if they do not belong together.
-    """
+    """The run of one character from the clip and the arrays of `read_driven`, on a spec."""
     missing = {*spec.joints, *spec.feet} - set(clip.skeleton.names)
     if missing or len(clip) != len(arrays["angles"]):
         raise FormatError(

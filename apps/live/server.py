@@ -25,8 +25,6 @@ from deepphase.formats.load import load
 from deepphase.terrain.heightmap import Heightmap
 
 _OPEN, _KEEP = "/open/", "/keep/"
-# Pages that are kept in memory, of up to 20 MB each.
-_MAX_PAGES = 4
 # Bytes of a recording: a minute of a large skeleton has some 20 million.
 _MAX_BYTES = 100_000_000
 # Connections at a time, each in a thread, and the seconds that one may last.
@@ -36,8 +34,7 @@ _MAX_CONNECTIONS, _MAX_S = 32, 30.0
 class LiveServer(ThreadingHTTPServer):
     """Server of the pages of one or several files, each of which leads to the others.
 
-    It listens on 127.0.0.1 and answers requests whose Host header names this machine. Connections
-    that last too long are closed; of too many, the oldest.
+    Connections that last too long are closed; of too many, the oldest.
     """
 
     daemon_threads = True
@@ -97,7 +94,8 @@ class LiveServer(ThreadingHTTPServer):
         key = (name, path.stat().st_mtime_ns)
         with self._lock:
             if key not in self._pages:
-                while len(self._pages) >= _MAX_PAGES:
+                # Pages have up to 20 MB each.
+                while len(self._pages) >= 4:
                     self._pages.pop(next(iter(self._pages)))
                 self._pages[key] = live_page(
                     asset_of(path),

@@ -16,12 +16,7 @@ from deepphase.apps.reports.page import (
     write_table,
 )
 from deepphase.apps.reports.player import part_of_song
-from deepphase.evaluation.dance import (
-    DANCE_MEASURES,
-    DanceFinding,
-    dance_findings,
-    measure_dance,
-)
+from deepphase.evaluation.dance import DANCE_MEASURES, DanceFinding, dance_findings, measure_dance
 from deepphase.evaluation.measurement import Measure, measures_of
 from deepphase.motion.root_trajectory import RootMotion
 from deepphase.steering.dance import DanceRequest, DanceResult

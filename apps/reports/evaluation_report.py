@@ -28,9 +28,6 @@ from deepphase.phase.parameters import PhaseParameters
 from deepphase.phase.signal_corpus import SignalCorpus
 from deepphase.progress import Progress
 
-# Signals of more bytes are mapped from a temporary file.
-_SIGNAL_BYTES = 1_000_000_000
-
 
 def evaluation_report(
     model: PhaseExtractor,
@@ -41,10 +38,7 @@ def evaluation_report(
     against: Sequence[str] = (),
     progress: Progress,
 ) -> tuple[Path, Health, dict[str, list[Measure]]]:
-    """Measure phases on all clips of a store; write index.html and report.json.
-
-    Returns the page, the health of the model, and the measures of it ("this model") and of others.
-    """
+    """Write index.html and report.json of phases on a store; the page, health and measures."""
     for name in against:
         if name not in BASELINES and not Path(name).is_file():
             raise ParameterError(
@@ -61,7 +55,7 @@ def evaluation_report(
         phases.append(model.encode(clip))
         progress("encoding", len(phases), len(store), "")
     if isinstance(model, PhaseModel):
-        corpus = SignalCorpus.from_store(store, signals=model.signals, memory=_SIGNAL_BYTES)
+        corpus = SignalCorpus.from_store(store, signals=model.signals, memory=1_000_000_000)
         ranges = np.stack([corpus.starts, corpus.stops], axis=1)
         health = measured_health(model, corpus.values, ranges)
     else:
@@ -100,10 +94,7 @@ def evaluation_report(
 def frames_and_poses(
     model: PhaseExtractor, store: ClipStore, phases: Sequence[ClipPhases]
 ) -> tuple[Frames, list[Array], Array]:
-    """The interior frames of all clips, their indices in each clip, and their poses.
-
-    Poses, (frames, joints, 3) metres, are mapped from a file.
-    """
+    """The interior frames of all clips, their indices, and mapped poses (frames, joints, 3) m."""
     inside = [np.flatnonzero(encoded.interior) for encoded in phases]
     counts = np.array([indices.size for indices in inside])
     frames = Frames(np.repeat(np.arange(len(phases)), counts), np.concatenate(inside))
@@ -128,10 +119,7 @@ def gathered_parameters(phases: Sequence[ClipPhases], inside: Sequence[Array]) -
 
 
 def other_phases(name: str, model: PhaseExtractor, store: ClipStore) -> list[ClipPhases]:
-    """Phases of every clip by a baseline, fitted to these clips, or by another model's file.
-
-    Raises ParameterError if the other model has another frame rate.
-    """
+    """Phases of every clip by a baseline, fitted to these clips, or by another model's file."""
     other: PhaseExtractor
     if name in BASELINES:
         seconds = model.window / model.fps
@@ -146,7 +134,6 @@ def other_phases(name: str, model: PhaseExtractor, store: ClipStore) -> list[Cli
     return [other.encode(clip) for clip in store]
 
 
-_HEADING = "Did the training work?"
 _OF_JOINTS = (
     "Share of each joint's velocity that the sinusoids reconstruct. Swinging limbs are at the top; "
     "joints that hardly move, or move without a rhythm, are low and grey."
@@ -160,7 +147,7 @@ _OF_FEATURES = (
 def add_health(page: Page, health: Health | None, *, of_songs: bool = False) -> None:
     """Add the measures of a model's health, for each channel and each joint."""
     data, part = ("songs", "feature") if of_songs else ("motion", "joint")
-    page.add_text(f"{phase_verdict(health)}.", heading=_HEADING)
+    page.add_text(f"{phase_verdict(health)}.", heading="Did the training work?")
     if health is None:
         return
     if health.findings:
@@ -195,38 +182,23 @@ def add_health(page: Page, health: Health | None, *, of_songs: bool = False) -> 
 
 def _rows(health: Health, data: str) -> list[tuple[str, str, str]]:
     """Name, value and meaning of each measure."""
-
-    def percent(share: float | None) -> str:
-        return "none" if share is None else f"{100 * share:.1f} %"
-
+    explained = f"Share of the {data} that the sinusoids reconstruct; higher is better."
+    forward = "Share of frames in which the phase grows; near 100 % is good."
+    all_forward = "The same over all channels, weighted by amplitude."
+    speed = "Relative difference of phase speed and frequency (median); lower is better."
+    roughness = "Relative change of the frequency per second (median); lower is smoother."
     return [
-        (
-            "Explained variance",
-            percent(health.explained_variance),
-            f"Share of the {data} that the sinusoids reconstruct; higher is better.",
-        ),
-        (
-            "Phase goes forward, strongest channel",
-            percent(health.forward_strongest),
-            "Share of frames in which the phase grows; near 100 % is good.",
-        ),
-        (
-            "Phase goes forward, all channels",
-            percent(health.forward_share),
-            "The same over all channels, weighted by amplitude.",
-        ),
-        (
-            "Speed error",
-            percent(health.speed_error),
-            "Relative difference of phase speed and frequency (median); lower is better.",
-        ),
-        (
-            "Frequency roughness",
-            f"{health.frequency_roughness:.2f} /s",
-            "Relative change of the frequency per second (median); lower is smoother.",
-        ),
+        ("Explained variance", _percent(health.explained_variance), explained),
+        ("Phase goes forward, strongest channel", _percent(health.forward_strongest), forward),
+        ("Phase goes forward, all channels", _percent(health.forward_share), all_forward),
+        ("Speed error", _percent(health.speed_error), speed),
+        ("Frequency roughness", f"{health.frequency_roughness:.2f} /s", roughness),
         ("Held-out frames", f"{health.frames:,}", "Number of measured frames."),
     ]
+
+
+def _percent(share: float | None) -> str:
+    return "none" if share is None else f"{100 * share:.1f} %"
 
 
 def _band(values: tuple[float, float, float]) -> str:

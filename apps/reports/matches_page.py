@@ -31,11 +31,7 @@ def moment_actor(
     name: str,
     colour: str = "",
 ) -> Actor:
-    """An actor that plays a clip around a frame, from `before_s` before it.
-
-    At that frame its root, at a position (3,) and an angle in the clip, is moved to `place` (3,)
-    and faces +Z.
-    """
+    """An actor that plays a clip around a frame, at which its root is at `place` and faces +Z."""
     start = max(frame - round(before_s * clip.fps), 0)
     stop = min(frame + round(seconds * clip.fps) + 1, len(clip))
     moved = placed(clip.sliced(start, stop), root_position, root_angle, place, 0.0)
@@ -64,12 +60,9 @@ _MAX_ACTORS = 10
 def save_matches(
     database: MotionDatabase, query: QueryMoment, found: Sequence[Moment], folder: Path
 ) -> tuple[Path, Array]:
-    """Write matches.csv, query and matches as BVH files, and index.html.
+    """Write matches.csv, query and matches as BVH files from the matched moment, and index.html.
 
-    Every motion file begins at the matched moment. The page begins half a second before it. Table
-    and page have the squared distances of every feature, which add up to the square of the cost.
-
-    Returns the page and these squared distances (matches, features).
+    Returns the page and (matches, features) squared distances, which sum to the squared cost.
     """
     labels = list(dict.fromkeys(name for each in found for name in each.labels))
     features = list(database.layout.slices)

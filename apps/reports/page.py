@@ -39,8 +39,6 @@ _POLICY = (
     "default-src 'none'; script-src 'unsafe-inline' 'unsafe-eval'; style-src 'unsafe-inline'; "
     "img-src data: blob:; media-src blob:; worker-src blob:"
 )
-# Length in metres below which quantities are in centimetres.
-_CENTIMETRES_BELOW = 0.1
 _UNITS = {"m/s2": "m/s²", "m/s3": "m/s³", "deg/s": "°/s", "degrees/s": "°/s"}
 # Label of a motion -> its measures.
 Columns = Mapping[str, Sequence[Measure]]
@@ -92,10 +90,9 @@ def headline_table(
 def measure_entries(
     measures: Sequence[Measure], count: int, by: Mapping[str, str], *, key: str = "data"
 ) -> list[dict[str, Any]]:
-    """Entries of one motion for report.json.
+    """Entries of one motion, of `count` frames or characters, for report.json.
 
-    `count` is the number of frames or characters that were measured, `by` has the names and values
-    by which this motion differs from others, and `key` names the data's value.
+    `by` has the names and values by which it differs from others; `key` names the data's value.
     """
     return [
         {
@@ -128,7 +125,7 @@ def quantity(value: float | None, unit: str, beside: float | None = None) -> str
     if value is None:
         return ""
     size = abs(value if beside is None else beside)
-    if unit in ("m", "m/s") and size < _CENTIMETRES_BELOW:
+    if unit in ("m", "m/s") and size < 0.1:
         value, unit = 100 * value, f"c{unit}"
     return f"{number_text(value)} {_UNITS.get(unit, unit)}".strip()
 
@@ -204,10 +201,7 @@ class Link:
 
 
 class Page:
-    """A report that is assembled from top to bottom, in the light or dark look of the browser.
-
-    A button switches the look. All texts, names and numbers are escaped.
-    """
+    """A report, assembled from top to bottom, in a light or dark look; all texts are escaped."""
 
     def __init__(self, title: str, lead: str = "") -> None:
         self.title = title
@@ -269,10 +263,7 @@ class Page:
         return self.add_table(("File", "Content"), rows, heading="Files", folded=len(rows) > 4)
 
     def add_takes(self, takes: Sequence[Take]) -> Page:
-        """Add the player of takes above the title of the page.
-
-        Raises ParameterError if the takes are too large for a browser.
-        """
+        """Add the player above the title; ParameterError for takes too large for a browser."""
         player = _escaped(player_html(takes, title=self.title))
         self._opening.append(
             f'<iframe class="player" title="{_escaped(self.title)}" '
@@ -283,25 +274,13 @@ class Page:
     def add_figure(
         self, chart: go.Figure, heading: str, explanation: str, *, min_width: int = 0
     ) -> Page:
-        """Add a figure with a heading and an explanation.
-
-        The figure is drawn in the page's look in place of its own template. Below `min_width`
-        pixels it scrolls horizontally.
-        """
+        """Add a figure; below `min_width` pixels it scrolls horizontally."""
         return self.add_choice({"": chart}, heading, explanation, min_width=min_width)
 
     def add_choice(
-        self,
-        charts: Mapping[str, go.Figure],
-        heading: str,
-        explanation: str,
-        *,
-        min_width: int = 0,
+        self, charts: Mapping[str, go.Figure], heading: str, explanation: str, *, min_width: int = 0
     ) -> Page:
-        """Add figures in one place, with a button for each; the first is visible.
-
-        Zoom and rotation are kept when another figure is chosen.
-        """
+        """Add figures in one place, with a button for each; zoom and rotation are kept."""
         drawings = [{"name": name, **_drawing(chart)} for name, chart in charts.items()]
         self._figures.append(
             json_in_page({"choices": drawings} if len(drawings) > 1 else drawings[0])

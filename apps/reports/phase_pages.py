@@ -48,12 +48,8 @@ FigureSet = dict[str, go.Figure]
 _PART_S = 10.0
 # Width in pixels below which a figure scrolls, and the same of figures in space.
 _MIN_WIDTH, _MIN_WIDTH_3D = 640, 600
-# Pixels of a PNG file per pixel of the figure.
-_SCALE = 2.0
 # Clips that are drawn, and clips with figures of their own.
 _CLIPS, _DETAILED = 48, 4
-# Values of a label that a legend can distinguish.
-_MAX_VALUES = 12
 
 
 @dataclass(frozen=True, eq=False)
@@ -121,7 +117,7 @@ class FigureData:
         speeds = [ground_speed(self.model, values) for values in self.signals]
         return {
             "clip": cloud.by_clip(),
-            **cloud.by_labels(self.labels, _MAX_VALUES),
+            **cloud.by_labels(self.labels, 12),
             **cloud.measured(speeds),
         }
 
@@ -241,7 +237,7 @@ def figures_page(
         files: dict[str | Path, go.Figure] = {
             folder / f"{name}.{pictures}": chart for name, chart in charts.items()
         }
-        images = write_images(files, height=None, scale=_SCALE, time_limit_s=60 + 5 * len(files))
+        images = write_images(files, height=None, scale=2.0, time_limit_s=60 + 5 * len(files))
     return page.write(folder / "index.html"), images
 
 

@@ -14,19 +14,12 @@ from deepphase.terrain.heightmap import MADE_GROUNDS, Heightmap, made_ground
 
 Goal = GroundPath | Gamepad
 
-# Length of runs along made paths.
-_SECONDS = 20.0
 # Made ground reaches 40 m around the origin, as far as half a minute of walking.
 _MADE_M = 80.0
-# Metres between points of generated ground under runs.
-_RUN_SPACING_M = 0.05
 
 
 def read_goals(path: str | None, gamepad: Path | None = None) -> dict[str, Goal | None]:
-    """Name -> the goal that a command line names, in order; None for paths that are generated.
-
-    `path` has files and names of generated paths, separated by commas; wave if neither is given.
-    """
+    """Name -> the goal of a command line; None for paths that are generated, wave by default."""
     if gamepad is not None:
         if path is not None:
             raise ParameterError(
@@ -55,10 +48,7 @@ def complete_goals(
     seconds: float | None = None,
     speed: float | None = None,
 ) -> list[Goal]:
-    """Goals of `read_goals` with the generated paths and at the desired speed.
-
-    `travelling_speed`, m/s, is that of generated paths if no speed is desired.
-    """
+    """Goals of `read_goals` with the generated paths, at the desired or the `travelling_speed`."""
     complete: list[Goal] = []
     for name, goal in goals.items():
         if goal is None:
@@ -67,7 +57,7 @@ def complete_goals(
                     "no motion of the data travels, so that its speed cannot be taken",
                     hint="give --speed",
                 )
-            goal = made_path(name, speed or travelling_speed, seconds or _SECONDS)
+            goal = made_path(name, speed or travelling_speed, seconds or 20.0)
         elif isinstance(goal, GroundPath) and speed is not None:
             goal = goal.at_speed(speed)
         complete.append(goal)
@@ -85,9 +75,7 @@ def chosen_ground(name: str | None) -> str | Heightmap | None:
     return ground
 
 
-def run_ground(
-    name: str | None, *, seed: int = 0, spacing_m: float = _RUN_SPACING_M
-) -> Heightmap | None:
+def run_ground(name: str | None, *, seed: int = 0, spacing_m: float = 0.05) -> Heightmap | None:
     """The ground of `chosen_ground`, generated if it is a kind; None for a flat floor."""
     chosen = chosen_ground(name)
     if not isinstance(chosen, str):

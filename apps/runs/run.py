@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -68,13 +69,7 @@ def write_motions(
 
 
 def frame_columns(run: Run, character: int) -> dict[str, list[str]]:
-    """Name -> (frames,) values of one character's frames, the columns of its table.
-
-    ``t`` in seconds; ``x``, ``z`` and ``facing`` of the root in metres and radians, and with goals
-    the same with ``desired_``; ``alive``; ``contact_`` of each foot, in [0, 1]; ``jumped`` and the
-    tracks of runners that have them; ``phase_`` in cycles, ``frequency_`` in Hz and ``amplitude_``
-    of each phase channel; ``weight_`` of each expert.
-    """
+    """Name -> (frames,) texts of one character's frames, the columns of its table."""
     numbers: dict[str, Array] = {
         **dict(zip(("x", "z"), run.positions[character].T, strict=True)),
         "facing": run.angles[character],
@@ -117,10 +112,7 @@ def run_goal(
     ground: Heightmap | None = None,
     progress: Progress | None = None,
 ) -> RunResult:
-    """Drive characters along one goal, and measure the run.
-
-    `speed` is m/s at full deflection of the gamepad. On ground, the run was made or laid on it.
-    """
+    """Drive characters along one goal, on flat ground or laid on `ground`, and measure the run."""
     if characters < 1:
         raise ParameterError(
             f"characters must be at least 1, not {characters}", hint="give --characters 1 or more"
@@ -190,8 +182,7 @@ def report_runs(
 ) -> None:
     """Drive characters of every source along all goals; write the runs, and print their measures.
 
-    Writes one page with the player, motion files, tables and report.json. Speeds and the report's
-    data are those of the first source. `goals` are of `read_goals`.
+    Speeds and the report's data are those of the first source.
     """
     source, several = next(iter(sources.values())), len(sources) > 1
     ways = complete_goals(
@@ -201,20 +192,13 @@ def report_runs(
     # Label -> a run, and by what it differs from others in the report.
     results: dict[str, RunResult] = {}
     differs: dict[str, dict[str, str]] = {}
+    how: dict[str, Any]
+    how = {name: getattr(steering, name) for name in ("seconds", "speed", "characters")}
     with progress() as shown:
-        for name, own in sources.items():
-            for way in ways:
-                label = f"{way.name}, {name}" if several else way.name
-                differs[label] = {"goal": way.name} | ({"features": name} if several else {})
-                results[label] = run_goal(
-                    own,
-                    way,
-                    seconds=steering.seconds,
-                    speed=steering.speed,
-                    characters=steering.characters,
-                    ground=ground,
-                    progress=shown,
-                )
+        for (name, own), way in product(sources.items(), ways):
+            label = f"{way.name}, {name}" if several else way.name
+            differs[label] = {"goal": way.name} | ({"features": name} if several else {})
+            results[label] = run_goal(own, way, ground=ground, progress=shown, **how)
     measures = {label: result.measures for label, result in results.items()}
     findings = [f"{label}: {text}" for label, own in results.items() for text in own.findings]
     rotations = {label: joint_rotations(result.run) for label, result in results.items()}
@@ -238,20 +222,15 @@ def report_runs(
         for label, own in rotations.items()
         for joint, value in own.items()
     ]
+    measured: list[Mapping[str, Any]] = []
+    for label, own_measures in measures.items():
+        measured += measure_entries(own_measures, run.characters, differs[label])
     save_report(
         output,
         made_with,
         source.data,
         source.seed,
-        [
-            *(
-                entry
-                for label, own in measures.items()
-                for entry in measure_entries(own, run.characters, differs[label])
-            ),
-            *joints,
-            *entries,
-        ],
+        [*measured, *joints, *entries],
         findings=findings,
         settings=asdict(source.settings)
         | {

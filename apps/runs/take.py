@@ -25,10 +25,8 @@ from deepphase.viewer.take import (
     Take,
 )
 
-_IN_CONTACT = 0.5
 # Maximum number of characters in one take; pages with more open slowly.
 MAX_ACTORS = 24
-_ROUTE_POINTS = 600
 # Metres between characters that are compared.
 _APART_M = 1.2
 # Metres of ground around a run and between its points, and points along its longer side.
@@ -116,7 +114,7 @@ def _actor(run: Run, character: int) -> Actor:
     positions, angles = run.positions[character], run.angles[character]
     route = ahead = None
     if run.path is not None and run.origins is not None:
-        times = run.path.times[0] + np.linspace(0.0, len(run) / run.fps, _ROUTE_POINTS)
+        times = run.path.times[0] + np.linspace(0.0, len(run) / run.fps, 600)
         route = run.path.positions_at(times) + run.origins[character]
     if run.trajectory is not None:
         ahead = np.concatenate([positions[:, None], run.trajectory[character]], axis=1)
@@ -127,7 +125,7 @@ def _actor(run: Run, character: int) -> Actor:
         run.clip(character),
         name=f"character {character + 1}" if run.characters > 1 else "run",
         feet=tuple(run.spec.skeleton.index(name) for name in run.spec.feet),
-        contacts=run.contacts[character] > _IN_CONTACT,
+        contacts=run.contacts[character] > 0.5,
         root_positions=np.insert(positions, 1, 0.0, axis=1),
         root_directions=np.stack([np.sin(angles), np.zeros_like(angles), np.cos(angles)], axis=1),
         desired_trajectory=ahead,

@@ -69,7 +69,10 @@ def write_motions(
 
 
 def frame_columns(run: Run, character: int) -> dict[str, list[str]]:
-    """Name -> (frames,) texts of one character's frames, the columns of its table."""
+    """Name -> (frames,) texts of one character's frames, the columns of its table.
+
+    Seconds, metres, radians, cycles and Hz; contacts and weights of experts in [0, 1].
+    """
     numbers: dict[str, Array] = {
         **dict(zip(("x", "z"), run.positions[character].T, strict=True)),
         "facing": run.angles[character],
@@ -112,7 +115,7 @@ def run_goal(
     ground: Heightmap | None = None,
     progress: Progress | None = None,
 ) -> RunResult:
-    """Drive characters along one goal, on flat ground or laid on `ground`, and measure the run."""
+    """Drive characters along one goal, on `ground` or laid on it, and measure the run."""
     if characters < 1:
         raise ParameterError(
             f"characters must be at least 1, not {characters}", hint="give --characters 1 or more"

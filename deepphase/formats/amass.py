@@ -41,16 +41,8 @@ from deepphase.motion.clip import Clip, Source
 from deepphase.motion.orientation import ASSUMED_UP, infer_up, rotate_from_y_up
 
 # By the number of joints.
-LAYOUTS = {
-    len(names): names
-    for names in (
-        BODY,
-        BODY + HANDS,
-        BODY + FINGERS,
-        BODY + FINGERS + JAW,
-        BODY + JAW + EYES + FINGERS,
-    )
-}
+_FACES = (BODY + FINGERS + JAW, BODY + JAW + EYES + FINGERS)
+LAYOUTS = {len(names): names for names in (BODY, BODY + HANDS, BODY + FINGERS, *_FACES)}
 _WHOLE = ("poses", "pose", "full_pose", "fullpose", "smpl_poses")
 _ROOT = ("root_orient", "global_orient")
 _WITHOUT_ROOT = ("pose_body", "body_pose", *_WHOLE)
@@ -64,8 +56,6 @@ _PARTS = (
     (("left_hand_pose", "pose_lhand"), LEFT_FINGERS),
     (("right_hand_pose", "pose_rhand"), RIGHT_FINGERS),
 )
-
-
 _TRANSLATIONS = ("trans", "transl", "translation", "smpl_trans")
 # AIST++ has no rate, and divides translations by the size of its bodies.
 _AIST_FPS, _AIST_SCALE = 60.0, "smpl_scaling"
@@ -161,14 +151,8 @@ def load_amass(path: str | Path, *, up: str | None = None, fps: float | None = N
 
     Poses of 22 (body), 24 (SMPL), 52 (SMPL-H), 53 (SMPL-H and the jaw) and 55 joints (SMPL-X) are
     read, with fingers, jaw and eyes. The pelvis is at `trans`; in the body model it differs by a
-    constant vector of some centimetres, which depends on the subject's shape.
-
-    Parameters
-    ----------
-    up
-        The file's up axis; None means z, the axis of AMASS, unless the body stands along another.
-    fps
-        Frames per second that override the file's.
+    constant vector of some centimetres, which depends on the subject's shape. Up is z, the axis of
+    AMASS, unless the body stands along another or one is given.
     """
     path = Path(path)
     checked_options(None, up, fps)
@@ -211,14 +195,10 @@ def save_amass(clip: Clip, path: str | Path) -> None:
     poses = np.zeros((len(clip), len(written), 3))
     for joint, name in enumerate(clip.skeleton.names):
         poses[:, written.index(name)] = vectors[:, joint]
-    arrays = {
-        "poses": poses.reshape(len(clip), -1),
-        "trans": turned.translations[:, 0].astype(np.float64),
-        "mocap_framerate": np.float64(clip.fps),
-        "gender": np.array("neutral"),
-        "betas": np.zeros(16),
-    }
-    write_npz(path, arrays)
+    translations = turned.translations[:, 0].astype(np.float64)
+    motion = {"poses": poses.reshape(len(clip), -1), "trans": translations}
+    body = {"gender": np.array("neutral"), "betas": np.zeros(16)}
+    write_npz(path, {**motion, "mocap_framerate": np.float64(clip.fps), **body})
 
 
 def smpl_layout(clip: Clip) -> tuple[str, ...] | None:

@@ -28,6 +28,7 @@ from deepphase.errors import FormatError
 from deepphase.formats.frame_rates import resolve_rate
 from deepphase.formats.reading import (
     RawMotion,
+    Unit,
     check_joint_count,
     checked_options,
     children_of,
@@ -75,18 +76,11 @@ class _Asf:
 
 
 def load_amc(
-    path: str | Path,
-    *,
-    unit: str | float | None = None,
-    up: str | None = None,
-    fps: float | None = None,
+    path: str | Path, *, unit: Unit | None = None, up: str | None = None, fps: float | None = None
 ) -> Clip:
     """Read an AMC file with the ASF file beside it: metres, Y up.
 
-    The skeleton is `<name>.asf`, else that of the subject (`02.asf` of `02_01.amc`), else the only
-    ASF file of the folder. The format states no rate: 120 frames a second are assumed, as of CMU's
-    captures. Units are inches divided by the `length` that the skeleton states; where it states 1,
-    the unit is inferred.
+    Units are inches divided by the `length` of the skeleton; where that is 1, they are inferred.
     """
     path = Path(path)
     unit_m = checked_options(unit, up, fps)

@@ -31,19 +31,11 @@ from deepphase.formats.header_values import check_numbers, checked_count
 Header = dict[str, Any]
 
 # Codes of safetensors, such as "F32", and NumPy's.
-DTYPES = {
-    "F64": "<f8",
-    "F32": "<f4",
-    "F16": "<f2",
-    "BOOL": "|b1",
-    "I64": "<i8",
-    "I32": "<i4",
-    "I16": "<i2",
-    "I8": "|i1",
-    "U64": "<u8",
-    "U32": "<u4",
-    "U16": "<u2",
-    "U8": "|u1",
+_WIDTHS = {"F": (8, 4, 2), "I": (8, 4, 2, 1), "U": (8, 4, 2, 1)}
+DTYPES = {"BOOL": "|b1"} | {
+    f"{kind}{8 * width}": np.dtype(f"<{kind.lower()}{width}").str
+    for kind, widths in _WIDTHS.items()
+    for width in widths
 }
 _CODES = dict(zip(DTYPES.values(), DTYPES, strict=True))
 # The package refuses longer tables.
@@ -55,8 +47,6 @@ _RELEASE_BYTES = 1 << 28
 _NO_HASH = "0" * 64
 _ANY_TYPES: Mapping[str, str] = {}
 _MAKE_AGAIN = "make or download the file again"
-
-
 # Name -> (type, shape), in the order of their bytes.
 _Shapes = dict[str, tuple[str, tuple[int, ...]]]
 
@@ -149,10 +139,9 @@ def map_arrays(
     types: Mapping[str, str] = _ANY_TYPES,
     writable: bool = False,
 ) -> tuple[dict[str, Array], Header]:
-    """Map a file's arrays into memory, read-only; pages are read on access.
+    """Map the arrays whose name starts with `prefix`, read-only; pages are read on access.
 
-    As :func:`read_arrays`, for the arrays whose name starts with `prefix` (all by default). If
-    `writable`, they may be changed, which the file does not see.
+    If `writable`, they may be changed, which the file does not see.
     """
     path = Path(path)
     header, shapes = _read_table(path, format, version)
@@ -193,11 +182,8 @@ def array_part(
     `shapes` are those that arrays must have if the part has them, else ValueError is raised.
     """
     prefix = f"{part}."
-    own = {
-        name.removeprefix(prefix): np.array(array)
-        for name, array in arrays.items()
-        if name.startswith(prefix)
-    }
+    chosen = [name for name in arrays if name.startswith(prefix)]
+    own = {name.removeprefix(prefix): np.array(arrays[name]) for name in chosen}
     for name, shape in (shapes or {}).items():
         if name in own and own[name].shape != shape:
             raise ValueError(f"{part}.{name} has the shape {own[name].shape}, not {shape}")
@@ -214,9 +200,8 @@ def _front_bytes(rows: dict[str, Any], header: Mapping[str, Any]) -> bytes:
     # The hash is computed from the parsed form of the text.
     described = {name: [row["dtype"], row["shape"]] for name, row in rows.items()}
     metadata = {"deepphase": ours, "deepphase_sha256": table_hash(described, ours)}
-    table = json.dumps(
-        {"__metadata__": metadata, **rows}, ensure_ascii=False, separators=(",", ":")
-    ).encode()
+    whole = {"__metadata__": metadata, **rows}
+    table = json.dumps(whole, ensure_ascii=False, separators=(",", ":")).encode()
     table += b" " * (-len(table) % 8)
     if len(table) > _LONGEST_TABLE:
         raise ParameterError(

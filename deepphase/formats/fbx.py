@@ -28,6 +28,7 @@ from deepphase.formats.gltf.reader import load_gltf
 from deepphase.formats.gltf.writer import save_gltf
 from deepphase.formats.header_values import checked_mapping, checked_number, checked_texts
 from deepphase.formats.reading import (
+    Unit,
     check_writable_body,
     checked_options,
     foreign_content,
@@ -59,26 +60,13 @@ _AXES = {"x": "x", "y": "-z", "z": "y", "-x": "-x", "-y": "z", "-z": "-y"}
 
 
 def load_fbx(
-    path: str | Path,
-    *,
-    unit: str | float | None = None,
-    up: str | None = None,
-    fps: float | None = None,
+    path: str | Path, *, unit: Unit | None = None, up: str | None = None, fps: float | None = None
 ) -> Clip:
     """Read a binary FBX file as a clip: metres, Y up.
 
     The largest armature is read, with constraints evaluated, and of bones without a common root
-    the largest tree.
-
-    Parameters
-    ----------
-    unit
-        Metres in a unit of Blender. None is 1, or for bodies that are far from the size of one a
-        power of ten.
-    up
-        The up axis in Blender, whose own is "z"; None infers it from the pose.
-    fps
-        Frames a second, in place of the file's.
+    the largest tree. Unit and up axis are those in Blender: "z", and metres, or for bodies that are
+    far from the size of one a power of ten.
     """
     path = Path(path)
     unit_m = checked_options(unit, up, fps)
@@ -107,10 +95,8 @@ def load_fbx(
         fitting = [power for power in _POWERS if SMALLEST_BODY <= size * power <= LARGEST_BODY]
         unit_m = fitting[0] if fitting else 1.0
         if unit_m != 1.0:
-            words = unit_in_words(unit_m)
-            notes += (
-                f"the body is {size:.3g} m long in Blender: its unit is assumed to be {words}",
-            )
+            assumed = f"its unit is assumed to be {unit_in_words(unit_m)}"
+            notes += (f"the body is {size:.3g} m long in Blender: {assumed}",)
     axis = "y" if up is None else _AXES[up]
     if up is None:
         axis, note = infer_up(clip)

@@ -6,7 +6,7 @@ movement of a body is lost (a step takes half a second), and above 2,000 no syst
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
 import numpy as np
@@ -57,9 +57,9 @@ def check_rate_option(fps: float | None) -> None:
 def frame_rate(frame_time: float, decimals: int) -> float:
     """Frames per second of a frame time in seconds that was written with `decimals` decimals.
 
-    The nearest usual (24, 25, 30, ... 250) or NTSC rate (23.976, 29.97, 59.94, 119.88) within
-    0.1 %. Where there is none, a usual rate whose frame time, rounded or cut to as many decimals,
-    is what was written; else a whole rate within 0.1 %, else 1 / `frame_time`.
+    The nearest usual or NTSC rate within 0.1 %. Where there is none, a usual rate whose frame time,
+    rounded or cut to as many decimals, is what was written; else a whole rate within 0.1 %, else
+    1 / `frame_time`.
     """
     rate = 1.0 / frame_time
     last_digit = 10.0**-decimals
@@ -70,18 +70,14 @@ def frame_rate(frame_time: float, decimals: int) -> float:
             abs(error) <= _ROUNDING_TOLERANCE * frame_time
         )
 
-    near = [
-        usual
-        for usual in (float(max(round(rate), 1)), *_NTSC_RATES)
-        if abs(usual - rate) <= _TOLERANCE * usual
-    ]
-    nearest = min(near, key=lambda usual: abs(usual - rate), default=None)
+    def nearest_of(rates: Iterable[float]) -> float | None:
+        return min(map(float, rates), key=lambda usual: abs(usual - rate), default=None)
+
+    whole = (max(round(rate), 1), *_NTSC_RATES)
+    nearest = nearest_of(usual for usual in whole if abs(usual - rate) <= _TOLERANCE * usual)
     if nearest in USUAL_RATES:
         return nearest
-    rounded = [usual for usual in USUAL_RATES if is_written_so(usual)]
-    if rounded:
-        return float(min(rounded, key=lambda usual: abs(usual - rate)))
-    return rate if nearest is None else nearest
+    return nearest_of(filter(is_written_so, USUAL_RATES)) or nearest or rate
 
 
 def _is_usual(fps: float) -> bool:
@@ -103,10 +99,8 @@ def resolve_frame_time(
     decimals = _EXACT_DECIMALS if "e" in word.lower() else len(word.partition(".")[2])
     if _SHORTEST_MS <= stated <= _LONGEST_MS and not _is_usual(stated):
         fps = frame_rate(stated / 1000.0, decimals + 3)
-        return fps, (
-            f"{CORRECTED}the Frame Time, {word[:40]}, is in milliseconds: read as {fps:.6g} "
-            "frames a second",
-        )
+        fact = f"the Frame Time, {word[:40]}, is in milliseconds"
+        return fps, (f"{CORRECTED}{fact}: read as {fps:.6g} frames a second",)
     fps = frame_rate(stated, decimals) if stated > 1e-300 else np.inf
     if not is_plausible_rate(fps):
         raise FormatError(
@@ -133,21 +127,15 @@ def resolve_rate(
         instead = f", instead of the file's {said}" if said else ""
         return float(given), (f"{given:g} frames a second as given{instead}",)
     if not stated:
-        raise FormatError(
-            "there is no frame rate in the file",
-            hint="give it: fps=, or --file-fps on the command line",
-            path=path,
-        )
+        hint = "give it: fps=, or --file-fps on the command line"
+        raise FormatError("there is no frame rate in the file", hint=hint, path=path)
     (name, rate), *others = stated.items()
     if any(abs(other - rate) > _TOLERANCE * abs(rate) for _, other in others):
         said = ", ".join(f"{name} {value:.6g}" for name, value in stated.items())
         raise FormatError(f"frame rates that differ: {said}", hint=_GIVE_RATE, path=path)
     if not is_plausible_rate(rate):
-        raise FormatError(
-            f"{name} {rate:.6g} is an impossible number of frames a second",
-            hint=_GIVE_RATE,
-            path=path,
-        )
+        fact = f"{name} {rate:.6g} is an impossible number of frames a second"
+        raise FormatError(fact, hint=_GIVE_RATE, path=path)
     meant = frame_rate(1.0 / rate, decimals=_EXACT_DECIMALS)
     if abs(meant - rate) < _NO_CHANGE * rate:
         return meant, ()
@@ -155,11 +143,7 @@ def resolve_rate(
 
 
 def are_milliseconds(key_times: Array) -> bool:
-    """Whether an animation's rising key times, which should be seconds, are milliseconds.
-
-    True for at least eight evenly spaced keys whose gap, as milliseconds, is that of a usual
-    rate from 24 to 240, and as seconds would be more than two.
-    """
+    """Whether an animation's rising key times, which should be seconds, are milliseconds."""
     if len(key_times) < _FEWEST_KEYS:
         return False
     gap = float(key_times[-1] - key_times[0]) / (len(key_times) - 1)
@@ -210,7 +194,7 @@ def sampling_rate(key_times: Sequence[Array], stated: float | None) -> tuple[flo
         return stated or DEFAULT_FPS, f"one key: {stated or DEFAULT_FPS:g} frames a second"
     frames = (keys - keys[0]) * (len(keys) - 1) / (keys[-1] - keys[0])
     rate = frame_rate((keys[-1] - keys[0]) / (len(keys) - 1), _DECIMALS)
-    even = np.abs(frames - np.arange(len(keys))).max() < _tolerance(keys, rate)
+    even = np.abs(frames - np.arange(len(keys))).max() < _tolerance(keys[-1], rate)
     if even and rate >= _SLOWEST_CAPTURE:
         if stated and abs(stated / rate - 1.0) < _STATED_TOLERANCE:
             return stated, f"{stated:.6g} frames a second, as the file says"
@@ -231,20 +215,19 @@ def merged_times(key_times: Sequence[Array]) -> Array:
     return keys[np.append(True, np.diff(keys) > _SAME_KEY)] if len(keys) else keys
 
 
-def _tolerance(keys: Array, rate: float) -> float:
+def _tolerance(last_key: float, rate: float) -> float:
     """In frames: what exporters' arithmetic and float32 seconds may displace a key by."""
-    return _OFF_FRAME + 4.0 * rate * float(np.spacing(np.float32(keys[-1])))
+    return _OFF_FRAME + 4.0 * rate * float(np.spacing(np.float32(last_key)))
 
 
 def _lie_on_frames(keys: Array, rate: float) -> bool:
     frames = (keys - keys[0]) * rate
-    return bool(np.abs(frames - np.rint(frames)).max() < _tolerance(keys, rate))
+    return bool(np.abs(frames - np.rint(frames)).max() < _tolerance(keys[-1], rate))
 
 
 def frame_count(seconds: float, fps: float, last_key: float) -> int:
     """Frames from the first key to the last; a frame that rounding puts behind it counts."""
-    slack = _OFF_FRAME + 4.0 * fps * float(np.spacing(np.float32(last_key)))
-    return int(np.floor(seconds * fps + min(slack, 0.5))) + 1
+    return int(np.floor(seconds * fps + min(_tolerance(last_key, fps), 0.5))) + 1
 
 
 def allowed_poses(size: int) -> int:

@@ -40,7 +40,7 @@ from deepphase.formats.markers.marker_data import (
 )
 from deepphase.formats.markers.tables import read_motive, read_trc
 from deepphase.formats.npz.archive import NpzArchive, read_npy, read_npz, write_npz
-from deepphase.formats.npz.joint_arrays import NAME_KEYS, is_joint_arrays, is_npz_motion
+from deepphase.formats.npz.joint_arrays import is_joint_arrays, is_npz_motion, stated_names
 from deepphase.formats.reading import (
     EXPORT_AGAIN,
     LARGEST_LENGTH_M,
@@ -48,7 +48,6 @@ from deepphase.formats.reading import (
     checked_floor,
     checked_options,
     foreign_content,
-    metres_per_unit,
     read_content,
 )
 from deepphase.formats.smpl_skeleton import smpl_skeleton
@@ -98,24 +97,11 @@ def load_points(
     floor: float | None = None,
     animation: int | None = None,
 ) -> PointTrack:
-    """Read a point track: metres, Y up. The suffix selects the format: .npz, .npy, .c3d, .trc
-    or .csv.
+    """Read a point track of .npz, .npy, .c3d, .trc or .csv: metres, Y up.
 
-    Gaps of markers are bridged by straight lines, and stated in `present` and in the notes.
-
-    Parameters
-    ----------
-    unit
-        "m", "cm", "mm", "inch", "foot" or metres in one unit; None takes the file's unit, else one
-        that gives the points the size of a body.
-    up
-        The file's up axis: "x", "y", "z", "-x", "-y" or "-z"; None infers it from the motion.
-    fps
-        Frames per second that override the file's.
-    floor
-        Height in metres of the floor in the file, which becomes 0.
-    animation
-        Number of the body, where labels of markers have prefixes of several; None takes the first.
+    Gaps of markers are bridged by straight lines, and stated in `present` and in the notes. Unit,
+    up axis and rate have precedence over the file's; `floor` is the height in metres that becomes
+    0, and `animation` the number of the body, where labels have prefixes of several.
     """
     path, options = Path(path), _checked(unit, up, fps, floor)
     bodies = _bodies(path)
@@ -139,8 +125,7 @@ def load_point_bodies(
 ) -> tuple[PointTrack, ...]:
     """Read a track of every body of a file: one a prefix of labels, which is its name.
 
-    Parameters and errors are those of `load_points`. A body that cannot be read is left out, with a
-    note in the others.
+    A body that cannot be read is left out, with a note in the others.
     """
     path, options = Path(path), _checked(unit, up, fps, floor)
     tracks, faults = [], {}
@@ -256,15 +241,9 @@ def _track(
 
 def save_points(track: PointTrack, path: str | Path) -> None:
     """Write a point track: metres, Y up."""
-    arrays = {
-        "positions": track.positions,
-        "fps": np.float64(track.fps),
-        "units": np.str_("m"),
-        "names": np.array(track.names),
-    }
-    if track.names == plain_names(len(track.names)):
-        # Default names are not stored.
-        del arrays["names"]
+    arrays = {"positions": track.positions, "fps": np.float64(track.fps), "units": np.str_("m")}
+    if track.names != plain_names(len(track.names)):
+        arrays["names"] = np.array(track.names)
     if len(track.edges):
         arrays["edges"] = track.edges
     if track.present is not None:
@@ -346,15 +325,9 @@ def _positions(archive: NpzArchive) -> Array:
 
 
 def _names(archive: NpzArchive, points: int) -> tuple[str, ...]:
-    key = archive.first(NAME_KEYS)
-    if not key:
+    names = stated_names(archive, points, "point")
+    if names is None:
         return plain_names(points)
-    names = archive.strings(key)
-    if len(names) != points:
-        raise archive.fault(
-            f"there are {len(names)} names for {points} points",
-            "save the file again with one name for each point",
-        )
     if len(set(names)) != points:
         twice = next(name for name in names if names.count(name) > 1)
         raise archive.fault(f"two points are named {twice!r}", "rename one of them")
@@ -384,7 +357,7 @@ def _file_unit(archive: NpzArchive) -> float | None:
             f"units of {word[:40]!r} are not known",
             f"{', '.join(METRES_PER_UNIT)} are known; give another with --unit",
         )
-    return metres_per_unit(word)
+    return METRES_PER_UNIT[word.strip().lower()]
 
 
 def _unit(size: float, given_m: float | None, file_m: float | None) -> tuple[float, str]:
@@ -396,13 +369,10 @@ def _unit(size: float, given_m: float | None, file_m: float | None) -> tuple[flo
     for known, source in ((given_m, "as given"), (file_m, "as the file states")):
         if known is not None:
             doubt = "" if fits(known) else ": an unusual size, check the unit"
-            return (
-                known,
-                f"a unit of {known:g} m {source}; the body measures {size * known:.2f} m{doubt}",
-            )
+            measured = f"the body measures {size * known:.2f} m{doubt}"
+            return known, f"a unit of {known:g} m {source}; {measured}"
     for name in _GUESSED_UNITS:
-        if fits(metres_per_unit(name)):
-            metres = metres_per_unit(name)
+        if fits(metres := METRES_PER_UNIT[name]):
             return metres, f"unit assumed to be {name}: the body is then {size * metres:.2f} m"
     return 1.0, f"unit assumed to be m: a body of {size:.3g} units matches no unit better"
 

@@ -37,6 +37,8 @@ from deepphase.motion.orientation import (
 from deepphase.motion.roles import PAIRED_PARTS, Roles, find_roles
 from deepphase.motion.skeleton import Skeleton, path_length
 
+# A name of a unit, or metres in one.
+Unit = str | float
 METRES_PER_UNIT = {"m": 1.0, "cm": 0.01, "mm": 0.001, "inch": 0.0254, "foot": 0.3048}
 _PLURALS = ("metres", "centimetres", "millimetres", "inches", "feet")
 _SMALLEST_UNIT, _LARGEST_UNIT = 1e-6, 1000.0
@@ -115,13 +117,21 @@ def read_text(path: Path) -> str:
         raise FormatError("text that is not UTF-8", hint="save it as UTF-8", path=path) from None
 
 
+def decoded(data: bytes) -> str:
+    """UTF-8, else Latin-1."""
+    try:
+        return data.decode("utf-8")
+    except UnicodeDecodeError:
+        return data.decode("latin-1")
+
+
 def foreign_content(content: bytes) -> str:
     """Description of foreign content by its first bytes; empty if it is not recognized."""
     front = content[:FRONT_BYTES].lstrip()
     return next((what for begin, what in _FOREIGN.items() if front.startswith(begin)), "")
 
 
-def metres_per_unit(unit: str | float) -> float:
+def metres_per_unit(unit: Unit) -> float:
     """Metres in one unit: "m", "cm", "mm", "inch", "foot", or the number itself."""
     known = METRES_PER_UNIT.get(unit.strip().lower()) if isinstance(unit, str) else None
     try:
@@ -148,7 +158,7 @@ def unit_in_words(metres: float) -> str:
     return f"units of {metres:g} m"
 
 
-def checked_options(unit: str | float | None, up: str | None, fps: float | None) -> float | None:
+def checked_options(unit: Unit | None, up: str | None, fps: float | None) -> float | None:
     """Metres in a given unit, None if none is given. Raises ParameterError for a wrong option."""
     if up is not None and up not in AXES:
         raise ParameterError(

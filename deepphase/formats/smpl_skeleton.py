@@ -19,84 +19,62 @@ from deepphase.motion.skeleton import Skeleton
 
 STATURE_M = 1.72
 
-# Joint -> parent, and offset in thousandths of the stature: left, up, front. The rest pose is the
-# T-pose, palms down. Joints of both sides are listed once, as L_.
-_CENTRE = {
-    "Pelvis": ("", (0, 0, 0)),
-    "Spine1": ("Pelvis", (0, 65, 0)),
-    "Spine2": ("Spine1", (0, 80, 0)),
-    "Spine3": ("Spine2", (0, 35, 0)),
-    "Neck": ("Spine3", (0, 95, 0)),
-    "Head": ("Neck", (0, 60, 15)),
-    "Jaw": ("Head", (0, -5, 10)),
+# Joint -> parent, and offset and end in thousandths of the stature: left, up, front. The rest pose
+# is the T-pose, palms down. Joints of both sides are listed once, as those of the left.
+_Place = tuple[int, int, int]
+_CENTRE: dict[str, tuple[str, _Place, _Place | None]] = {
+    "Pelvis": ("", (0, 0, 0), None),
+    "Spine1": ("Pelvis", (0, 65, 0), None),
+    "Spine2": ("Spine1", (0, 80, 0), None),
+    "Spine3": ("Spine2", (0, 35, 0), None),
+    "Neck": ("Spine3", (0, 95, 0), None),
+    "Head": ("Neck", (0, 60, 15), (0, 87, 0)),
+    "Jaw": ("Head", (0, -5, 10), None),
 }
-_LEFT = {
-    "Hip": ("Pelvis", (52, -48, 0)),
-    "Knee": ("Hip", (0, -245, 0)),
-    "Ankle": ("Knee", (0, -246, 0)),
-    "Foot": ("Ankle", (0, -30, 75)),
-    "Collar": ("Spine3", (45, 55, 0)),
-    "Shoulder": ("Collar", (84, 5, 0)),
-    "Elbow": ("Shoulder", (186, 0, 0)),
-    "Wrist": ("Elbow", (146, 0, 0)),
-    "Hand": ("Wrist", (50, 0, 0)),
-    "Eye": ("Head", (19, 28, 45)),
-    "Index1": ("Wrist", (56, 0, 14)),
-    "Index2": ("Index1", (22, 0, 0)),
-    "Index3": ("Index2", (14, 0, 0)),
-    "Middle1": ("Wrist", (57, 0, 2)),
-    "Middle2": ("Middle1", (25, 0, 0)),
-    "Middle3": ("Middle2", (15, 0, 0)),
-    "Ring1": ("Wrist", (53, 0, -9)),
-    "Ring2": ("Ring1", (23, 0, 0)),
-    "Ring3": ("Ring2", (15, 0, 0)),
-    "Pinky1": ("Wrist", (47, 0, -19)),
-    "Pinky2": ("Pinky1", (18, 0, 0)),
-    "Pinky3": ("Pinky2", (11, 0, 0)),
-    "Thumb1": ("Wrist", (14, -4, 16)),
-    "Thumb2": ("Thumb1", (18, -4, 17)),
-    "Thumb3": ("Thumb2", (14, -2, 10)),
+_LEFT: dict[str, tuple[str, _Place, _Place | None]] = {
+    "Hip": ("Pelvis", (52, -48, 0), None),
+    "Knee": ("Hip", (0, -245, 0), None),
+    "Ankle": ("Knee", (0, -246, 0), None),
+    "Foot": ("Ankle", (0, -30, 75), (0, -5, 45)),
+    "Collar": ("Spine3", (45, 55, 0), None),
+    "Shoulder": ("Collar", (84, 5, 0), None),
+    "Elbow": ("Shoulder", (186, 0, 0), None),
+    "Wrist": ("Elbow", (146, 0, 0), None),
+    "Hand": ("Wrist", (50, 0, 0), (58, 0, 0)),
+    "Eye": ("Head", (19, 28, 45), None),
 }
-_CENTRE_ENDS = {"Head": (0, 87, 0)}
-_LEFT_ENDS = {
-    "Foot": (0, -5, 45),
-    "Hand": (58, 0, 0),
-    "Index3": (11, 0, 0),
-    "Middle3": (11, 0, 0),
-    "Ring3": (11, 0, 0),
-    "Pinky3": (9, 0, 0),
-    "Thumb3": (11, 0, 7),
+# Finger -> offsets of its three joints, and its end.
+_FINGERS: dict[str, tuple[_Place, _Place, _Place, _Place]] = {
+    "Index": ((56, 0, 14), (22, 0, 0), (14, 0, 0), (11, 0, 0)),
+    "Middle": ((57, 0, 2), (25, 0, 0), (15, 0, 0), (11, 0, 0)),
+    "Pinky": ((47, 0, -19), (18, 0, 0), (11, 0, 0), (9, 0, 0)),
+    "Ring": ((53, 0, -9), (23, 0, 0), (15, 0, 0), (11, 0, 0)),
+    "Thumb": ((14, -4, 16), (18, -4, 17), (14, -2, 10), (11, 0, 7)),
 }
+for _name, (_first, _second, _third, _tip) in _FINGERS.items():
+    _LEFT[f"{_name}1"] = ("Wrist", _first, None)
+    _LEFT[f"{_name}2"] = (f"{_name}1", _second, None)
+    _LEFT[f"{_name}3"] = (f"{_name}2", _third, _tip)
 
 
 def _both(names: str) -> tuple[str, ...]:
-    return tuple(f"{side}_{name}" for name in names.split() for side in "LR")
+    """Names of joints, of which those that begin with "_" are on both sides."""
+    return tuple(
+        f"{side}{name}"
+        for name in names.split()
+        for side in (("L", "R") if name.startswith("_") else ("",))
+    )
 
 
 # In the order of the models' pose vectors.
-BODY = (
-    "Pelvis",
-    *_both("Hip"),
-    "Spine1",
-    *_both("Knee"),
-    "Spine2",
-    *_both("Ankle"),
-    "Spine3",
-    *_both("Foot"),
-    "Neck",
-    *_both("Collar"),
-    "Head",
-    *_both("Shoulder Elbow Wrist"),
+BODY = _both(
+    "Pelvis _Hip Spine1 _Knee Spine2 _Ankle Spine3 _Foot Neck _Collar Head _Shoulder _Elbow _Wrist"
 )
-HANDS = _both("Hand")
+HANDS = _both("_Hand")
 JAW = ("Jaw",)
-EYES = _both("Eye")
+EYES = _both("_Eye")
 LEFT_FINGERS, RIGHT_FINGERS = (
-    tuple(
-        f"{side}_{finger}{number}"
-        for finger in ("Index", "Middle", "Pinky", "Ring", "Thumb")
-        for number in (1, 2, 3)
-    )
+    tuple(f"{side}_{finger}{number}" for finger in _FINGERS for number in (1, 2, 3))
     for side in "LR"
 )
 FINGERS = LEFT_FINGERS + RIGHT_FINGERS
@@ -136,13 +114,8 @@ def smpl_skeleton(names: tuple[str, ...]) -> Skeleton:
 def _joint(name: str) -> tuple[str, tuple[int, ...], tuple[int, ...] | None]:
     """A joint's parent, its offset and its end site, in thousandths of the stature."""
     if name in _CENTRE:
-        return (*_CENTRE[name], _CENTRE_ENDS.get(name))
+        return _CENTRE[name]
     side, part = name.split("_")
-    parent, (x, *rest) = _LEFT[part]
-    sign = 1 if side == "L" else -1
-    end = _LEFT_ENDS.get(part)
-    return (
-        parent if parent in _CENTRE else f"{side}_{parent}",
-        (sign * x, *rest),
-        None if end is None else (sign * end[0], *end[1:]),
-    )
+    parent, (x, *rest), end = _LEFT[part]
+    parent, sign = parent if parent in _CENTRE else f"{side}_{parent}", 1 if side == "L" else -1
+    return parent, (sign * x, *rest), None if end is None else (sign * end[0], *end[1:])

@@ -141,6 +141,14 @@ def scan_numbers(text, start, columns, values, odd):
     return odds
 
 
+@njit(inline="always")
+def _sine_and_cosine(tangents, frame, column):
+    """Those of half an angle, from the tangent of a quarter; of zero without a column."""
+    tangent = tangents[frame, column] if column >= 0 else 0.0
+    ratio = 2.0 / (1.0 + tangent * tangent)
+    return tangent * ratio, ratio - 1.0
+
+
 _EULER_SIGNATURE = types.void(
     types.float64[:, ::1],
     types.int64[:, ::1],
@@ -161,18 +169,9 @@ def rotate_joints(tangents, columns, joints, axes, parity, rotations):
     first, second, third = axes[0], axes[1], axes[2]
     for frame in range(tangents.shape[0]):
         for slot in range(joints.shape[0]):
-            column = columns[slot, 0]
-            tangent = tangents[frame, column] if column >= 0 else 0.0
-            ratio = 2.0 / (1.0 + tangent * tangent)
-            s1, c1 = tangent * ratio, ratio - 1.0
-            column = columns[slot, 1]
-            tangent = tangents[frame, column] if column >= 0 else 0.0
-            ratio = 2.0 / (1.0 + tangent * tangent)
-            s2, c2 = tangent * ratio, ratio - 1.0
-            column = columns[slot, 2]
-            tangent = tangents[frame, column] if column >= 0 else 0.0
-            ratio = 2.0 / (1.0 + tangent * tangent)
-            s3, c3 = tangent * ratio, ratio - 1.0
+            s1, c1 = _sine_and_cosine(tangents, frame, columns[slot, 0])
+            s2, c2 = _sine_and_cosine(tangents, frame, columns[slot, 1])
+            s3, c3 = _sine_and_cosine(tangents, frame, columns[slot, 2])
             sc, cs, cc, ss = s1 * c2, c1 * s2, c1 * c2, (s1 * s2) * parity
             joint = joints[slot]
             rotations[frame, joint, first] = sc * c3 + (cs * s3) * parity

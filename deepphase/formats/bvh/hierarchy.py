@@ -14,6 +14,8 @@ from deepphase.arrays import Array
 from deepphase.errors import FormatError
 from deepphase.formats.reading import check_joint_count, listed, unique_names
 
+Fault = Callable[..., FormatError]
+
 DECIMAL = re.compile(r"[+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?")
 # Further off than any motion: a square or a sum of such numbers still is finite.
 LARGEST_NUMBER = 1e12
@@ -125,12 +127,13 @@ def parse_hierarchy(text: str, path: Path) -> Hierarchy:
     if announced is not None:
         raise fault(f"'{{' is missing after {announced.title}", line=line)
     if opened:
-        title = opened[-1].title
-        raise fault(f"the '{{' of {title} is never closed by '}}'", line=opened[-1].line)
+        fact = f"the '{{' of {opened[-1].title} is never closed by '}}'"
+        raise fault(fact, line=opened[-1].line)
     if not joints:
         raise fault("a hierarchy without a ROOT", line=line)
     names, renamed = unique_names([joint.name for joint in joints])
     numbers = [joint.offset or () for joint in joints]
+    rests = np.array([row[3:] or (0.0, 0.0, 0.0) for row in numbers])
     return Hierarchy(
         names,
         np.array([joint.parent for joint in joints], np.int64),
@@ -138,20 +141,13 @@ def parse_hierarchy(text: str, path: Path) -> Hierarchy:
         np.array([end.parent for end in ends], np.int64),
         np.array([end.offset for end in ends], np.float64).reshape(-1, 3),
         tuple(joint.channels or () for joint in joints),
-        np.array([row[3:] or (0.0, 0.0, 0.0) for row in numbers])
-        if any(len(row) > 3 for row in numbers)
-        else None,
+        rests if any(len(row) > 3 for row in numbers) else None,
         (f"joint names that occur twice were numbered: {listed(renamed)}",) if renamed else (),
     )
 
 
 def _announced(
-    keyword: str,
-    name: str,
-    above: _Block | None,
-    index: int,
-    line: int,
-    fault: Callable[..., FormatError],
+    keyword: str, name: str, above: _Block | None, index: int, line: int, fault: Fault
 ) -> _Block:
     """The joint or End Site that a line announces below an open one."""
     is_end = keyword == "END"
@@ -168,7 +164,7 @@ def _announced(
     return _Block(title, name, line, index, parent, is_end)
 
 
-def _read_offset(block: _Block, words: list[str], fault: Callable[..., FormatError]) -> None:
+def _read_offset(block: _Block, words: list[str], fault: Fault) -> None:
     if block.offset is not None:
         raise fault(f"{block.title} has two OFFSETs")
     if len(words) != 3 and (len(words) != 6 or block.is_end):
@@ -180,7 +176,7 @@ def _read_offset(block: _Block, words: list[str], fault: Callable[..., FormatErr
     block.offset = tuple(map(float, words))
 
 
-def _read_channels(block: _Block, words: list[str], fault: Callable[..., FormatError]) -> None:
+def _read_channels(block: _Block, words: list[str], fault: Fault) -> None:
     if block.channels is not None:
         raise fault(f"{block.title} has two lines of CHANNELS")
     if block.has_children:
@@ -199,11 +195,8 @@ def _read_channels(block: _Block, words: list[str], fault: Callable[..., FormatE
                 hint="export the motion again without scale channels",
             )
         if known is None:
-            raise fault(
-                f"an unknown channel {name[:40]!r}",
-                hint="channels are Xposition, Yposition, Zposition, Xrotation, Yrotation, "
-                "Zrotation",
-            )
+            hint = "channels are Xposition, Yposition, Zposition, Xrotation, Yrotation, Zrotation"
+            raise fault(f"an unknown channel {name[:40]!r}", hint=hint)
         channels.append(known[1].upper() + known[2].lower())
     twice = next((name for name in channels if channels.count(name) > 1), None)
     if twice:

@@ -63,8 +63,11 @@ def parse_motion(
     first fault are taken if there are any.
     """
 
+    def line_at(offset: int) -> int:
+        return text.count(b"\n", 0, offset) + 1
+
     def fault(fact: str, offset: int) -> FormatError:
-        return FormatError(fact, path=path, line=text.count(b"\n", 0, offset) + 1)
+        return FormatError(fact, path=path, line=line_at(offset))
 
     counted = _FRAMES.match(text, start)
     if counted is None:
@@ -78,17 +81,10 @@ def parse_motion(
     word = timed[1].decode("latin-1")
     if not DECIMAL.fullmatch(word):
         raise fault(f"a Frame Time of {_quoted(timed[1])}", timed.end(1))
-    line = text.count(b"\n", 0, timed.end(1)) + 1
-    rate, notes = resolve_frame_time(word, fps, path, line)
+    rate, notes = resolve_frame_time(word, fps, path, line_at(timed.end(1)))
     blank = _BLANK_LINES.match(text, timed.end())
-    table = _Table(
-        text,
-        blank.end() if blank else timed.end(),
-        text.count(b"\n", 0, blank.end() if blank else timed.end()) + 1,
-        int(counted[1]),
-        channels,
-        path,
-    )
+    begin = blank.end() if blank else timed.end()
+    table = _Table(text, begin, line_at(begin), int(counted[1]), channels, path)
     values, table_notes = table.read(allow_truncated)
     return Motion(values, rate, table.first_line, (*notes, *table_notes))
 
@@ -112,16 +108,14 @@ class _Table:
         if not _WORD.search(self.text, self.start):
             if self.frames == 0:
                 raise fault("no frames: the file holds only a rest pose")
-            raise fault(
-                f"the file ends before the first of {self.frames:,} frames", hint=EXPORT_AGAIN
-            )
+            fact = f"the file ends before the first of {self.frames:,} frames"
+            raise fault(fact, hint=EXPORT_AGAIN)
         if self.channels == 0:
             raise fault(
                 "there are numbers, but no joint has channels",
                 hint="export the joints with their rotations",
             )
-        scan = scan_for(len(self.text) - self.start)
-        if scan is not None:
+        if (scan := scan_for(len(self.text) - self.start)) is not None:
             scanned = scan_table(scan, self.text, self.start, self.frames, self.channels)
             if scanned is not None:
                 return scanned, ()

@@ -71,19 +71,8 @@ def load_bvh(
     X, Y and Z, in the order of its channels, which are not relative to it. Joints are turned so
     that the rest pose has no rotations.
 
-    Parameters
-    ----------
-    unit
-        The file's unit: "m", "cm", "mm", "inch", "foot" or metres in one unit; None infers it
-        from the body's size.
-    up
-        The file's up axis: "x", "y", "z", "-x", "-y" or "-z"; None infers it from the pose.
-    fps
-        Frames a second, in place of the file's.
-    allow_truncated
-        Take the whole frames before the first fault.
-    radians
-        Rotation channels are in radians, which no BVH file says.
+    With `allow_truncated`, the whole frames before the first fault are taken. With `radians`, these
+    are what rotation channels are in, which no BVH file says.
     """
     path = Path(path)
     # Checked before a long file is read.
@@ -278,18 +267,10 @@ def _rest_axes(hierarchy: Hierarchy, rests: Array) -> Array:
 def _local_positions(
     hierarchy: Hierarchy, values: Array
 ) -> tuple[Array, Array, Array, tuple[str, ...]]:
-    """Offsets, translations and translated joints, in units of the file, and notes.
-
-    They are those of a clip, from OFFSETs and position channels.
-    """
+    """Offsets, translations and translated joints of a clip, in units of the file, and notes."""
     offsets = hierarchy.offsets.copy()
-    joints = np.array(
-        [
-            joint
-            for joint, channels in enumerate(hierarchy.channels)
-            if joint == 0 or any(name.endswith("position") for name in channels)
-        ]
-    )
+    travels = [any(name.endswith("position") for name in own) for own in hierarchy.channels]
+    joints = np.flatnonzero([True, *travels[1:]])
     first_columns = hierarchy.first_columns
     # Axes without a channel stay at the OFFSET.
     positions = np.repeat(offsets[None, joints], len(values), axis=0)

@@ -55,18 +55,8 @@ def save_bvh(
     which some programs add to the positions and others do not. Angles are continuous over time and
     may pass 180 degrees. The file appears whole or not at all.
 
-    Parameters
-    ----------
-    unit
-        "m", "cm", "mm", "inch", "foot" or metres in one unit; None takes the source's.
-    up
-        The file's up axis, "x", "y", "z", "-x", "-y" or "-z"; None takes the source's.
-    rotation_order
-        One order such as "ZXY" for all joints, or one for each; None takes the source's, filled
-        up to three axes, or "ZXY".
-    keep_names
-        Write names as they are. Else "_" takes the place of what other programs do not read, as
-        by `plain_names`.
+    A rotation order such as "ZXY" is for all joints, or there is one for each; the source's are
+    filled up to three axes. Names are written as by `plain_names`, unless `keep_names`.
     """
     path = Path(path)
     unit_m = metres_per_unit(clip.source.unit_m if unit is None else unit)

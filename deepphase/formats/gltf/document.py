@@ -36,14 +36,8 @@ JSON_CHUNK, BINARY_CHUNK = b"JSON", b"BIN\0"
 HEADER_BYTES, CHUNK_HEAD_BYTES = 12, 8
 
 BYTE, UNSIGNED_BYTE, SHORT, UNSIGNED_SHORT, UNSIGNED_INT, FLOAT = (*range(5120, 5124), 5125, 5126)
-DTYPES = {
-    BYTE: "|i1",
-    UNSIGNED_BYTE: "|u1",
-    SHORT: "<i2",
-    UNSIGNED_SHORT: "<u2",
-    UNSIGNED_INT: "<u4",
-    FLOAT: "<f4",
-}
+DTYPES = {BYTE: "|i1", UNSIGNED_BYTE: "|u1", SHORT: "<i2", UNSIGNED_SHORT: "<u2"}
+DTYPES |= {UNSIGNED_INT: "<u4", FLOAT: "<f4"}
 # Numbers in one element.
 COMPONENTS = {"SCALAR": 1, "VEC3": 3, "VEC4": 4, "MAT4": 16}
 _COMPRESSIONS = ("EXT_meshopt_compression", "KHR_meshopt_compression")
@@ -169,9 +163,8 @@ class GltfFile:
             declared = item.integer("byteLength", least=1)
             content = self._content(item, index, declared)
             if len(content) < declared:
-                raise item.fault(
-                    f"byteLength is {declared:,}, but there are {len(content):,} bytes", _MAKE_AGAIN
-                )
+                fact = f"byteLength is {declared:,}, but there are {len(content):,} bytes"
+                raise item.fault(fact, _MAKE_AGAIN)
             self._buffers[index] = content[:declared]
         return self._buffers[index]
 
@@ -235,9 +228,8 @@ def open_gltf(path: str | Path) -> GltfFile:
     version = asset.text("version")
     needed = asset.text("minVersion", version)
     if version.split(".")[0] != "2" or needed not in ("2.0", version):
-        raise asset.fault(
-            f"glTF version {(needed or version)[:20]!r}, but 2.0 is read", "export it as glTF 2.0"
-        )
+        fact = f"glTF version {(needed or version)[:20]!r}, but 2.0 is read"
+        raise asset.fault(fact, "export it as glTF 2.0")
     return GltfFile(path, document, binary, len(content))
 
 
@@ -330,9 +322,8 @@ def read_accessor(
     if item.has("bufferView"):
         raw = _view(file, item, dtype, (count, width))
     elif count > file.bytes_read:
-        raise item.fault(
-            f"{count:,} elements without a bufferView in a file of {file.size:,} bytes"
-        )
+        fact = f"{count:,} elements without a bufferView in a file of {file.size:,} bytes"
+        raise item.fault(fact)
     else:
         raw = np.zeros((count, width), dtype)
     if item.has("sparse"):
@@ -370,10 +361,8 @@ def _view(file: GltfFile, item: Item, dtype: np.dtype, shape: tuple[int, int]) -
     offset = item.integer("byteOffset", 0)
     end = offset + stride * (shape[0] - 1) + element
     if end > length:
-        raise item.fault(
-            f"{shape[0]:,} elements reach to byte {end:,} of bufferViews[{number}], which has "
-            f"{length:,}"
-        )
+        reach = f"{shape[0]:,} elements reach to byte {end:,} of bufferViews[{number}]"
+        raise item.fault(f"{reach}, which has {length:,}")
     return np.ndarray(shape, dtype, buffer, start + offset, (stride, dtype.itemsize))
 
 

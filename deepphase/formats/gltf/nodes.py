@@ -208,9 +208,8 @@ def _skin_joints(tree: NodeTree, item: Item) -> list[int]:
         raise item.fault("a skin without joints")
     for place, node in enumerate(joints):
         if not is_index(node) or not 0 <= node < tree.world:
-            raise item.fault(
-                f"joints[{place}] is {str(node)[:20]}, but there are {tree.world} nodes"
-            )
+            fact = f"joints[{place}] is {str(node)[:20]}, but there are {tree.world} nodes"
+            raise item.fault(fact)
     if len(set(joints)) != len(joints):
         raise item.fault("a joint that is named twice")
     return joints
@@ -229,19 +228,15 @@ def _joint_tree(
         root = _common_ancestor(tree, roots)
         notes += (f"{len(roots)} root joints hang from {tree.name(root)!r}, which is the root",)
         return _joint_tree(tree, [root, *joints], animated, notes)
-    place = {node: joint for joint, node in enumerate(joints)} | {-1: -1}
-    sequence = joints
-    if any(place[above[tree.parents[node]]] >= place[node] for node in joints):
+    sequence, index = joints, {node: joint for joint, node in enumerate(joints)} | {-1: -1}
+    if any(index[above[tree.parents[node]]] >= index[node] for node in joints):
         sequence = [node for node in tree.order if node in members]
-    index = {node: joint for joint, node in enumerate(sequence)} | {-1: -1}
+        index |= {node: joint for joint, node in enumerate(sequence)}
     names, renamed = unique_names([tree.name(node) for node in sequence])
     if renamed:
         notes += (f"{len(renamed)} joints share a name with another and were numbered",)
-    ends = [
-        node
-        for node in range(tree.world)
-        if above[node] >= 0 and node not in members and tree.is_end(node, animated)
-    ]
+    below = [node for node in range(tree.world) if above[node] >= 0 and node not in members]
+    ends = [node for node in below if tree.is_end(node, animated)]
     on_path: set[int] = set()
     for node in (*sequence, *ends):
         while node >= 0 and node not in on_path:
@@ -267,11 +262,9 @@ def _joint_tree(
 
 def _common_ancestor(tree: NodeTree, roots: list[int]) -> int:
     """The lowest node above all roots; in a file of several trees that is the world."""
-    first = []
-    node = roots[0]
-    while node >= 0:
-        first.append(node)
-        node = tree.parents[node]
+    first = [roots[0]]
+    while first[-1] != tree.world:
+        first.append(tree.parents[first[-1]])
     rank = {node: place for place, node in enumerate(first)}
     # The rank of the lowest node of the first root's line above every other node.
     meets: dict[int, int] = {}

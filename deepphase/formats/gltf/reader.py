@@ -44,18 +44,8 @@ def load_gltf(
 
     The joints of a skin are the joints; without a skin, the animated nodes are. Nodes between
     joints and above the root are folded into the joints below. The skeleton's offsets are the
-    file's rest pose.
-
-    Parameters
-    ----------
-    animation
-        Name or number; None takes the first that moves the joints.
-    skin
-        Name or number; None takes the one with the most animated joints.
-    fps
-        Frames a second at which the keys are sampled; None infers it from their times.
-    unit, up
-        As in `load_bvh`; None takes what glTF says, metres and "y".
+    file's rest pose. Animation and skin are names or numbers; None takes the first that moves the
+    joints, and the skin with the most animated ones. Keys are sampled at the rate.
     """
     scene = _Scene.opened(path, skin, fps, unit, up)
     number, *others = scene.moving
@@ -83,8 +73,6 @@ def load_gltf_clips(
     """Read all animations of a .glb or .gltf that move the joints, each as a clip of its name.
 
     Those that no clip can hold are left out, with a note in the others.
-
-    Parameters and errors are those of `load_gltf`.
     """
     scene = _Scene.opened(path, skin, fps, unit, up)
     clips, faults = {}, {}
@@ -92,11 +80,11 @@ def load_gltf_clips(
         try:
             clips[name] = scene.read(number)
         except FormatError as error:
-            faults[name] = error
             if scene.asks_too_much:
-                break
-    if not clips or scene.asks_too_much:
-        raise list(faults.values())[-1 if scene.asks_too_much else 0]
+                raise
+            faults[name] = error
+    if not clips:
+        raise next(iter(faults.values()))
     notes = tuple(f"animation {name!r} is left out: {faults[name].fact}" for name in faults)
     return tuple(_named(clip, name, notes) for name, clip in clips.items())
 
@@ -141,23 +129,17 @@ class _Scene:
         file = open_gltf(path)
         animations = file.document.elements("animations")
         tree = read_nodes(file.document)
-        targets = [
-            {
-                node
-                for channel in item.elements("channels")
-                if (node := channel_target(channel, tree.world)[0]) is not None
-            }
+        moved = [
+            [channel_target(channel, tree.world)[0] for channel in item.elements("channels")]
             for item in animations
         ]
+        targets = [{node for node in own if node is not None} for own in moved]
         joints = find_joints(tree, set().union(*targets), skin)
         on_path = set(joints.path_nodes)
         moving = [number for number, nodes in enumerate(targets) if not on_path.isdisjoint(nodes)]
         if not moving:
-            raise FormatError(
-                "no animation moves the joints of the skin",
-                path=path,
-                hint="export the file with its animation",
-            )
+            hint = "export the file with its animation"
+            raise FormatError("no animation moves the joints of the skin", path=path, hint=hint)
         return cls(file, tree, joints, animations, moving, fps, unit_m, up or "y", {})
 
     def name(self, number: int) -> str:
@@ -177,18 +159,15 @@ class _Scene:
         """One animation, named after the file."""
         item, joints = self.animations[number], self.joints
         on_path = set(joints.path_nodes)
-        tracks = [
-            track for track in read_tracks(self.file, item, self.keys) if track.node in on_path
-        ]
+        every = read_tracks(self.file, item, self.keys)
+        tracks = [track for track in every if track.node in on_path]
         times = list({track.keys.index: track.keys.times for track in tracks}.values())
-        start = min(float(keys[0]) for keys in times)
-        stop = max(float(keys[-1]) for keys in times)
+        start, stop = float(min(keys[0] for keys in times)), float(max(keys[-1] for keys in times))
         extras = our_extras(item)
         notes: tuple[str, ...] = ()
         per_second = 1.0
         if are_milliseconds(merged_times(times)):
-            per_second = 1000.0
-            notes = (f"{CORRECTED}key times are in milliseconds",)
+            per_second, notes = 1000.0, (f"{CORRECTED}key times are in milliseconds",)
         stated = extras.get("fps")
         if type(stated) not in (int, float) or not is_plausible_rate(stated):  # type: ignore[arg-type]
             stated = None
@@ -214,8 +193,7 @@ class _Scene:
         skeleton, rotations, translations, translated, motion_notes = sample_joints(
             self.tree, joints, tracks, seconds
         )
-        labels = extras.get("labels")
-        labels = labels if isinstance(labels, dict) else {}
+        labels = given if isinstance(given := extras.get("labels"), dict) else {}
         labels = {name: value for name, value in labels.items() if isinstance(value, str)}
         notes = (*notes, *joints.notes, note, *motion_notes)
         source = Source(str(self.file.path), fps=rate, notes=notes)

@@ -104,9 +104,8 @@ class Track:
 
     def _at(self, keys: Array, part: int = 1) -> Array:
         """The value at keys, or its tangent before (0) or behind (2) them."""
-        if self.interpolation != "CUBICSPLINE":
-            return self.table.rows(keys)
-        return self.table.rows(_SPLINE_VALUES * keys + part)
+        is_spline = self.interpolation == "CUBICSPLINE"
+        return self.table.rows(_SPLINE_VALUES * keys + part if is_spline else keys)
 
     def sampled(self, located: tuple[Array, Array]) -> Array:
         """(frames, components) values at `keys.located` times; rotations are of unit length."""
@@ -256,13 +255,8 @@ def sample_joints(
     notes: tuple[str, ...] = ()
     if (axes != IDENTITY).any():
         notes = ("joint axes were turned so that the rest pose has no rotations",)
-    skeleton = Skeleton(
-        joints.names,
-        np.array(joints.parents),
-        offsets[:count],
-        np.array(joints.end_parents, np.int64),
-        offsets[count:],
-    )
+    parents, end_parents = np.array(joints.parents), np.array(joints.end_parents, np.int64)
+    skeleton = Skeleton(joints.names, parents, offsets[:count], end_parents, offsets[count:])
     return skeleton, rotations, places[:, :count][:, moving], np.flatnonzero(moving), notes
 
 
@@ -304,11 +298,9 @@ class _Folding:
         if not (factor > 0 and np.abs(scale - factor).max() <= SCALE_TOLERANCE * factor):
             fact = fact or f"a scale of {' '.join(f'{s:.4g}' for s in scale)}"
         if fact:
-            raise self._tree.item(node).fault(
-                f"{self._tree.name(node)!r} has {fact}, and joints hang from it: a clip has no "
-                "scales",
-                "apply scales in the exporter, or leave this joint's scale alone",
-            )
+            fact = f"{self._tree.name(node)!r} has {fact}, and joints hang from it"
+            hint = "apply scales in the exporter, or leave this joint's scale alone"
+            raise self._tree.item(node).fault(f"{fact}: a clip has no scales", hint)
         return 1.0 if abs(factor - 1.0) < 1e-6 else factor
 
     def relative(self, values: Values) -> dict[int, tuple[Array, Array]]:

@@ -68,11 +68,8 @@ def save_gltf(clips: Clip | Sequence[Clip], path: str | Path) -> None:
     path = Path(path)
     suffix = path.suffix.lower()
     if suffix not in (".glb", ".gltf"):
-        raise FormatError(
-            f"a suffix {path.suffix!r} for glTF is not possible",
-            hint="name it .glb or .gltf",
-            path=path,
-        )
+        fact = f"a suffix {path.suffix!r} for glTF is not possible"
+        raise FormatError(fact, hint="name it .glb or .gltf", path=path)
     clips = [clips] if isinstance(clips, Clip) else list(clips)
     if not clips:
         raise ParameterError("there are no clips to write", hint="give at least one")
@@ -111,9 +108,7 @@ class _Binary:
     def open_view(self, target: int | None = None) -> None:
         """Begin a view, which the arrays that follow share: one array, if vertices are in it."""
         view: dict[str, Any] = {"buffer": 0, "byteOffset": len(self.content), "byteLength": 0}
-        if target is not None:
-            view["target"] = target
-        self.views.append(view)
+        self.views.append(view if target is None else {**view, "target": target})
 
     def add(self, array: Array, kind: str, *, bounds: bool = False, **more: Any) -> int:
         """Number of the accessor of an array (elements, components) in the open view.
@@ -171,10 +166,8 @@ def _document(clips: list[Clip], path: Path) -> tuple[dict[str, Any], bytearray]
     names, _ = unique_names([clip.name or "clip" for clip in clips])
     scene = {"nodes": [0, len(nodes)]}
     nodes.append({"name": "mesh", "mesh": 0, "skin": 0})
-    animations = [
-        _animation(binary, clip, _text(name, path), skeleton)
-        for clip, name in zip(clips, names, strict=True)
-    ]
+    named = zip(clips, names, strict=True)
+    animations = [_animation(binary, clip, _text(name, path), skeleton) for clip, name in named]
     document = {
         "asset": {"version": "2.0", "generator": "deepphase"},
         "scene": 0,
@@ -254,10 +247,8 @@ def _mesh(binary: _Binary, skeleton: Skeleton, rest: Array, moving: Array) -> di
         attributes[name] = binary.add(values, vector, **more)
     binary.open_view(_TRIANGLES)
     indices = binary.add(np.arange(len(positions), dtype=np.uint32), "SCALAR")
-    return {
-        "name": "joints",
-        "primitives": [{"attributes": attributes, "indices": indices, "material": 0}],
-    }
+    primitive = {"attributes": attributes, "indices": indices, "material": 0}
+    return {"name": "joints", "primitives": [primitive]}
 
 
 def _octahedra(heads: Array, tips: Array, shares: Array, widths: Array) -> tuple[Array, Array]:
@@ -288,10 +279,8 @@ def _moved_offsets(clip: Clip, skeleton: Skeleton) -> Array:
 def _animation(binary: _Binary, clip: Clip, name: str, skeleton: Skeleton) -> dict[str, Any]:
     times = (np.arange(len(clip)) / clip.fps).astype(np.float32)
     if (np.diff(times) <= 0).any():
-        raise ParameterError(
-            f"{clip.name}: frames that float32 seconds cannot tell apart",
-            hint="write the clip in pieces",
-        )
+        fact = f"{clip.name}: frames that float32 seconds cannot tell apart"
+        raise ParameterError(fact, hint="write the clip in pieces")
     binary.open_view()
     # Key times by their number: a joint that stands still has one key.
     inputs: dict[int, int] = {}
@@ -319,9 +308,5 @@ def _animation(binary: _Binary, clip: Clip, name: str, skeleton: Skeleton) -> di
     extras: dict[str, Any] = {"fps": float(clip.fps)}
     if clip.labels:
         extras["labels"] = {str(key): str(value) for key, value in clip.labels.items()}
-    return {
-        "name": name,
-        "samplers": samplers,
-        "channels": channels,
-        "extras": {EXTRAS_KEY: extras},
-    }
+    animation = {"name": name, "samplers": samplers, "channels": channels}
+    return {**animation, "extras": {EXTRAS_KEY: extras}}

@@ -22,7 +22,7 @@ import numpy as np
 from deepphase.arrays import Array
 from deepphase.errors import FormatError
 from deepphase.formats.markers.marker_data import MAX_POINTS, MarkerData, unit_named
-from deepphase.formats.reading import EXPORT_AGAIN, foreign_content, read_content
+from deepphase.formats.reading import EXPORT_AGAIN, decoded, foreign_content, read_content
 
 _BLOCK, _KEY = 512, 0x50
 # Groups of points that models compute and that are not places: angles and forces stand among the
@@ -31,6 +31,8 @@ _NO_PLACES = ("ANGLES", "FORCES", "MOMENTS", "POWERS", "SCALARS", "REACTIONS")
 # Type of a parameter -> bytes of one value; texts are negative.
 _SIZES = {-1: 1, 1: 1, 2: 2, 4: 4}
 _MOST_PARAMETERS = 20_000
+# Type, dimensions and bytes of a parameter.
+Value = tuple[int, tuple[int, ...], bytes]
 
 
 @dataclass(frozen=True)
@@ -87,9 +89,8 @@ def read_c3d(path: Path) -> MarkerData:
         raise fault(f"{frames} frames from block {block}: the header is damaged")
     held = (len(content) - begin) // (width * size)
     if held < frames:
-        raise fault(
-            f"{frames:,} frames declared, but the file ends after {held:,}", hint=EXPORT_AGAIN
-        )
+        fact = f"{frames:,} frames declared, but the file ends after {held:,}"
+        raise fault(fact, hint=EXPORT_AGAIN)
     data = content[begin : begin + frames * width * size]
     stored = processor.floats(data) if size == 4 else processor.integers(data)
     stored = stored.reshape(frames, width)[:, : 4 * points].reshape(frames, points, 4)
@@ -116,13 +117,9 @@ def read_c3d(path: Path) -> MarkerData:
     if word and unit_named(word) is None:
         notes.append(f"the unit {word[:20]!r} is not known")
     rate = parameters.number("RATE") or rate
-    return MarkerData(
-        tuple(names[point] for point in kept),
-        positions[:, kept],
-        {"POINT:RATE": rate} if rate else {},
-        unit_named(word),
-        notes=tuple(notes),
-    )
+    rates = {"POINT:RATE": rate} if rate else {}
+    markers = MarkerData(tuple(names), positions, rates, unit_named(word), tuple(notes))
+    return markers.chosen(kept)
 
 
 @dataclass(frozen=True)
@@ -131,16 +128,15 @@ class _Parameters:
 
     # How numbers of the file are stored
     processor: _Processor
-    # (group, name) -> type, dimensions and bytes
-    values: dict[tuple[str, str], tuple[int, tuple[int, ...], bytes]]
+    # By group and name
+    values: dict[tuple[str, str], Value]
 
     def numbers(self, name: str, group: str = "POINT") -> list[float]:
         """The numbers of a parameter; empty if there is none."""
         kind, _, data = self.values.get((group, name), (0, (), b""))
-        if kind == 4:
-            return [float(value) for value in self.processor.floats(data)]
-        if kind == 2:
-            return [float(value) for value in self.processor.integers(data)]
+        if kind in (2, 4):
+            read = self.processor.floats if kind == 4 else self.processor.integers
+            return [float(value) for value in read(data)]
         return [float(value) for value in data] if kind == 1 else []
 
     def number(self, name: str) -> float | None:
@@ -186,14 +182,12 @@ def _read_parameters(content: bytes, begin: int, path: Path) -> _Parameters:
         raise fault("the file ends before its parameters", hint=EXPORT_AGAIN)
     processor = _PROCESSORS.get(content[begin + 3])
     if processor is None:
-        raise fault(
-            f"a processor of type {content[begin + 3]}, which is none of 84, 85 and 86",
-            hint="the file is damaged",
-        )
+        fact = f"a processor of type {content[begin + 3]}, which is none of 84, 85 and 86"
+        raise fault(fact, hint="the file is damaged")
     # Writers of many labels give a smaller number of blocks; parameters end by themselves.
     stop = min(len(content), begin + 256 * _BLOCK)
     groups: dict[int, str] = {}
-    found: list[tuple[int, str, tuple[int, tuple[int, ...], bytes]]] = []
+    found: list[tuple[int, str, Value]] = []
     place = begin + 4
     for _ in range(_MOST_PARAMETERS):
         if place + 2 > stop:
@@ -216,9 +210,7 @@ def _read_parameters(content: bytes, begin: int, path: Path) -> _Parameters:
     return _Parameters(processor, values)
 
 
-def _value(
-    content: bytes, place: int, stop: int, name: str, fault: partial[FormatError]
-) -> tuple[int, tuple[int, ...], bytes]:
+def _value(content: bytes, place: int, stop: int, name: str, fault: partial[FormatError]) -> Value:
     damaged = fault(f"parameter {name[:40]!r} is damaged", hint=EXPORT_AGAIN)
     if place + 2 > stop:
         raise damaged
@@ -232,8 +224,4 @@ def _value(
 
 
 def _text(data: bytes) -> str:
-    try:
-        text = data.decode("utf-8")
-    except UnicodeDecodeError:
-        text = data.decode("latin-1")
-    return "".join(letter for letter in text if letter.isprintable()).strip()
+    return "".join(filter(str.isprintable, decoded(data))).strip()

@@ -125,10 +125,8 @@ def seen_markers(data: MarkerData, path: Path) -> tuple[MarkerData, Array]:
     frames, points = positions.shape[:2]
     fault = partial(FormatError, path=path)
     if frames == 0 or points == 0:
-        raise fault(
-            f"there are {frames} frames of {points} markers",
-            hint="export at least one frame with two markers",
-        )
+        hint = "export at least one frame with two markers"
+        raise fault(f"there are {frames} frames of {points} markers", hint=hint)
     if points > MAX_POINTS:
         raise fault(f"one body has {points:,} points", hint=f"the limit is {MAX_POINTS:,}")
     positions[~np.isfinite(positions).all(axis=-1)] = np.nan
@@ -140,10 +138,8 @@ def seen_markers(data: MarkerData, path: Path) -> tuple[MarkerData, Array]:
     is_kept = present.mean(axis=0) >= max(_LEAST_SEEN, 1.0 / frames)
     kept = np.flatnonzero(is_kept).tolist()
     if len(kept) < 2:
-        raise fault(
-            f"{len(kept)} of {points} markers are seen in a tenth of the frames",
-            hint="label and fill the markers in the program of the capture",
-        )
+        hint = "label and fill the markers in the program of the capture"
+        raise fault(f"{len(kept)} of {points} markers are seen in a tenth of the frames", hint=hint)
     if len(kept) < points:
         left = listed([name for name, own in zip(names, is_kept, strict=True) if not own], _LISTED)
         share = f"less than {_LEAST_SEEN:.0%} of the frames"
@@ -156,10 +152,8 @@ def seen_markers(data: MarkerData, path: Path) -> tuple[MarkerData, Array]:
         longest = max(stop - start for column in gaps.T for start, stop in true_runs(column))
         worst = np.argsort(-shares, kind="stable")[:3].tolist()
         said = ", ".join(f"{data.names[p]} {shares[p]:.1%}" for p in worst if shares[p])
-        notes.append(
-            f"gaps in {gaps.mean():.1%} of the marker frames, the longest of {longest} "
-            f"frames, most in {said}: bridged by straight lines"
-        )
+        where = f"in {gaps.mean():.1%} of the marker frames, the longest of {longest} frames"
+        notes.append(f"gaps {where}, most in {said}: bridged by straight lines")
     for point in np.flatnonzero(shares).tolist():
         gap, seen = gaps[:, point], present[:, point]
         for axis in range(3):

@@ -23,6 +23,7 @@ from deepphase.formats.npz.joint_arrays import fitted_clip, unit_quaternions
 from deepphase.formats.reading import (
     COMMAS,
     EXPORT_AGAIN,
+    Unit,
     check_joint_count,
     checked_options,
     foreign_content,
@@ -44,11 +45,7 @@ _MOST_MISSING, _LONG_GAP_S = 9, 0.25
 
 
 def load_mvnx(
-    path: str | Path,
-    *,
-    unit: str | float | None = None,
-    up: str | None = None,
-    fps: float | None = None,
+    path: str | Path, *, unit: Unit | None = None, up: str | None = None, fps: float | None = None
 ) -> Clip:
     """Read the first subject of an MVNX file as a clip: metres, Y up.
 

@@ -18,6 +18,7 @@ from deepphase.formats.reading import (
     COMMAS,
     EXPORT_AGAIN,
     FRONT_BYTES,
+    decoded,
     foreign_content,
     read_content,
 )
@@ -46,10 +47,7 @@ def _text_lines(path: Path, what: str, begin: str) -> list[str]:
     if b"\0" in content or not front.startswith(begin.lower().encode()):
         found = foreign_content(content) or f"it does not begin with {begin}"
         raise FormatError(f"this is not {what}: {found}", path=path, line=1)
-    try:
-        text = content.decode("utf-8-sig")
-    except UnicodeDecodeError:
-        text = content.decode("latin-1")
+    text = decoded(content).removeprefix("\ufeff")
     return text.replace("\r\n", "\n").replace("\r", "\n").split("\n")
 
 
@@ -100,7 +98,7 @@ def _whole(table: Array, rates: dict[str, float]) -> tuple[Array, tuple[str, ...
     Frames that are missing by their numbers are gaps. Where the times contradict the rates that are
     stated, their own is added to these.
     """
-    steps, notes = np.diff(table[:, 0]), tuple[str, ...]()
+    steps = np.diff(table[:, 0])
     step = float(np.median(steps)) if len(steps) >= _FEWEST_STEPS else 0.0
     if not step > 0 or not (steps > 0).all() or (steps % step).any():
         return table, ()
@@ -116,9 +114,8 @@ def _whole(table: Array, rates: dict[str, float]) -> tuple[Array, tuple[str, ...
     if len(table) < count <= _MOST_GAPS * len(table):
         whole = np.full((count, table.shape[1]), np.nan)
         whole[frames] = table
-        notes = (f"{count - len(table)} frames are missing, by their numbers: they are gaps",)
-        return whole, notes
-    return table, notes
+        return whole, (f"{count - len(table)} frames are missing, by their numbers: they are gaps",)
+    return table, ()
 
 
 def read_trc(path: Path) -> MarkerData:
@@ -126,10 +123,8 @@ def read_trc(path: Path) -> MarkerData:
     lines, fault = _text_lines(path, "a TRC file", "PathFileType"), partial(FormatError, path=path)
     if len(lines) < 5:
         raise fault("the header ends too early", hint=EXPORT_AGAIN, line=len(lines))
-    stated = {
-        name.strip().lower(): value.strip()
-        for name, value in zip(_cells(lines[1]), _cells(lines[2]), strict=False)
-    }
+    pairs = zip(_cells(lines[1]), _cells(lines[2]), strict=False)
+    stated = {name.strip().lower(): value.strip() for name, value in pairs}
     try:
         rate, count = _number(stated["datarate"]), int(_number(stated["nummarkers"]))
     except (KeyError, ValueError, OverflowError):
@@ -141,9 +136,7 @@ def read_trc(path: Path) -> MarkerData:
     if not 0 < count <= MAX_POINTS:
         raise fault(f"there are {count:,} markers", hint=f"1 to {MAX_POINTS:,} are read", line=3)
     names = [label for cell in _cells(lines[3])[2:] if (label := cell.strip())]
-    rows = [
-        (number, _cells(line)) for number, line in enumerate(lines[5:], start=6) if line.strip()
-    ]
+    rows = [(n, _cells(line)) for n, line in enumerate(lines[5:], start=6) if line.strip()]
     miscounted: tuple[str, ...] = ()
     if len(names) != count and rows and len(rows[0][1]) == 2 + 3 * len(names):
         # Programs that leave out or add markers forget the header.
@@ -190,10 +183,8 @@ def is_motive_csv(path: Path) -> bool:
 
 def read_motive(path: Path) -> MarkerData:
     """Read the markers of a take."""
-    lines, fault = (
-        _text_lines(path, "a CSV export of Motive", _MOTIVE_BEGIN),
-        partial(FormatError, path=path),
-    )
+    lines = _text_lines(path, "a CSV export of Motive", _MOTIVE_BEGIN)
+    fault = partial(FormatError, path=path)
     # As spreadsheets of many countries write them, with decimal commas.
     delimiter = ";" if ";" in lines[0] else ","
     try:
@@ -205,9 +196,8 @@ def read_motive(path: Path) -> MarkerData:
     except csv.Error as error:
         raise fault(f"the file has damaged CSV: {str(error)[:60]}") from None
     first = rows[0][1]
-    stated = {
-        key.lower(): value for key, value in zip(first[::2], first[1::2], strict=False) if key
-    }
+    pairs = zip(first[::2], first[1::2], strict=False)
+    stated = {key.lower(): value for key, value in pairs if key}
     header = rows[:_MAX_HEADER_ROWS]
     place = next((n for n, (_, cells) in enumerate(header) if cells[0].lower() == "frame"), 0)
     if place < 3:

@@ -23,11 +23,18 @@ from struct import error as StructError
 from typing import IO, Any
 
 import numpy as np
+from numpy.lib import format as npy
 
 from deepphase.arrays import Array
 from deepphase.errors import FormatError, ParameterError
 from deepphase.files import atomic_write, check_size, unpacked_bytes
-from deepphase.formats.reading import FRONT_BYTES, check_is_file, foreign_content, read_content
+from deepphase.formats.reading import (
+    FRONT_BYTES,
+    check_is_file,
+    decoded,
+    foreign_content,
+    read_content,
+)
 
 Shape = tuple[int | None, ...]
 
@@ -46,16 +53,12 @@ _ZIP_ERRORS = (
     zipfile.BadZipFile, zlib.error, StructError, EOFError, NotImplementedError, RuntimeError,
     ValueError, OverflowError,
 )  # fmt: skip
-_NPY_VERSIONS = {
-    (1, 0): np.lib.format.read_array_header_1_0,
-    (2, 0): np.lib.format.read_array_header_2_0,
-}
+_NPY_VERSIONS = {(1, 0): npy.read_array_header_1_0, (2, 0): npy.read_array_header_2_0}
 # Plain arrays need 128 bytes.
 _LONGEST_HEADER, _LONGEST_FRONT = 10_000, 12
 _LARGEST_ARRAY, _MAX_DIMENSIONS = 1 << 62, 32
 _KINDS = {"number": "fiu", "integer": "iuf", "bool": "b"}
 _IN_WORDS = {"number": "numbers", "integer": "whole numbers", "bool": "booleans"}
-_LARGEST_CODE_POINT, _SURROGATES = 0x10FFFF, (0xD800, 0xDFFF)
 _EARLIEST_DATE, _UNIX = (1980, 1, 1, 0, 0, 0), 3
 
 
@@ -96,7 +99,10 @@ class NpzArchive:
         found, dtype = self._declared(key)
         if dtype.kind not in _KINDS[kind]:
             raise self._error(key, f"holds {_described(dtype)}, not {_IN_WORDS[kind]}")
-        if shape is not None and not _fits(found, shape):
+        if shape is not None and (
+            len(found) != len(shape)
+            or any(length not in (None, have) for have, length in zip(found, shape, strict=True))
+        ):
             expected = ", ".join("any" if length is None else str(length) for length in shape)
             raise self._error(key, f"is {found}, expected ({expected})")
         array = self._content(key)
@@ -134,11 +140,11 @@ class NpzArchive:
             raise self._error(key, f"holds {count:,} texts; at most {_MAX_TEXTS:,} are read")
         array = self._content(key).reshape(-1)
         if array.dtype.kind == "S":
-            return tuple(_decoded(text) for text in array.tolist())
+            return tuple(map(decoded, array.tolist()))
         codes = np.ascontiguousarray(array.astype(array.dtype.newbyteorder("=")))
         points = codes.view(np.uint32)
-        low, high = _SURROGATES
-        if ((points > _LARGEST_CODE_POINT) | ((points >= low) & (points <= high))).any():
+        # Code points end there; those of surrogate pairs are none.
+        if ((points > 0x10FFFF) | ((points >= 0xD800) & (points <= 0xDFFF))).any():
             raise self._error(key, "holds text with characters that do not exist")
         return tuple(codes.tolist())
 
@@ -160,9 +166,8 @@ class NpzArchive:
         """The mapping in the array `meta` of a file of ours, of a format and up to a version."""
         meta = self.json("meta")
         if not isinstance(meta, dict):
-            raise self._error(
-                "meta", "is not a JSON object", "save it again with the program that wrote it"
-            )
+            hint = "save it again with the program that wrote it"
+            raise self._error("meta", "is not a JSON object", hint)
         found, of_version = meta.get("format", format), meta.get("version", version)
         if found != format:
             raise self.fault(f"this is a {str(found)[:60]} file, not {format}")
@@ -270,7 +275,7 @@ def write_npz(path: str | Path, arrays: Mapping[str, Any]) -> None:
             info = zipfile.ZipInfo(name + _SUFFIX, _EARLIEST_DATE)
             info.create_system = _UNIX
             with archive.open(info, "w", force_zip64=True) as member:
-                np.lib.format.write_array(member, array, allow_pickle=False)
+                npy.write_array(member, array, allow_pickle=False)
         # Copies that NumPy saves have no comment, so that they can be edited.
         archive.comment = _checksum(archive.infolist())
 
@@ -308,7 +313,7 @@ def _checked_header(
         with warnings.catch_warnings():
             # NumPy warns of the long integers of Python 2, which it reads.
             warnings.simplefilter("ignore")
-            read_header = _NPY_VERSIONS[np.lib.format.read_magic(front)]
+            read_header = _NPY_VERSIONS[npy.read_magic(front)]
             shape, _, dtype = read_header(front, max_header_size=_LONGEST_HEADER)
     # The header is read as Python, whose parser has many errors.
     except Exception:
@@ -335,7 +340,7 @@ def _checked_header(
 def _read_array(file: IO[bytes]) -> Array:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        return np.lib.format.read_array(file, allow_pickle=False, max_header_size=_LONGEST_HEADER)
+        return npy.read_array(file, allow_pickle=False, max_header_size=_LONGEST_HEADER)
 
 
 def _storable(name: str, array: Array) -> Array:
@@ -356,22 +361,9 @@ def _storable(name: str, array: Array) -> Array:
     return array.astype(array.dtype.newbyteorder("<"), order="C", copy=False)
 
 
-def _fits(found: tuple[int, ...], expected: Shape) -> bool:
-    return len(found) == len(expected) and all(
-        length is None or length == have for have, length in zip(found, expected, strict=True)
-    )
-
-
 def _described(dtype: np.dtype) -> str:
     plain = f"numbers of type {dtype}" if dtype.kind in "fiu" else f"values of type {dtype!s:.40}"
     return {"b": "booleans", "S": "text", "U": "text"}.get(dtype.kind, plain)
-
-
-def _decoded(text: bytes) -> str:
-    try:
-        return text.decode()
-    except UnicodeDecodeError:
-        return text.decode("latin-1")
 
 
 def _refuse_constant(name: str) -> None:

@@ -20,6 +20,7 @@ from deepphase.formats.npz.archive import NpzArchive, read_npz
 from deepphase.formats.reading import (
     LARGEST_LENGTH_M,
     METRES_PER_UNIT,
+    Unit,
     check_joint_count,
     checked_options,
     children_of,
@@ -38,7 +39,7 @@ from deepphase.motion.roles import find_roles
 from deepphase.motion.skeleton import Skeleton
 from deepphase.solving.point_structure import PointStructure, clip_of_points, plain_names
 
-NAME_KEYS = ("names", "bone_names", "joint_names")
+_NAME_KEYS = ("names", "bone_names", "joint_names")
 _PARENT_KEYS = ("parents", "parent_names", "bone_parents", "joint_parents", "parent_indices")
 # Words before the name say in which space they are.
 _ROTATION_KEYS = tuple(
@@ -46,9 +47,7 @@ _ROTATION_KEYS = tuple(
     for name in ("quaternions", "quats", "rotations")
     for space in ("", "local_", "global_", "joint_", "bone_")
 )
-_POSITION_KEYS = tuple(
-    f"{space}positions" for space in ("", "global_", "joint_", "bone_", "local_")
-)
+_POSITION_KEYS = ("positions", *(f"{s}_positions" for s in ("global", "joint", "bone", "local")))
 _OFFSET_KEYS = ("offsets", "rest_offsets")
 _ROOT_KEYS = ("translations", "root_positions", "root_position", "root_translation", "trans")
 _NO_PARENT = ("", "none", "null", "world", "-1")
@@ -79,18 +78,13 @@ def is_npz_motion(keys: Collection[str]) -> bool:
 
 
 def load_joint_arrays(
-    path: str | Path,
-    *,
-    unit: str | float | None = None,
-    up: str | None = None,
-    fps: float | None = None,
+    path: str | Path, *, unit: Unit | None = None, up: str | None = None, fps: float | None = None
 ) -> Clip:
     """Read joints with their parents: metres, right-handed, Y up.
 
     What is inferred is in `clip.source.notes`: the unit, the up axis, the order and the space of
     the quaternions, and left-handed coordinates, which are mirrored. Quaternions that contradict
-    the positions are left out; the clip then has positions alone. Options and errors are those of
-    `load_npz`.
+    the positions are left out; the clip then has positions alone.
     """
     path = Path(path)
     unit_m = checked_options(unit, up, fps)
@@ -129,7 +123,7 @@ def load_joint_arrays(
             names, parents, rotations[:, order], positions, rate, space=space, local_positions=local
         )
         notes.extend(fit_notes)
-    clip = _point_clip(names, parents, positions, rate) if rotated is None else rotated
+    clip = rotated or _point_clip(names, parents, positions, rate)
     if unit_m is None and "units" in archive:
         unit_m = METRES_PER_UNIT.get(archive.text("units").strip().lower())
         if unit_m is not None:
@@ -140,13 +134,8 @@ def load_joint_arrays(
         clip = replace(points, source=clip.source, name=clip.name)
     if not is_left_handed(clip):
         return clip
-    return with_notes(
-        reflected(clip),
-        [
-            f"{CORRECTED}left-handed coordinates, in which the left side is on the right, were "
-            "mirrored along X"
-        ],
-    )
+    what = "left-handed coordinates, in which the left side is on the right"
+    return with_notes(reflected(clip), [f"{CORRECTED}{what}, were mirrored along X"])
 
 
 def _rotations(archive: NpzArchive) -> tuple[Array | None, str]:
@@ -161,8 +150,7 @@ def _rotations(archive: NpzArchive) -> tuple[Array | None, str]:
 
 def _positions(archive: NpzArchive, frames: int | None) -> tuple[Array, str]:
     """(frames, joints, 3), or offsets as one frame, and their key."""
-    key = archive.first(_POSITION_KEYS)
-    if key:
+    if key := archive.first(_POSITION_KEYS):
         _check_count(archive, key)
         positions = archive.array(key, (None, None, 3))
     else:
@@ -198,16 +186,22 @@ def _root_path(archive: NpzArchive, frames: int) -> Array:
     return root.reshape(frames, 3)
 
 
-def _names(archive: NpzArchive, joints: int) -> tuple[tuple[str, ...], list[str]]:
-    key = archive.first(NAME_KEYS)
-    if not key:
-        return plain_names(joints), ["the file names no joints"]
-    names = archive.strings(key)
-    if len(names) != joints:
+def stated_names(archive: NpzArchive, count: int, what: str) -> tuple[str, ...] | None:
+    """The names of so many joints or points; None where the file has none."""
+    key = archive.first(_NAME_KEYS)
+    names = archive.strings(key) if key else None
+    if names is not None and len(names) != count:
         raise archive.fault(
-            f"there are {len(names)} names for {joints} joints",
-            "save the file again with one name for each joint",
+            f"there are {len(names)} names for {count} {what}s",
+            f"save the file again with one name for each {what}",
         )
+    return names
+
+
+def _names(archive: NpzArchive, joints: int) -> tuple[tuple[str, ...], list[str]]:
+    names = stated_names(archive, joints, "joint")
+    if names is None:
+        return plain_names(joints), ["the file names no joints"]
     unique, renamed = unique_names(names)
     return unique, [f"repeated names were numbered: {', '.join(renamed)}"] if renamed else []
 
@@ -259,12 +253,8 @@ def _point_clip(names: tuple[str, ...], parents: Array, positions: Array, fps: f
         # Named limbs are found in any pose.
         roles = find_roles(Skeleton(names, parents, np.median(positions, axis=0)))
         across = [pair for part in ("hip", "shoulder") if (pair := roles.both(part)) is not None]
-    structure = PointStructure(
-        names,
-        tuple(parents.tolist()),
-        tuple((joint,) for joint in range(len(names))),
-        tuple(across),
-    )
+    owners = tuple((joint,) for joint in range(len(names)))
+    structure = PointStructure(names, tuple(parents.tolist()), owners, tuple(across))
     return clip_of_points(PointTrack(names, positions, fps), structure=structure)
 
 

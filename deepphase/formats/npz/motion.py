@@ -106,21 +106,10 @@ def load_npz_motion(path: str | Path, *, fps: float | None = None) -> Clip:
         end_parents = archive.array("end_parents", (None,), "integer")
         ends = (end_parents, archive.array("end_offsets", (len(end_parents), 3)))
     try:
-        clip = Clip(
-            Skeleton(
-                names,
-                archive.array("parents", (joints,), "integer"),
-                archive.array("offsets", (joints, 3)),
-                *ends,
-            ),
-            rotations,
-            archive.array("translations", (len(rotations), len(moving), 3)),
-            rate,
-            moving,
-            labels,
-            source,
-            name,
-        )
+        parents = archive.array("parents", (joints,), "integer")
+        skeleton = Skeleton(names, parents, archive.array("offsets", (joints, 3)), *ends)
+        translations = archive.array("translations", (len(rotations), len(moving), 3))
+        clip = Clip(skeleton, rotations, translations, rate, moving, labels, source, name)
     except (ParameterError, SkeletonError) as error:
         # The file is named already.
         fact = error.fact.removeprefix(f"{name}: ")
@@ -155,15 +144,7 @@ def load_npz(
     fps: float | None = None,
     description: Mapping[str, Any] | None = None,
 ) -> Clip:
-    """Read the motion in an .npz: our own, joints with parents, AMASS, or a track of points.
-
-    Parameters
-    ----------
-    unit
-        The unit of points and of joints; our own files and AMASS are in metres.
-    fps
-        Frames a second, in place of the file's.
-    """
+    """Read the motion in an .npz: our own, joints with parents, AMASS, or a track of points."""
     archive = read_npz(path)
     given = {"unit": unit, "up": up, "fps": fps, "description": description}
     options = {name: value for name, value in given.items() if value is not None}

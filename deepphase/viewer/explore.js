@@ -123,9 +123,7 @@ class Cloud {
     this.draw();
   }
 
-  setColour(name) {
-    if (name in this.frames.sent.colourings) this.choose({ colour: name });
-  }
+  setColour(name) { if (name in this.frames.sent.colourings) this.choose({ colour: name }); }
 
   // Bring axes, colours and heading to what was chosen.
   draw() {
@@ -233,9 +231,7 @@ class Cloud {
   }
 
   // The page's player, which plays in a frame of its own.
-  player() {
-    return window.deepphasePlayers?.player ?? null;
-  }
+  player() { return window.deepphasePlayers?.player ?? null; }
 
   run() {
     cancelAnimationFrame(this.request);
@@ -308,9 +304,7 @@ class Cloud {
   }
 
   // Place of a point in the figure, in pixels.
-  placeOf(i) {
-    return [this.screen[2 * i], this.screen[2 * i + 1]];
-  }
+  placeOf(i) { return [this.screen[2 * i], this.screen[2 * i + 1]]; }
 
   sentence(i) {
     const { frames } = this;

@@ -50,14 +50,13 @@ function startPlayer(Lit) {
   const costs = new CostTable((name) => bringForward(stage.bodies.find((body) => body.name === name)));
   const capture = new Capture(clock, showMessage);
   const onSeek = (time) => clock.seek(time);
-  let overview = null;
-  const lanes = new Lanes({ onSeek, onView: () => { if (overview) overview.surface.stale = true; }, onChange: invalidate });
+  const lanes = new Lanes({ onSeek, onView: () => { overview.surface.stale = true; }, onChange: invalidate });
   const choice = new ChannelChoice(element("channel-choice"), (others = true) => {
     if (others) lanes.resize();
     stage.emphasis = emphasisOf(choice);
     invalidate();
   });
-  overview = new Overview({ lanes, onSeek, onChange: invalidate });
+  const overview = new Overview({ lanes, onSeek, onChange: invalidate });
 
   function frame(now) {
     requested = false;
@@ -214,10 +213,6 @@ function startPlayer(Lit) {
       frame(performance.now());
     });
   }
-  const toggleLook = () => {
-    chosenLook = look.dark ? "light" : "dark";
-    applyLook();
-  };
 
   // Play while the page is in view. Sound waits for the reader, as browsers ask for.
   function playInView() {
@@ -296,7 +291,7 @@ function startPlayer(Lit) {
     faster: () => clock.changeSpeed(1),
     speed: () => clock.setSpeed(1),
     fit: () => lanes.showAll(),
-    look: toggleLook,
+    look: () => { chosenLook = look.dark ? "light" : "dark"; applyLook(); },
     picture: () => capture.picture(),
     film: () => capture.film(),
     keys: () => element("help").showModal(),

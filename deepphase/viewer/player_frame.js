@@ -70,9 +70,7 @@ class PlayerFrame {
     frame.remove();
   }
 
-  get player() {
-    return this.shown && playerOf(this.shown);
-  }
+  get player() { return this.shown && playerOf(this.shown); }
 
   // Show a kept player of a clip at a time in it, seconds; false without one.
   openClip(clip, time) {
@@ -86,9 +84,7 @@ class PlayerFrame {
     return true;
   }
 
-  close() {
-    if (window.deepphasePlayers === this) window.deepphasePlayers = null;
-  }
+  close() { if (window.deepphasePlayers === this) window.deepphasePlayers = null; }
 }
 
 export const component = componentOf(".players", PlayerFrame, "done");

@@ -47,12 +47,11 @@ class App {
     for (const watched of [el.stage, el.bar, el.side]) sizes.observe(watched);
     this.view.measure();
     this.driver = new Driver(asset, this.view.size.unit * 1.75);
+    this.history = this.driver.history;
     this.input = new Input(el.stick);
     Object.assign(this, { paused: false, facesMouse: false, recording: null, mouse: null, last: null, owed: 0, pictures: 0, grounds: 0 });
-    // Number of the first frame that is recorded to be kept; null while none is.
-    this.keptFrom = null;
-    // Index into the history that is shown; null for the present.
-    this.shownIndex = null;
+    // Number of the first frame that is recorded to be kept, and index into the history that is shown; null for none and the present.
+    this.keptFrom = this.shownIndex = null;
     this.step();
     this.step();
     this.write();
@@ -97,7 +96,7 @@ class App {
       help: () => el.keys.showModal(),
       close: () => el.keys.close(),
       look: () => this.setLook(look.dark ? "light" : "dark"),
-      "save-bvh": () => this.saveBvh(),
+      "save-bvh": () => this.download(bvhText(this.asset.skeleton, this.driven(), this.asset.frameRate), ".bvh", "text/plain"),
       "save-glb": () => this.saveGlb(),
       "save-video": () => (this.recording ? this.endVideo() : this.saveVideo()),
       keep: () => this.options.keeps && (this.keptFrom === null ? this.beginKeeping() : this.endKeeping()),
@@ -112,16 +111,10 @@ class App {
       ...Object.fromEntries([...el.labels.children].map((_, index) => [`label-${index + 1}`, () => this.setLabel(index)])),
     };
     bindActions(element, this.actions, KEYS, ({ target }) => isTyping(target));
-    const changes = {
-      count: () => this.setCount(Number(el.count.value)), speed: () => {}, "ground-kind": () => this.setGround(el["ground-kind"].value),
-    };
-    for (const [id, change] of Object.entries(changes)) {
-      el[id].addEventListener("change", () => {
-        change();
-        // The keys belong to the character again.
-        el[id].blur();
-      });
-    }
+    el.count.addEventListener("change", () => this.setCount(Number(el.count.value)));
+    el["ground-kind"].addEventListener("change", () => this.setGround(el["ground-kind"].value));
+    // The keys belong to the character again.
+    for (const id of ["count", "speed", "ground-kind"]) el[id].addEventListener("change", () => el[id].blur());
     el.time.addEventListener("input", () => this.show(Number(el.time.value)));
     for (const button of el.views.querySelectorAll("[data-view]")) {
       button.addEventListener("click", () => {
@@ -168,14 +161,11 @@ class App {
   connectStage() {
     const { stage } = this.el;
     const place = (event) => { this.mouse = event.pointerType === "mouse" ? [event.clientX, event.clientY] : null; };
-    stage.addEventListener("pointerdown", (event) => {
-      if (event.button === 2) this.looks = true;
-      place(event);
-    });
+    for (const [name, looks] of [["pointerdown", true], ["pointerup", false]]) {
+      stage.addEventListener(name, ({ button }) => { if (button === 2) this.looks = looks; });
+    }
+    stage.addEventListener("pointerdown", place);
     stage.addEventListener("pointermove", (event) => event.pointerType === "mouse" && place(event));
-    stage.addEventListener("pointerup", (event) => {
-      if (event.button === 2) this.looks = false;
-    });
     stage.addEventListener("contextmenu", (event) => event.preventDefault());
     onTurn(stage, this.view.camera, { active: (event) => event.type === "wheel" || !this.looks, keys: false });
   }
@@ -186,10 +176,6 @@ class App {
     const turned = { 4: labels.length - 1, 5: 1 }[button];
     if (turned && labels.length) this.setLabel((now + turned) % labels.length);
     this.actions[PAD_ACTIONS[button]]?.();
-  }
-
-  get history() {
-    return this.driver.history;
   }
 
   setLook(name) {
@@ -256,9 +242,7 @@ class App {
     this.shownIndex = this.history.count - 1;
   }
 
-  goLive() {
-    Object.assign(this, { shownIndex: null, paused: false, owed: 0 });
-  }
+  goLive() { Object.assign(this, { shownIndex: null, paused: false, owed: 0 }); }
 
   say(text, time = MESSAGE_MS) {
     this.el.status.textContent = text;
@@ -379,9 +363,7 @@ class App {
   }
 
   // Frames of the first character, from an index on.
-  driven(from = 0) {
-    return this.history.range(from).map((entry) => entry.frames[0]);
-  }
+  driven(from = 0) { return this.history.range(from).map((entry) => entry.frames[0]); }
 
   // What was driven, with the goals of every frame, for the page around.
   drivenRun(from = 0) {
@@ -400,10 +382,6 @@ class App {
     const name = `${this.options.name || "driven"}${suffix}`;
     download(content instanceof Blob ? content : new Blob([content], { type }), name);
     this.say(`saved ${name}`);
-  }
-
-  saveBvh() {
-    this.download(bvhText(this.asset.skeleton, this.driven(), this.asset.frameRate), ".bvh", "text/plain");
   }
 
   saveGlb() {

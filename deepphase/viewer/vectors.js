@@ -16,11 +16,7 @@ export const add = (a, b, scale = 1) => [a[0] + b[0] * scale, a[1] + b[1] * scal
 export const subtract = (a, b) => [a[0] - b[0], a[1] - b[1], a[2] - b[2]];
 export const scaled = (a, s) => [a[0] * s, a[1] * s, a[2] * s];
 export const dot = (a, b) => a[0] * b[0] + a[1] * b[1] + a[2] * b[2];
-export const cross = (a, b) => [
-  a[1] * b[2] - a[2] * b[1],
-  a[2] * b[0] - a[0] * b[2],
-  a[0] * b[1] - a[1] * b[0],
-];
+export const cross = (a, b) => [a[1] * b[2] - a[2] * b[1], a[2] * b[0] - a[0] * b[2], a[0] * b[1] - a[1] * b[0]];
 export const length = (a) => Math.sqrt(dot(a, a));
 export const distance = (a, b) => length(subtract(a, b));
 export const between = (a, b, part) => [mix(a[0], b[0], part), mix(a[1], b[1], part), mix(a[2], b[2], part)];
@@ -74,19 +70,14 @@ export const aroundY = (angle) => [0, Math.sin(0.5 * angle), 0, Math.cos(0.5 * a
 // The smallest rotation that turns one unit vector to another.
 export const shortestArc = (from, to) => {
   const w = 1 + dot(from, to);
-  if (w < 1e-6) {
-    const side = unit(Math.abs(from[0]) < 0.8 ? cross(from, [1, 0, 0]) : cross(from, [0, 1, 0]));
-    return [...side, 0];
-  }
+  if (w < 1e-6) return [...unit(cross(from, Math.abs(from[0]) < 0.8 ? [1, 0, 0] : [0, 1, 0])), 0];
   const q = [...cross(from, to), w];
   const size = Math.hypot(...q);
   return q.map((v) => v / size);
 };
 
 export const point = (array, index) => [array[3 * index], array[3 * index + 1], array[3 * index + 2]];
-export const turn = (array, index) => [
-  array[4 * index], array[4 * index + 1], array[4 * index + 2], array[4 * index + 3],
-];
+export const turn = (array, index) => [array[4 * index], array[4 * index + 1], array[4 * index + 2], array[4 * index + 3]];
 
 // The axes x, y and z of a rotation: the columns of its matrix.
 export const axesOf = ([x, y, z, w]) => [
@@ -120,17 +111,10 @@ export function lookAt(eye, target, up = [0, 1, 0]) {
   return [x[0], y[0], z[0], 0, x[1], y[1], z[1], 0, x[2], y[2], z[2], 0, -dot(x, eye), -dot(y, eye), -dot(z, eye), 1];
 }
 
-export function product(a, b) {
-  const out = new Array(16);
-  for (let column = 0; column < 4; column++) {
-    for (let row = 0; row < 4; row++) {
-      let sum = 0;
-      for (let k = 0; k < 4; k++) sum += a[4 * k + row] * b[4 * column + k];
-      out[4 * column + row] = sum;
-    }
-  }
-  return out;
-}
+export const product = (a, b) => Array.from({ length: 16 }, (_, at) => {
+  const row = at % 4, column = at - row;
+  return a[row] * b[column] + a[4 + row] * b[column + 1] + a[8 + row] * b[column + 2] + a[12 + row] * b[column + 3];
+});
 
 /**
  * Local rotations and positions -> those in the world, by forward kinematics.

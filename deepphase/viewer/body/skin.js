@@ -172,14 +172,9 @@ function partsOf(glb, mesh, joints) {
     const { baseColorFactor: colour = [1, 1, 1, 1], baseColorTexture: texture } = material.pbrMetallicRoughness ?? {};
     const textureAt = texture ? numbers(`TEXCOORD_${texture.texCoord ?? 0}`) : null;
     return {
-      positions,
-      normals: numbers("NORMAL") ?? normalsAcross(positions, indices),
-      indices,
-      ...influences(bound, count, joints),
-      colours: coloursOf(numbers("COLOR_0"), count, colour),
-      doubleSided: Boolean(material.doubleSided),
-      image: textureAt && imageOf(glb, texture.index),
-      textureAt,
+      positions, indices, normals: numbers("NORMAL") ?? normalsAcross(positions, indices), ...influences(bound, count, joints),
+      colours: coloursOf(numbers("COLOR_0"), count, colour), doubleSided: Boolean(material.doubleSided),
+      image: textureAt && imageOf(glb, texture.index), textureAt,
     };
   });
 }
@@ -240,26 +235,12 @@ function joined(parts, size) {
     part.start = vertices;
     vertices += part.positions.length / 3;
   }
-  const all = (Type, valuesOf) => {
-    const arrays = parts.map(valuesOf);
-    const out = new Type(arrays.reduce((sum, array) => sum + array.length, 0));
-    let at = 0;
-    for (const array of arrays) {
-      out.set(array, at);
-      at += array.length;
-    }
-    return out;
-  };
+  const all = (Type, valuesOf) => Type.from(parts.flatMap((part) => Array.from(valuesOf(part))));
+  const [normals, weights, colours] = ["normals", "weights", "colours"].map((name) => all(Float32Array, (part) => part[name]));
   return {
-    positions: all(Float32Array, ({ positions }) => positions.map((value) => size * value)),
-    normals: all(Float32Array, ({ normals }) => normals),
-    joints: all(Uint16Array, ({ joints }) => joints),
-    weights: all(Float32Array, ({ weights }) => weights),
-    colours: all(Float32Array, ({ colours }) => colours),
-    accent: new Float32Array(vertices),
-    openness: new Float32Array(vertices).fill(1),
-    indices: all(Uint32Array, ({ indices, start }) => indices.map((index) => index + start)),
-    doubleSided: parts.some((part) => part.doubleSided),
+    positions: all(Float32Array, ({ positions }) => positions.map((value) => size * value)), normals, weights, colours,
+    joints: all(Uint16Array, ({ joints }) => joints), indices: all(Uint32Array, ({ indices, start }) => indices.map((index) => index + start)),
+    accent: new Float32Array(vertices), openness: new Float32Array(vertices).fill(1), doubleSided: parts.some((part) => part.doubleSided),
   };
 }
 

@@ -23,13 +23,8 @@ export class FramePhases {
     this.count = this.cycles.length / Math.max(channels, 1);
   }
 
-  phase(frame, channel) {
-    return this.cycles[frame * this.channels + channel] / CYCLE;
-  }
-
-  amplitude(frame, channel) {
-    return this.lengths[frame * this.channels + channel] * this.step;
-  }
+  phase(frame, channel) { return this.cycles[frame * this.channels + channel] / CYCLE; }
+  amplitude(frame, channel) { return this.lengths[frame * this.channels + channel] * this.step; }
 
   // Mean squared amplitude of each channel.
   energies() {

@@ -36,9 +36,7 @@ export class Plot {
     this.middle = this.low.map((low, axis) => (low + this.high[axis]) / 2);
   }
 
-  get margins() {
-    return this.space ? [8, 8, 8, 8] : this.planeMargins;
-  }
+  get margins() { return this.space ? [8, 8, 8, 8] : this.planeMargins; }
 
   frame(width, height) {
     [this.width, this.height] = [width, height];
@@ -77,9 +75,7 @@ export class Plot {
     this.view.zoom = zoom;
   }
 
-  reset() {
-    Object.assign(this.view, { x: 0, y: 0, zoom: 1 });
-  }
+  reset() { Object.assign(this.view, { x: 0, y: 0, zoom: 1 }); }
 
   // Axes with their titles: of a plane with numbers, or of a cube. `look`: ink, soft and line.
   drawAxes(context, look, titles) {

@@ -19,9 +19,7 @@ class LiveView {
     this.frame.srcdoc = page;
   }
 
-  close() {
-    removeEventListener("message", this.listen);
-  }
+  close() { removeEventListener("message", this.listen); }
 }
 
 export const component = componentOf(".live", LiveView, "driven");

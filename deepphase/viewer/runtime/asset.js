@@ -17,19 +17,13 @@ export function readAsset(buffer) {
   const { label, network = {} } = header;
   const ofManifold = (name) => arrays[`manifold.${name}`];
   return {
-    kind: header.kind,
-    name: header.name,
-    frameRate: header.frame_rate,
-    skeleton: readSkeleton(header),
+    kind: header.kind, name: header.name, frameRate: header.frame_rate, speeds: header.speeds, skeleton: readSkeleton(header),
     labels: label && label.name ? { field: label.name, values: label.values } : null,
-    speeds: header.speeds,
     phases: header.channels ? { channels: header.channels } : null,
     experts: network?.experts || network?.points || 0,
     manifold: ofManifold("points")
       ? Object.fromEntries(["points", "phase", "mean", "basis"].map((name) => [name, ofManifold(name)])) : null,
-    schema: header.kind === "controller" ? readSchema(header) : null,
-    header,
-    arrays,
+    schema: header.kind === "controller" ? readSchema(header) : null, header, arrays,
   };
 }
 
@@ -79,14 +73,9 @@ function fromHalf(halves) {
 
 function readSkeleton({ skeleton, feet }) {
   return {
-    names: skeleton.names,
-    parents: Int32Array.from(skeleton.parents),
-    offsets: Float32Array.from(skeleton.offsets.flat()),
-    endParents: Int32Array.from(skeleton.end_parents),
-    endOffsets: Float32Array.from(skeleton.end_offsets.flat()),
-    kind: skeleton.kind,
-    roles: { ...skeleton.roles, tail: skeleton.tail ?? [] },
-    feet,
+    names: skeleton.names, kind: skeleton.kind, roles: { ...skeleton.roles, tail: skeleton.tail ?? [] }, feet,
+    parents: Int32Array.from(skeleton.parents), offsets: Float32Array.from(skeleton.offsets.flat()),
+    endParents: Int32Array.from(skeleton.end_parents), endOffsets: Float32Array.from(skeleton.end_offsets.flat()),
   };
 }
 
@@ -106,18 +95,9 @@ function readSchema(header) {
   const now = offsets.indexOf(0);
   const { inputs, gate, outputs } = header.layouts;
   return {
-    frameRate: header.frame_rate,
-    offsets,
-    now,
-    later: offsets.length - now,
-    stepSeconds: header.step_s,
-    joints: Int32Array.from(header.joints),
-    feet: Int32Array.from(header.feet),
-    channels: header.channels,
-    label: header.label,
-    inputs: new Layout(inputs),
-    gate: gate && new Layout(gate),
-    outputs: new Layout(outputs),
+    frameRate: header.frame_rate, offsets, now, later: offsets.length - now, stepSeconds: header.step_s,
+    joints: Int32Array.from(header.joints), feet: Int32Array.from(header.feet), channels: header.channels, label: header.label,
+    inputs: new Layout(inputs), gate: gate && new Layout(gate), outputs: new Layout(outputs),
   };
 }
 
@@ -126,10 +106,6 @@ class Layout {
   constructor(blocks) {
     this.blocks = new Map(Object.entries(blocks));
     this.dims = Math.max(...Array.from(this.blocks.values(), ([, stop]) => stop));
-  }
-
-  has(name) {
-    return this.blocks.has(name);
   }
 
   /** The columns of a block as a view of the row; null if the layout does not have it. */

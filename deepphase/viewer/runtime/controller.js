@@ -2,7 +2,7 @@
 
 import { clamp, point } from "../vectors.js";
 import { FootLock } from "./feet.js";
-import { frameOf, identityNumbers, PoseReader } from "./pose.js";
+import { frameOf, PoseReader } from "./pose.js";
 import { VelocityGoals, DesiredLabel } from "./goals.js";
 import { RootHistory } from "./history.js";
 import { networkOf } from "./network.js";
@@ -35,8 +35,7 @@ export class ControllerCharacter {
     const { asset } = this;
     const { schema, header, arrays } = asset;
     const { seed = 0, position = [0, 0], heading = 0, label = null, goal = null, blend = "balanced", footIk = true, ground = null } = options;
-    this.random = createRandom(seed);
-    Object.assign(this, { footIk, ground, biases: typeof blend === "string" ? BLENDS[blend] : blend });
+    Object.assign(this, { footIk, ground, biases: typeof blend === "string" ? BLENDS[blend] : blend, alive: true });
     this.start = options.start ?? this.chooseStart(label, goal, heading, seed);
     const inputs = row(arrays["starts.inputs"], this.start, schema.inputs.dims);
     const gate = row(arrays["starts.gate"], this.start, schema.gate ? schema.gate.dims : 0);
@@ -56,7 +55,6 @@ export class ControllerCharacter {
     this.pose = new PoseReader(schema, asset.skeleton);
     this.feet = new FootLock(asset);
     this.groundFeet = ground && ground.feet();
-    this.alive = true;
     this.outputs = this.standingOutputs();
   }
 
@@ -123,7 +121,7 @@ export class ControllerCharacter {
     if (!misfits.length) return this.chooseStart(null, goal, heading, seed);
     misfits.sort((a, b) => a[0] - b[0]);
     const near = Math.max(1, Math.round(NEAREST_SHARE * misfits.length));
-    return misfits[seed ? Math.floor(this.random.uniform() * near) : 0][1];
+    return misfits[seed ? Math.floor(createRandom(seed).uniform() * near) : 0][1];
   }
 
   hasLabel(inputs, value) {
@@ -140,17 +138,12 @@ export class ControllerCharacter {
     const { schema } = this.asset;
     const { inputs, gate } = this.input;
     const future = readFuture(schema.inputs, inputs, schema);
-    const name = "trajectory_velocity";
-    if (!schema.inputs.has(name) && schema.gate?.has(name)) {
-      future.velocities = Float64Array.from(schema.gate.view(gate, name));
-    }
-    return future;
+    const moving = schema.inputs.view(inputs, "trajectory_velocity") ? null : schema.gate?.view(gate, "trajectory_velocity");
+    return moving ? { ...future, velocities: Float64Array.from(moving) } : future;
   }
 
   /** Whether captured rest is played. */
-  get resting() {
-    return Boolean(this.rest?.resting);
-  }
+  get resting() { return Boolean(this.rest?.resting); }
 
   /** The outputs; where they have diverged, the last valid ones at rest. */
   bounded(predicted) {
@@ -178,18 +171,18 @@ export class ControllerCharacter {
 
   /** The pose of the outputs, which is the next input. */
   readPose(outputs) {
-    const layout = this.asset.schema.outputs;
-    const predicted = layout.view(outputs, "joint_position");
-    this.pose.read(layout.view(outputs, "joint_rotation"), predicted.subarray(0, 3));
-    const velocities = layout.view(outputs, "joint_velocity");
-    this.input.setPose(this.pose.positions, velocities, this.pose.numbers);
+    const [places, velocities, turns] = POSE_BLOCKS.map((name) => this.asset.schema.outputs.view(outputs, name));
+    this.pose.read(turns, places.subarray(0, 3));
+    const values = [this.pose.positions, velocities, this.pose.numbers];
+    POSE_BLOCKS.forEach((name, k) => { this.input.pose[name] = Float32Array.from(values[k]); });
   }
 
   /** Outputs of the start pose at rest, as far as the inputs have it. */
   standingOutputs() {
     const layout = this.asset.schema.outputs;
     const outputs = new Float32Array(layout.dims);
-    identityNumbers(layout.view(outputs, "joint_rotation"));
+    // No rotation, in six numbers a joint: x axis and y axis.
+    layout.view(outputs, "joint_rotation").forEach((_, at, numbers) => { numbers[at] = at % 6 === 0 || at % 6 === 4 ? 1 : 0; });
     for (const [name, values] of Object.entries(this.input.pose)) layout.view(outputs, name).set(values);
     return outputs;
   }
@@ -228,13 +221,6 @@ class NetworkInput {
     return count ? inputs.view(this.inputs, label.name).slice(now * count, (now + 1) * count) : new Float32Array(0);
   }
 
-  /** Set the pose of the next frame. */
-  setPose(positions, velocities, numbers) {
-    [positions, velocities, numbers].forEach((values, k) => {
-      this.pose[POSE_BLOCKS[k]] = Float32Array.from(values);
-    });
-  }
-
   /** Write the rows of a frame. */
   fill(history, future, label, phases) {
     const { schema, trajectory, labels } = this;
@@ -243,9 +229,7 @@ class NetworkInput {
     trajectory.places.set([0, 0], 2 * now);
     trajectory.directions.set([0, 1], 2 * now);
     trajectory.places.set(future.places, 2 * now + 2);
-    future.angles.forEach((angle, i) => {
-      trajectory.directions.set([Math.sin(angle), Math.cos(angle)], 2 * (now + 1 + i));
-    });
+    future.angles.forEach((angle, i) => trajectory.directions.set([Math.sin(angle), Math.cos(angle)], 2 * (now + 1 + i)));
     trajectory.velocities.set(future.velocities, 2 * now);
     for (let sample = now; sample < offsets.length; sample++) labels.set(label, sample * label.length);
     for (const [part, name] of Object.entries(TRAJECTORY_BLOCKS)) this.put(name, trajectory[part]);

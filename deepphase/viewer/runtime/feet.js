@@ -27,20 +27,9 @@ export class FootLock {
     this.rates = { locked: springRate(settings.catch_halflife_s), free: springRate(settings.release_halflife_s) };
     this.parents = skeleton.parents;
     this.legs = legs.joints.map(([upper, middle, last, tip], leg) => ({
-      upper, middle, last, tip,
-      hinge: legs.hinges[leg],
-      range: legs.ranges[leg],
-      end: legs.ends?.[leg] ?? [0, 0, 0],
-      contact: legs.contacts[leg],
-      lowest: legs.lowest?.[leg] ?? -Infinity,
-      locked: false,
-      point: [0, 0],
-      offset: [0, 0],
-      speed: [0, 0],
-      moving: null,
-      placed: [0, 0],
-      stepLeft: 0,
-      stepHeight: 0,
+      upper, middle, last, tip, hinge: legs.hinges[leg], range: legs.ranges[leg], contact: legs.contacts[leg],
+      end: legs.ends?.[leg] ?? [0, 0, 0], lowest: legs.lowest?.[leg] ?? -Infinity,
+      locked: false, point: [0, 0], offset: [0, 0], speed: [0, 0], moving: null, placed: [0, 0], stepLeft: 0, stepHeight: 0,
     }));
     this.worldRotations = new Float64Array(4 * this.parents.length);
     this.worldPositions = new Float64Array(3 * this.parents.length);

@@ -9,12 +9,7 @@ export class VelocityGoals {
     this.rate = springRate(settings.goal_halflife_s);
     this.facingRate = springRate(settings.goal_facing_halflife_s);
     this.leash = settings.goal_leash_m;
-    this.position = [...position];
-    this.velocity = [0, 0];
-    this.acceleration = [0, 0];
-    this.angle = heading;
-    this.turning = 0;
-    this.goal = null;
+    Object.assign(this, { position: [...position], velocity: [0, 0], acceleration: [0, 0], angle: heading, turning: 0, goal: null });
   }
 
   /** Position, velocity and acceleration along an axis some seconds from now, for a position now. */
@@ -57,8 +52,7 @@ export class DesiredLabel {
   /** `initial`: values of the label in the start state; a half-life of 0 changes it at once. */
   constructor(schema, initial, halflifeSeconds) {
     this.label = schema.label;
-    this.current = Float32Array.from(initial);
-    this.goal = Float32Array.from(initial);
+    [this.current, this.goal] = [Float32Array.from(initial), Float32Array.from(initial)];
     this.share = halflifeSeconds > 0 ? 1 - 0.5 ** (1 / (schema.frameRate * halflifeSeconds)) : 1;
   }
 
@@ -75,9 +69,7 @@ export class DesiredLabel {
   }
 
   /** The desired value; an empty text without a label. */
-  get goalValue() {
-    return this.label.values[this.goal.indexOf(1)] ?? "";
-  }
+  get goalValue() { return this.label.values[this.goal.indexOf(1)] ?? ""; }
 
   /** Advance by one frame. */
   advance() {

@@ -21,21 +21,18 @@ export class RootHistory {
     this.before = moments.map((moment) => Math.floor(moment + 1e-3));
     this.shares = moments.map((moment, sample) => moment - this.before[sample]);
     if (this.shares.every((share) => Math.abs(share) < 1e-3)) this.shares.fill(0);
-    const length = splines.values.length;
-    this.length = length;
+    this.length = splines.values.length;
     [this.x, this.z] = [0, 1].map((axis) => splined(splines.values, trajectory.places, axis, 2));
     this.angles = splined(splines.values, trajectory.angles, 0, 1);
     const [matrix, moving] = trajectory.velocities ? [splines.values, trajectory.velocities] : [splines.slopes, trajectory.places];
     [this.velocityX, this.velocityZ] = [0, 1].map((axis) => splined(matrix, moving, axis, 2));
-    this.labels = Array.from({ length }, () => Float32Array.from(label));
-    this.now = length - 1;
+    this.labels = Array.from({ length: this.length }, () => Float32Array.from(label));
+    this.now = this.length - 1;
     this.recorded = 0;
   }
 
   /** The current root: x and z in metres, angle in radians. */
-  get root() {
-    return { x: this.x[this.now], z: this.z[this.now], angle: this.angles[this.now] };
-  }
+  get root() { return { x: this.x[this.now], z: this.z[this.now], angle: this.angles[this.now] }; }
 
   /** Add a frame; its velocity is the predicted one until the next frame is known. */
   record(x, z, angle, velocityX, velocityZ, label) {
@@ -76,14 +73,10 @@ export class RootHistory {
   }
 
   /** Place in the ring of a frame, counted from now. */
-  frame(frames) {
-    return positiveRemainder(this.now + frames, this.length);
-  }
+  frame(frames) { return positiveRemainder(this.now + frames, this.length); }
 }
 
 /** matrix (frames, samples) @ every `stride`-th value from `first` on. */
 function splined(matrix, values, first, stride) {
-  return Float64Array.from(matrix, (row) =>
-    row.reduce((sum, weight, sample) => sum + weight * values[first + stride * sample], 0),
-  );
+  return Float64Array.from(matrix, (row) => row.reduce((sum, weight, sample) => sum + weight * values[first + stride * sample], 0));
 }

@@ -58,9 +58,7 @@ export class KeptStates {
   }
 
   /** The stretch of a row. */
-  stretchOf(row) {
-    return below(this.stops, row + 1);
-  }
+  stretchOf(row) { return below(this.stops, row + 1); }
 
   /** Write the state of a row into an array, its features and the latents if there is room. */
   write(row, into) {

@@ -72,7 +72,8 @@ export class LearnedCharacter {
     const before = this.row;
     const steps = this.motion.read("steps", before);
     const free = Array.from(this.transition.rootVelocity);
-    if (jumped) this.rootSteps.begin(free);
+    // A transition begins with a velocity beside the new clip's own.
+    if (jumped) this.rootSteps.extra = free.slice(0, 2);
     const heldSeconds = this.rest?.heldSeconds ?? 0;
     const own = heldSeconds ? [0, 0, 0] : Array.from(steps);
     if (!heldSeconds) this.row += 1;
@@ -204,9 +205,7 @@ export class LearnedCharacter {
     for (const { time, column, direction } of asset.header.trajectory) {
       const i = times.indexOf(time);
       const angle = desired.angles[i];
-      const vector = direction
-        ? [Math.sin(angle), Math.cos(angle)]
-        : [desired.places[2 * i] - root.x, desired.places[2 * i + 1] - root.z];
+      const vector = direction ? [Math.sin(angle), Math.cos(angle)] : [desired.places[2 * i] - root.x, desired.places[2 * i + 1] - root.z];
       this.put(query, column, toFacing(vector[0], vector[1], root.angle));
     }
     this.writeHeights(query, desired);
@@ -250,9 +249,7 @@ export class LearnedCharacter {
   }
 
   /** The features of the row that plays. */
-  features() {
-    return this.kept.write(this.row, new Float32Array(this.asset.header.dims));
-  }
+  features() { return this.kept.write(this.row, new Float32Array(this.asset.header.dims)); }
 
   /** What a transition begins from. */
   current() {
@@ -335,9 +332,7 @@ export class LearnedCharacter {
     const { rotations, positions } = this.pose;
     const { carrier, trunk, sway } = this.asset.header.breathing;
     const { breath } = this.asset.header.rest.constants;
-    [1, 0.3, 1].forEach((share, axis) => {
-      positions[3 * carrier + axis] += sway * share * breathing(seconds, axis + 1);
-    });
+    [1, 0.3, 1].forEach((share, axis) => { positions[3 * carrier + axis] += sway * share * breathing(seconds, axis + 1); });
     trunk.forEach((joint, index) => {
       const vector = [0, 1, 2].map((axis) => breath * breathing(seconds, 3 * (index + 1) + axis + 1));
       rotations.set(multiply(fromVector(vector), turn(rotations, joint)), 4 * joint);
@@ -370,26 +365,20 @@ export class LearnedCharacter {
     this.root = { x, z, angle: root.angle + angle };
   }
 
-  get resting() {
-    return Boolean(this.rest?.resting);
-  }
+  get resting() { return Boolean(this.rest?.resting); }
 
   frame(jumped) {
-    const { asset, root, row, seconds } = this;
-    const { skeleton, arrays, header } = asset;
+    const { asset: { skeleton, arrays, header }, root, row, seconds, groundFeet: ground, resting, slips } = this;
     const limbs = header.legs.joints.length;
-    const localRotations = Float64Array.from(this.pose.rotations), localPositions = Float64Array.from(this.pose.positions);
+    const rotations = Float64Array.from(this.pose.rotations), positions = Float64Array.from(this.pose.positions);
     const facing = aroundY(root.angle);
-    localRotations.set(multiply(facing, localRotations), 0);
-    const [x, y, z] = rotate(facing, localPositions);
-    const level = this.ground ? this.ground.level(root) : 0;
-    localPositions.set([x + root.x, y + level, z + root.z], 0);
+    rotations.set(multiply(facing, rotations), 0);
+    const [x, y, z] = rotate(facing, positions);
+    positions.set([x + root.x, y + (this.ground ? this.ground.level(root) : 0), z + root.z], 0);
     const contacts = arrays.contacts.slice(limbs * row, limbs * (row + 1));
-    if (this.footIk) {
-      localPositions[1] -= this.feet.hold(localRotations, localPositions, contacts, seconds, { ground: this.groundFeet, resting: this.resting, slips: this.slips });
-    }
+    if (this.footIk) positions[1] -= this.feet.hold(rotations, positions, contacts, seconds, { ground, resting, slips });
     const desired = trajectoryRows(this.goals.trajectory(root, this.times));
-    return frameOf(skeleton, root, localRotations, localPositions, {
+    return frameOf(skeleton, root, rotations, positions, {
       trajectory: { predicted: this.ahead(), desired },
       contacts: this.feet.touching(contacts), phases: null, gating: null, limited: this.limited, alive: true, cost: this.cost, jumped,
       row: this.moment(),
@@ -411,9 +400,8 @@ export class LearnedCharacter {
     const raw = (at) => (asset.arrays.scale[at] ? features[at] / asset.arrays.scale[at] : 0) + asset.arrays.mean[at];
     for (const { time, column, direction } of asset.header.trajectory) {
       const i = times.indexOf(time);
-      if (direction) {
-        angles[i] = root.angle + Math.atan2(raw(column), raw(column + 1));
-      } else {
+      if (direction) angles[i] = root.angle + Math.atan2(raw(column), raw(column + 1));
+      else {
         const [x, z] = fromFacing(raw(column), raw(column + 1), root.angle);
         places.splice(2 * i, 2, root.x + x, root.z + z);
       }

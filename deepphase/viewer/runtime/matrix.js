@@ -6,39 +6,27 @@ const TILE = 16, PAGE_BYTES = 65536;
 /** Memory of the vectors and matrices of one network. */
 export class Arena {
   constructor() {
-    const hasMemory = typeof WebAssembly === "object";
-    this.memory = hasMemory ? new WebAssembly.Memory({ initial: 1 }) : null;
+    this.memory = typeof WebAssembly === "object" ? new WebAssembly.Memory({ initial: 1 }) : null;
     this.product = this.memory && productLoop(this.memory);
     this.top = 0;
   }
 
   /** A vector of zeros; its length is rounded up to whole tiles. */
   vector(length) {
-    const whole = TILE * Math.ceil(length / TILE);
-    if (!this.product) return new Vector(null, 0, new Float32Array(whole));
-    const place = this.top;
+    const whole = TILE * Math.ceil(length / TILE), place = this.top, { memory } = this;
+    if (!this.product) return { values: new Float32Array(whole) };
     this.top += 4 * whole;
-    const missing = this.top - this.memory.buffer.byteLength;
-    if (missing > 0) this.memory.grow(Math.ceil(missing / PAGE_BYTES));
-    return new Vector(this.memory, place, new Float32Array(this.memory.buffer, place, whole));
-  }
-}
-
-/** Numbers at a place in the memory. */
-class Vector {
-  constructor(memory, place, values) {
-    this.memory = memory;
-    this.place = place;
-    this.length = values.length;
-    this.current = values;
-  }
-
-  /** A view of the numbers, which is valid until the memory grows. */
-  get values() {
-    if (this.memory && this.current.buffer !== this.memory.buffer) {
-      this.current = new Float32Array(this.memory.buffer, this.place, this.length);
-    }
-    return this.current;
+    const missing = this.top - memory.buffer.byteLength;
+    if (missing > 0) memory.grow(Math.ceil(missing / PAGE_BYTES));
+    let current = new Float32Array(memory.buffer, place, whole);
+    return {
+      place,
+      /** A view of the numbers, which is valid until the memory grows. */
+      get values() {
+        if (current.buffer !== memory.buffer) current = new Float32Array(memory.buffer, place, whole);
+        return current;
+      },
+    };
   }
 }
 
@@ -67,10 +55,7 @@ export class Matrix {
   /** y += share * (x @ matrix). */
   addProduct(y, x, share) {
     const { ins, tiles, weights, product } = this;
-    if (product) {
-      product(y.place, x.place, weights.place, ins, tiles, share);
-      return;
-    }
+    if (product) return product(y.place, x.place, weights.place, ins, tiles, share);
     const { values } = weights;
     for (let column = 0; column < tiles * TILE; column++) {
       let sum = 0, at = Math.floor(column / TILE) * ins * TILE + (column % TILE);
@@ -83,9 +68,7 @@ export class Matrix {
 // Types and instructions of the WebAssembly specification, version 2.
 const I32 = 0x7f, F32 = 0x7d, V128 = 0x7b;
 const END = 0x0b;
-const get = (local) => [0x20, local];
-const set = (local) => [0x21, local];
-const tee = (local) => [0x22, local];
+const [get, set, tee] = [0x20, 0x21, 0x22].map((code) => (local) => [code, local]);
 const constant = (value) => [0x41, value];
 const add = 0x6a, subtractOne = [0x41, 1, 0x6b], shiftLeft = 0x74, lessUnsigned = 0x49;
 const zeros = [0xfd, 0x0c, ...new Array(16).fill(0)];
@@ -114,15 +97,10 @@ function productCode() {
       get(x), tee(at), get(rows), constant(2), shiftLeft, add, set(end),
       loop(
         get(at), loadSplat, set(number),
-        lanes.map((k) => [
-          get(sums + k), get(number), get(weights), load(16 * k), lanesMultiply, lanesAdd, set(sums + k),
-        ]),
+        lanes.map((k) => [get(sums + k), get(number), get(weights), load(16 * k), lanesMultiply, lanesAdd, set(sums + k)]),
         advance(weights, 4 * TILE), advance(at, 4), get(at), get(end), lessUnsigned,
       ),
-      lanes.map((k) => [
-        get(y), get(y), load(16 * k), get(share), splat, get(sums + k), lanesMultiply, lanesAdd,
-        store(16 * k),
-      ]),
+      lanes.map((k) => [get(y), get(y), load(16 * k), get(share), splat, get(sums + k), lanesMultiply, lanesAdd, store(16 * k)]),
       advance(y, 4 * TILE), get(tiles), subtractOne, tee(tiles),
     ),
   ];

@@ -42,9 +42,7 @@ class Network {
   }
 
   /** Shares of the experts or control points in the last step's weights, or null. */
-  get blendWeights() {
-    return this.network.blend || null;
-  }
+  get blendWeights() { return this.network.blend || null; }
 }
 
 function normalise(out, values, mean, scale) {

@@ -11,7 +11,7 @@ const TURN = 2 * Math.PI;
 /** The phases of a start state with that gate; null if the gate has none. */
 export function createPhases(schema, gate, blend) {
   if (!schema.gate || !schema.channels) return null;
-  if (schema.gate.has("phase")) return new SinglePhase(schema, gate);
+  if (schema.gate.view(gate, "phase")) return new SinglePhase(schema, gate);
   return new ManifoldHistory(schema, gate, blend);
 }
 
@@ -24,9 +24,7 @@ class SinglePhase {
   }
 
   /** Write the gate's block. */
-  fill(gate) {
-    this.schema.gate.view(gate, "phase")[0] = this.phase;
-  }
+  fill(gate) { this.schema.gate.view(gate, "phase")[0] = this.phase; }
 
   /** Advance by one frame with the network's raw outputs. */
   advance(outputs) {

@@ -3,11 +3,6 @@
 import { add, aroundY, cross, forwardKinematics, inverse, multiply, multiplyInto, point, rotate, turn, unit, without } from "../vectors.js";
 import { fromFacing } from "./trajectory.js";
 
-/** Write rotations of joints in six numbers each (x axis, y axis) without any rotation. */
-export function identityNumbers(block) {
-  for (let at = 0; at < block.length; at += 6) block.set([1, 0, 0, 0, 1, 0], at);
-}
-
 /** Reads poses of the schema's joints, and places the whole skeleton in the world. */
 export class PoseReader {
   constructor(schema, skeleton) {
@@ -78,29 +73,18 @@ export function axesOf(numbers, at) {
 export function quaternionOf([xx, xy, xz], [yx, yy, yz], [zx, zy, zz]) {
   const squares = [1 + xx - yy - zz, 1 - xx + yy - zz, 1 - xx - yy + zz, 1 + xx + yy + zz];
   const [ii, jj, kk, ww] = squares;
-  const largest = squares.indexOf(Math.max(...squares));
-  const rows = [
-    [ii, xy + yx, xz + zx, yz - zy],
-    [xy + yx, jj, yz + zy, zx - xz],
-    [xz + zx, yz + zy, kk, xy - yx],
-    [yz - zy, zx - xz, xy - yx, ww],
-  ];
-  const found = rows[largest];
+  const rows = [[ii, xy + yx, xz + zx, yz - zy], [xy + yx, jj, yz + zy, zx - xz], [xz + zx, yz + zy, kk, xy - yx], [yz - zy, zx - xz, xy - yx, ww]];
+  const found = rows[squares.indexOf(Math.max(...squares))];
   const length = Math.hypot(...found);
   return found.map((value) => value / length);
 }
 
 /** A frame of a pose in the world. */
 export function frameOf(skeleton, root, localRotations, localPositions, facts) {
-  const rotations = new Float32Array(localRotations.length);
-  const positions = new Float32Array(localPositions.length);
+  const rotations = new Float32Array(localRotations.length), positions = new Float32Array(localPositions.length);
   forwardKinematics(skeleton.parents, localRotations, localPositions, rotations, positions);
   return {
-    root: { position: [root.x, root.z], heading: root.angle },
-    positions,
-    rotations,
-    localRotations: Float32Array.from(localRotations),
-    rootPosition: Array.from(localPositions.subarray(0, 3)),
-    ...facts,
+    root: { position: [root.x, root.z], heading: root.angle }, positions, rotations,
+    localRotations: Float32Array.from(localRotations), rootPosition: Array.from(localPositions.subarray(0, 3)), ...facts,
   };
 }

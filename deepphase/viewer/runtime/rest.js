@@ -19,13 +19,8 @@ export class RestChain {
   }
 
   /** Seconds for which the character holds a row, where no body rests; 0 if it does not. */
-  get heldSeconds() {
-    return this.rest.held ? this.rested : 0;
-  }
-
-  get resting() {
-    return this.stretch >= 0;
-  }
+  get heldSeconds() { return this.rest.held ? this.rested : 0; }
+  get resting() { return this.stretch >= 0; }
 
   /** Advance the time by a frame. */
   advance() {
@@ -82,9 +77,7 @@ export class RestChain {
     return (3 * sum) / this.values;
   }
 
-  end() {
-    this.stretch = -1;
-  }
+  end() { this.stretch = -1; }
 }
 
 /** Slow noise for bodies that hold a pose: value `number` from 1 on, between -1 and 1; the twin of Python's. */
@@ -128,9 +121,7 @@ export class CharacterRest {
     [this.offset, this.slope] = [new Float32Array(this.width), new Float32Array(this.width)];
   }
 
-  get resting() {
-    return this.chain.resting;
-  }
+  get resting() { return this.chain.resting; }
 
   /** Replace the outputs if the character rests in this frame; speed and angle are those of the root before it. */
   replace(outputs, stands, speed, angle, facing, style) {
@@ -177,9 +168,7 @@ export class CharacterRest {
     return style !== "" && this.chain.inOtherPosture(this.last.subarray(...this.blocks.joint_position), style);
   }
 
-  shown(outputs) {
-    return Float32Array.from(this.columns, (column) => outputs[column]);
-  }
+  shown(outputs) { return Float32Array.from(this.columns, (column) => outputs[column]); }
 
   /** Choose a moment, and the difference from what was shown last. */
   choose(rate, style) {

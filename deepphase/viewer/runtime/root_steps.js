@@ -17,14 +17,7 @@ export class RootSteps {
     this.positions = new Float64Array(3 * this.parents.length);
     this.tips = this.tipsOf(pose);
     // m/s in root space beside the clip's own velocity; m in the world and radians, a frame.
-    this.extra = [0, 0];
-    this.shifted = [0, 0];
-    this.turned = 0;
-  }
-
-  /** Begin a transition with a velocity beside the new clip's own. */
-  begin(velocity) {
-    this.extra = [velocity[0], velocity[1]];
+    Object.assign(this, { extra: [0, 0], shifted: [0, 0], turned: 0 });
   }
 
   /** Radians by which the root turns. */

@@ -19,9 +19,7 @@ export class Transition {
   }
 
   /** What is added to the root's step: m/s, m/s and rad/s in root space. */
-  get rootVelocity() {
-    return this.offset.subarray(this.offset.length - 3);
-  }
+  get rootVelocity() { return this.offset.subarray(this.offset.length - 3); }
 
   /** Start the transition to a row; one that holds keeps the posture, which then changes within seconds. */
   begin(row, current, holds = false) {

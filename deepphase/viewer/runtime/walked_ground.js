@@ -21,9 +21,7 @@ export class WalkedGround {
   }
 
   /** Feet of one character. */
-  feet() {
-    return new FootGround(this.map, this.soles);
-  }
+  feet() { return new FootGround(this.map, this.soles); }
 
   /** Height that a body is measured from: even on stairs. */
   level({ x, z, angle }) {

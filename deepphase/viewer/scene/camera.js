@@ -42,9 +42,7 @@ export class Camera {
   }
 
   // Where the eye may be, for one that is meant to be at a place.
-  above(eye) {
-    return eye;
-  }
+  above(eye) { return eye; }
 
   depth(x, y, z) {
     const m = this.matrix;
@@ -83,9 +81,7 @@ export class Camera {
     this.pitch = clamp(this.pitch + dy * 0.008, -STEEPEST, STEEPEST);
   }
 
-  zoom(steps) {
-    this.distance = clamp(this.distance * Math.exp(steps), 0.05, 500);
-  }
+  zoom(steps) { this.distance = clamp(this.distance * Math.exp(steps), 0.05, 500); }
 
   // Offset of the target for a move in the picture, given in pixels.
   pan(dx, dy) {

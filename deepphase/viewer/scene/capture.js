@@ -66,9 +66,7 @@ export class Capture {
     download(blob, `${name}.${suffix}`);
   }
 
-  picture() {
-    this.compose().toBlob((blob) => this.save(blob, "png"), "image/png");
-  }
+  picture() { this.compose().toBlob((blob) => this.save(blob, "png"), "image/png"); }
 
   // Begin a film, which plays from the moment shown, or end it.
   film() {

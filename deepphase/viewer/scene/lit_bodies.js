@@ -1,7 +1,7 @@
 // Bodies with surfaces on lit ground, in pictures of WebGL 2 that are copied to a page's canvas.
 
 import { look } from "../page_content.js";
-import { clamp } from "../vectors.js";
+import { clamp, unit } from "../vectors.js";
 import { LOOKS, Renderer } from "./renderer.js";
 
 // Cells of meshes in those of the finest: of the first ones, which are there at once, and of many bodies.
@@ -65,13 +65,11 @@ export class LitBodies {
   release() {
     const { renderer } = this;
     this.renderer = this.bodies = null;
-    renderer?.release();
+    renderer?.gl.getExtension("WEBGL_lose_context")?.loseContext();
   }
 
   // Whether there are fewer pixels or vertices than in full.
-  get isReduced() {
-    return this.step > 0;
-  }
+  get isReduced() { return this.step > 0; }
 
   // Coarse meshes, which finer ones replace.
   load() {
@@ -113,9 +111,7 @@ export class LitBodies {
     }
   }
 
-  refineLater() {
-    this.timer ??= setTimeout(() => this.refine(), REFINE_MS);
-  }
+  refineLater() { this.timer ??= setTimeout(() => this.refine(), REFINE_MS); }
 
   // Less detail where several pictures in a row are late, more where they have long been early; `time`: seconds of one.
   adapt(time) {
@@ -159,7 +155,7 @@ export class LitBodies {
 
 // A ball as a body with one joint.
 function ballMesh(radius) {
-  const { positions: normals, indices } = unitSphere();
+  const { normals, indices } = unitSphere();
   const count = normals.length / 3;
   return {
     positions: normals.map((value) => radius * value), normals, indices,
@@ -169,21 +165,28 @@ function ballMesh(radius) {
   };
 }
 
-// A unit sphere: {positions, indices}, counter-clockwise from outside; its normals are its positions.
+// Triangles of a grid of points, row by row, counter-clockwise.
+function gridIndices(rows, columns) {
+  const indices = new Uint32Array(6 * (rows - 1) * (columns - 1));
+  for (let row = 0, next = 0; row < rows - 1; row++) {
+    for (let at = row * columns; at < (row + 1) * columns - 1; at++, next += 6) {
+      indices.set([at, at + columns, at + 1, at + 1, at + columns, at + columns + 1], next);
+    }
+  }
+  return indices;
+}
+
+// A unit sphere, counter-clockwise from outside: its normals are its positions.
 function unitSphere(rings = 24, segments = 48) {
-  const positions = [], indices = [];
+  const normals = [];
   for (let i = 0; i <= rings; i++) {
     const [up, around] = [Math.cos((Math.PI * i) / rings), Math.sin((Math.PI * i) / rings)];
     for (let j = 0; j <= segments; j++) {
       const angle = (2 * Math.PI * j) / segments;
-      positions.push(around * Math.sin(angle), up, around * Math.cos(angle));
-      if (i === rings || j === segments) continue;
-      const at = i * (segments + 1) + j, below = at + segments + 1;
-      if (i) indices.push(at, below, at + 1);
-      if (i < rings - 1) indices.push(at + 1, below, below + 1);
+      normals.push(around * Math.sin(angle), up, around * Math.cos(angle));
     }
   }
-  return { positions: Float32Array.from(positions), indices: Uint32Array.from(indices) };
+  return { normals: Float32Array.from(normals), indices: gridIndices(rings + 1, segments + 1) };
 }
 
 // Lines of points along one axis: those of the grid, and one far away at either end.
@@ -194,23 +197,13 @@ function linesOf(first, count, spacing) {
 
 // {positions, normals, indices} of a ground that goes on beyond its edges.
 function groundMesh(map) {
-  const xs = linesOf(map.origin[0], map.columns, map.spacing);
-  const zs = linesOf(map.origin[1], map.rows, map.spacing);
-  const [columns, rows] = [xs.length, zs.length];
-  const positions = new Float32Array(3 * rows * columns), normals = new Float32Array(3 * rows * columns);
-  const indices = new Uint32Array(6 * (rows - 1) * (columns - 1));
-  let at = 0, next = 0;
-  for (let row = 0; row < rows; row++) {
-    for (let column = 0; column < columns; column++, at++) {
-      const [x, z] = [xs[column], zs[row]];
-      positions.set([x, map.at(x, z), z], 3 * at);
-      const [riseX, riseZ] = map.gradient(x, z);
-      const size = Math.hypot(riseX, 1, riseZ);
-      normals.set([-riseX / size, 1 / size, -riseZ / size], 3 * at);
-      if (row === rows - 1 || column === columns - 1) continue;
-      indices.set([at, at + columns, at + 1, at + 1, at + columns, at + columns + 1], next);
-      next += 6;
-    }
+  const xs = linesOf(map.origin[0], map.columns, map.spacing), zs = linesOf(map.origin[1], map.rows, map.spacing);
+  const positions = new Float32Array(3 * zs.length * xs.length), normals = new Float32Array(positions.length);
+  for (let at = 0; 3 * at < positions.length; at++) {
+    const x = xs[at % xs.length], z = zs[Math.floor(at / xs.length)];
+    positions.set([x, map.at(x, z), z], 3 * at);
+    const [riseX, riseZ] = map.gradient(x, z);
+    normals.set(unit([-riseX, 1, -riseZ]), 3 * at);
   }
-  return { positions, normals, indices };
+  return { positions, normals, indices: gridIndices(zs.length, xs.length) };
 }

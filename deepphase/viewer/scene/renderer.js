@@ -4,14 +4,13 @@ import { MarkVertices, VERTEX } from "./marks.js";
 import * as glsl from "./shaders.js";
 import { axesOf, inverse, linear, lookAt, multiply, orthographic, product, turn, unit } from "../vectors.js";
 
-// Characters that the page of one that is steered has, at most.
-export const MOST_CHARACTERS = 12;
-// (body, accent) of each character.
+// (body, accent) of each character of a page in which one is steered.
 export const TINTS = [
   ["#e9e4da", "#1f5fa8"], ["#e7a24a", "#4a3420"], ["#6fb7d6", "#173a4d"], ["#8fc48a", "#23452a"],
   ["#e08b85", "#56221f"], ["#b7a3dc", "#35265c"], ["#f0d36b", "#574613"], ["#7fc9bd", "#1d4842"],
   ["#d89cc3", "#542145"], ["#b9bfc7", "#333a42"], ["#c9a27c", "#472f18"], ["#9db4e8", "#23355f"],
 ];
+export const MOST_CHARACTERS = TINTS.length;
 // Texels of the shadows' picture along each side, and places in it that shade a pixel; the second ones
 // are those of software.
 const SHADOW_SIZES = [2048, 512], SHADE_SAMPLES = [12, 5], SHADE_TEXELS = 2.6;
@@ -28,14 +27,8 @@ const TO_LIGHT = unit([0.5, 1.0, 0.28]);
 const NO_WEBGL = "This browser has no WebGL 2: bodies are drawn as plain skeletons.";
 
 export const LOOKS = {
-  light: {
-    fog: "#e9edf1", ground: "#f3f5f7", line: "#a9b4c0", key: [0.74, 0.71, 0.66], sky: [0.5, 0.53, 0.58],
-    floor: [0.26, 0.25, 0.25],
-  },
-  dark: {
-    fog: "#15181c", ground: "#3a414a", line: "#76828f", key: [0.8, 0.76, 0.7], sky: [0.2, 0.24, 0.3],
-    floor: [0.07, 0.075, 0.085],
-  },
+  light: { fog: "#e9edf1", ground: "#f3f5f7", line: "#a9b4c0", key: [0.74, 0.71, 0.66], sky: [0.5, 0.53, 0.58], floor: [0.26, 0.25, 0.25] },
+  dark: { fog: "#15181c", ground: "#3a414a", line: "#76828f", key: [0.8, 0.76, 0.7], sky: [0.2, 0.24, 0.3], floor: [0.07, 0.075, 0.085] },
 };
 
 let software = null;
@@ -155,8 +148,7 @@ export class Renderer {
   // Vertices of marks, which change with every picture.
   markBuffer() {
     const { gl } = this;
-    const array = gl.createVertexArray();
-    const buffer = gl.createBuffer();
+    const [array, buffer] = [gl.createVertexArray(), gl.createBuffer()];
     gl.bindVertexArray(array);
     gl.bindBuffer(gl.ARRAY_BUFFER, buffer);
     for (const [place, size, offset] of [[0, 3, 0], [1, 4, 3], [2, 3, 7]]) {
@@ -165,11 +157,6 @@ export class Renderer {
     }
     gl.bindVertexArray(null);
     return { array, buffer };
-  }
-
-  // Give the context back.
-  release() {
-    this.gl.getExtension("WEBGL_lose_context")?.loseContext();
   }
 
   // The mesh of a mannequin or a user's body on the graphics card; `pose` is its bind pose.

@@ -34,9 +34,7 @@ export class Scene {
   }
 
   // Height of the ground at a place.
-  level(x, z) {
-    return this.terrain ? this.terrain.at(x, z) : this.floor;
-  }
+  level(x, z) { return this.terrain ? this.terrain.at(x, z) : this.floor; }
 
   // Draw bodies {pose, links, radii, height, colour, alpha} with marks and balls; those with a `key` have a surface, for
   // which `character` makes what `LitBodies` draw. `size`: of a body, in metres; `step`: of the fine grid; `plain`:

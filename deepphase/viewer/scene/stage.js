@@ -100,9 +100,7 @@ export class Stage extends Scene {
     this.onChange();
   }
 
-  get visibleBodies() {
-    return this.bodies.filter((body) => body.shown);
-  }
+  get visibleBodies() { return this.bodies.filter((body) => body.shown); }
 
   // Those that are drawn: of passages in sequence, the ones that play now.
   bodiesAt(time) {

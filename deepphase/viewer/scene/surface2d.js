@@ -91,9 +91,7 @@ export class Surface {
     this.onResize();
   }
 
-  get drawable() {
-    return this.visible && this.width > 4 && this.height > 4;
-  }
+  get drawable() { return this.visible && this.width > 4 && this.height > 4; }
 
   // An empty canvas to draw on, in CSS pixels.
   begin() {

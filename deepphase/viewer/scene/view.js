@@ -31,9 +31,7 @@ export class View extends Scene {
   }
 
   // The mesh in full, where a coarse one may be shown.
-  fineMesh() {
-    return this.lit.meshOf(BODY, 1);
-  }
+  fineMesh() { return this.lit.meshOf(BODY, 1); }
 
   // Draw another mesh in place of the mannequin's.
   setBody(mesh) {
@@ -58,9 +56,7 @@ export class View extends Scene {
     this.freeWidth = (side.offsetWidth ? side.offsetLeft : box.width) - 8;
   }
 
-  tint(index) {
-    return TINTS[index % MOST_CHARACTERS];
-  }
+  tint(index) { return TINTS[index % MOST_CHARACTERS]; }
 
   // Draw frames part of the way from `before` to `now`; `trail`: frames of the first character.
   draw({ before, now, part, trail, seconds }) {

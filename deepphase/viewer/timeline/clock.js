@@ -34,13 +34,8 @@ export class Song {
     return !this.failed && time >= this.start && time < this.start + this.duration - 0.02;
   }
 
-  get time() {
-    return this.start + this.audio.currentTime;
-  }
-
-  get running() {
-    return !this.audio.paused && !this.audio.ended && !this.waiting;
-  }
+  get time() { return this.start + this.audio.currentTime; }
+  get running() { return !this.audio.paused && !this.audio.ended && !this.waiting; }
 
   playFrom(time, speed) {
     this.audio.currentTime = Math.max(0, time - this.start);
@@ -95,13 +90,8 @@ export class Clock {
     this.onChange();
   }
 
-  get frame() {
-    return Math.round(this.time * this.fps);
-  }
-
-  get frames() {
-    return Math.floor(this.duration * this.fps + 1e-6) + 1;
-  }
+  get frame() { return Math.round(this.time * this.fps); }
+  get frames() { return Math.floor(this.duration * this.fps + 1e-6) + 1; }
 
   toggle() {
     if (!this.playing) return this.play();

@@ -71,7 +71,6 @@ class Timeline {
   get label() { return this.hasKeys ? 14 : MAX_LABEL_PX; }
   get wide() { return this.width - this.label - 16; }
   get hasKeys() { return this.data.kind === "keys"; }
-
   x(frame) { return this.label + (frame / this.last) * this.wide; }
 
   at(event) {

@@ -24,9 +24,7 @@ export class History {
     this.total = 0;
   }
 
-  get count() {
-    return this.ring.length;
-  }
+  get count() { return this.ring.length; }
 
   // Add the frames of all characters at one time, the first character's first.
   add(frames, goal) {
@@ -38,13 +36,8 @@ export class History {
     }
   }
 
-  at(index) {
-    return this.ring[(this.first + index) % this.ring.length];
-  }
-
-  get last() {
-    return this.at(this.count - 1);
-  }
+  at(index) { return this.ring[(this.first + index) % this.ring.length]; }
+  get last() { return this.at(this.count - 1); }
 
   // Entries from one index to before another.
   range(from = 0, to = this.count) {

@@ -22,13 +22,8 @@ export class Overview {
   }
 
   // The ends of the curves, so that the cursors align when the whole clip is in view.
-  get left() {
-    return this.lanes.lanes.length ? this.lanes.left : 10;
-  }
-
-  get right() {
-    return this.lanes.lanes.length ? this.lanes.right : this.surface.width - 10;
-  }
+  get left() { return this.lanes.lanes.length ? this.lanes.left : 10; }
+  get right() { return this.lanes.lanes.length ? this.lanes.right : this.surface.width - 10; }
 
   x(time) {
     return this.left + (this.duration ? time / this.duration : 0) * (this.right - this.left);

@@ -39,9 +39,7 @@ export class ChannelChoice {
   }
 
   // Of many channels the strongest have the colours that differ.
-  style(channel) {
-    return styleOf(this.many ? this.order.indexOf(channel) : channel);
-  }
+  style(channel) { return styleOf(this.many ? this.order.indexOf(channel) : channel); }
 
   fill() {
     const { order, chosen } = this;

@@ -15,13 +15,8 @@ export class Derived extends Timed {
     Object.assign(this, { counted: series.counted, columns: series.columns, columnOf, computed: [] });
   }
 
-  column(index) {
-    return (this.computed[index] ||= this.columnOf(index));
-  }
-
-  range(index) {
-    return rangeOf(this.column(index), this.counted);
-  }
+  column(index) { return (this.computed[index] ||= this.columnOf(index)); }
+  range(index) { return rangeOf(this.column(index), this.counted); }
 }
 
 export function visibleFrames(timed, plot) {

@@ -96,9 +96,7 @@ export class Lanes {
     this.onView();
   }
 
-  showAll() {
-    this.show(0, this.duration);
-  }
+  showAll() { this.show(0, this.duration); }
 
   zoom(amount, around) {
     const factor = Math.exp(clamp(amount, -100, 100) * 0.003);
@@ -136,9 +134,7 @@ export class Lanes {
     this.cursor.style.transform = `translateX(${this.x(time)}px)`;
   }
 
-  get ticks() {
-    return niceTicks(this.from, this.to, Math.floor((this.right - this.left) / 80));
-  }
+  get ticks() { return niceTicks(this.from, this.to, Math.floor((this.right - this.left) / 80)); }
 
   drawAxis() {
     const context = this.axis.begin();

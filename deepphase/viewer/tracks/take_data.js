@@ -45,9 +45,7 @@ export class Timed {
   }
 
   // Fractional frame at a time, clamped to the available frames.
-  place(seconds) {
-    return clamp((seconds - this.start) * this.fps, 0, this.frames - 1);
-  }
+  place(seconds) { return clamp((seconds - this.start) * this.fps, 0, this.frames - 1); }
 
   // The frames before and after a time, and the part of the way from the one to the other.
   framesAt(seconds) {
@@ -56,9 +54,7 @@ export class Timed {
     return [before, Math.min(before + 1, this.frames - 1), place - before];
   }
 
-  nearest(seconds) {
-    return Math.round(this.place(seconds));
-  }
+  nearest(seconds) { return Math.round(this.place(seconds)); }
 
   covers(seconds) {
     const slack = 0.5 / this.fps;
@@ -131,9 +127,7 @@ export class Body extends Timed {
   }
 
   // Whether it is drawn faint: as what others are compared with, or at a time that it does not cover.
-  isFaint(seconds) {
-    return this.ghost || !this.covers(seconds);
-  }
+  isFaint(seconds) { return this.ghost || !this.covers(seconds); }
 
   joint(frame, joint, out) {
     const at = 3 * (frame * this.joints + joint);
@@ -166,9 +160,7 @@ export class Body extends Timed {
     return [0, 1, 2].map((axis) => mix(points[3 * before + axis], points[3 * after + axis], part));
   }
 
-  ballAt(seconds) {
-    return this.pointAt(this.ball, seconds);
-  }
+  ballAt(seconds) { return this.pointAt(this.ball, seconds); }
 
   // Over some frames, the largest height from the lowest joint to the highest, and the largest distance of a joint from
   // the root over the ground, as of a dog's nose.

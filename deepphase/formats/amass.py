@@ -115,10 +115,8 @@ def _joined(archive: NpzArchive, root: str, body: str) -> tuple[tuple[str, ...],
         names += joints
     frames = {len(block) for block in blocks}
     if len(frames) != 1:
-        raise archive.fault(
-            f"parts of the pose have {', '.join(map(str, sorted(frames)))} frames",
-            "all parts of a pose need the same number of frames",
-        )
+        fact = f"parts of the pose have {', '.join(map(str, sorted(frames)))} frames"
+        raise archive.fault(fact, "all parts of a pose need the same number of frames")
     return names, np.concatenate(blocks, axis=1), notes
 
 
@@ -215,9 +213,8 @@ def _translations(archive: NpzArchive, frames: int) -> Array:
     """(frames, 3) metres."""
     key = archive.first(_TRANSLATIONS)
     if not key:
-        raise archive.fault(
-            "no array 'trans': the file has no translation of the body", archive.contents
-        )
+        fact = "no array 'trans': the file has no translation of the body"
+        raise archive.fault(fact, archive.contents)
     translations = archive.array(key, (None, 3))
     if _AIST_SCALE in archive:
         scale = archive.scalar(_AIST_SCALE)
@@ -225,17 +222,13 @@ def _translations(archive: NpzArchive, frames: int) -> Array:
             raise archive.fault(f"array {_AIST_SCALE!r} is {scale:g}, expected a positive number")
         translations = translations / scale
     if len(translations) != frames:
-        raise archive.fault(
-            f"there are {frames} frames of poses, but {len(translations)} of {key!r}",
-            "save both for the same frames",
-        )
+        fact = f"there are {frames} frames of poses, but {len(translations)} of {key!r}"
+        raise archive.fault(fact, "save both for the same frames")
     far = np.abs(translations).max(axis=1) > _LARGEST_TRANSLATION_M
     if far.any():
         frame = int(np.argmax(far))
-        raise archive.fault(
-            f"frame {frame}: a translation of {np.abs(translations[frame]).max():.3g} m is too far",
-            "the file is damaged, or not in metres",
-        )
+        fact = f"a translation of {np.abs(translations[frame]).max():.3g} m is too far"
+        raise archive.fault(f"frame {frame}: {fact}", "the file is damaged, or not in metres")
     return translations
 
 
@@ -247,11 +240,9 @@ def _rotations(archive: NpzArchive, names: tuple[str, ...], vectors: Array) -> A
         angles = np.sqrt(np.einsum("fjc,fjc->fj", vectors, vectors))
     if (angles > _LARGEST_ANGLE).any():
         frame, joint = np.argwhere(angles > _LARGEST_ANGLE)[0]
-        raise archive.fault(
-            f"frame {frame}, joint {names[joint]!r}: a rotation of {angles[frame, joint]:.3g} "
-            "radians is not possible",
-            "the file is damaged, or its poses are not axis-angle",
-        )
+        fact = f"a rotation of {angles[frame, joint]:.3g} radians is not possible"
+        hint = "the file is damaged, or its poses are not axis-angle"
+        raise archive.fault(f"frame {frame}, joint {names[joint]!r}: {fact}", hint)
     rotations = np.empty((*angles.shape, 4))
     # sin(a / 2) / a, which is 1/2 where the angle is 0.
     rotations[..., :3] = vectors * (0.5 * np.sinc(angles / (2 * np.pi)))[..., None]

@@ -71,9 +71,7 @@ MOTION_FORMATS: dict[str, MotionFormat] = {
     ".mvnx": MotionFormat("segments of Xsens", "deepphase.formats.markers.mvnx:load_mvnx"),
     ".amc": MotionFormat("AMC with its ASF skeleton", "deepphase.formats.amc:load_amc"),
     ".fbx": MotionFormat(
-        "FBX, through Blender",
-        "deepphase.formats.fbx:load_fbx",
-        "deepphase.formats.fbx:save_fbx",
+        "FBX, through Blender", "deepphase.formats.fbx:load_fbx", "deepphase.formats.fbx:save_fbx"
     ),
 }
 WRITTEN_SUFFIXES = (".bvh", ".npz", ".glb", ".gltf")
@@ -196,11 +194,8 @@ def save(clip: Clip, path: str | Path, **options: Any) -> None:
     """
     kind, suffix = format_of(path), Path(path).suffix
     if kind.save is None:
-        raise FormatError(
-            f"{suffix} files ({kind.name}) are read only",
-            hint=f"written are {', '.join(_SAVED)}",
-            path=path,
-        )
+        hint = f"written are {', '.join(_SAVED)}"
+        raise FormatError(f"{suffix} files ({kind.name}) are read only", hint=hint, path=path)
     writer = _function(kind.save)
     _check_options(options, option_names(writer), f"{suffix} files", path)
     writer(clip, path, **options)
@@ -219,11 +214,8 @@ def format_of(path: str | Path) -> MotionFormat:
         )
     if known is None:
         formats = ", ".join(f"{suffix} ({kind.name})" for suffix, kind in MOTION_FORMATS.items())
-        raise FormatError(
-            f"there is no such kind of motion file, {suffix or 'without a suffix'}",
-            hint=f"known: {formats}",
-            path=path,
-        )
+        fact = f"there is no such kind of motion file, {suffix or 'without a suffix'}"
+        raise FormatError(fact, hint=f"known: {formats}", path=path)
     return known
 
 
@@ -232,8 +224,5 @@ def _check_options(
 ) -> None:
     wrong = next((name for name in options if name not in known), None)
     if wrong is not None:
-        raise ParameterError(
-            f"{files} have no option {wrong!r}",
-            hint=f"options: {', '.join(known) or 'none'}",
-            path=path,
-        )
+        hint = f"options: {', '.join(known) or 'none'}"
+        raise ParameterError(f"{files} have no option {wrong!r}", hint=hint, path=path)

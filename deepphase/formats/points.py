@@ -146,9 +146,8 @@ def load_point_bodies(
 def point_bodies(path: str | Path) -> tuple[tuple[int, str], ...]:
     """Number and name of each body of a file of markers with several; else empty."""
     bodies = _bodies(Path(path))
-    return tuple(
-        (number, body.data.subject) for number, body in enumerate(bodies) if body.data.subject
-    )
+    subjects = enumerate(body.data.subject for body in bodies)
+    return tuple((number, subject) for number, subject in subjects if subject)
 
 
 def load_points_as_clip(
@@ -217,11 +216,9 @@ def _track(
         raise fault("positions beyond what float32 holds", hint=EXPORT_AGAIN)
     unit_m, note = _unit(body_size(positions), given_m, data.unit_m)
     positions = positions * positions.dtype.type(unit_m)
-    if np.abs(positions).max() > LARGEST_LENGTH_M:
-        raise fault(
-            f"a point {np.abs(positions).max():.3g} m from the origin is too far",
-            hint="the unit may be wrong: give it with --unit",
-        )
+    if (farthest := np.abs(positions).max()) > LARGEST_LENGTH_M:
+        hint = "the unit may be wrong: give it with --unit"
+        raise fault(f"a point {farthest:.3g} m from the origin is too far", hint=hint)
     notes = (*notes, *data.notes, note)
     if up is None:
         up, note = up_of_markers(data.names, positions) or infer_points_up(positions, body.edges)
@@ -261,7 +258,6 @@ def is_text_to_motion(path: Path) -> bool:
 
 
 def _read_npy(path: Path) -> _Body:
-    """The points of a .npy."""
     fault = partial(FormatError, path=path)
     found = foreign_content(read_content(path))
     if found and "npy" not in found:
@@ -293,13 +289,10 @@ def _read_npy(path: Path) -> _Body:
 
 
 def _read_npz(path: Path) -> _Body:
-    """The points of an archive."""
     archive = read_npz(path)
     stated, positions = archive.rates(), _positions(archive)
-    points = positions.shape[1]
-    present = None
-    if "present" in archive:
-        present = archive.array("present", positions.shape[:2], "bool")
+    points, shape = positions.shape[1], positions.shape[:2]
+    present = archive.array("present", shape, "bool") if "present" in archive else None
     data = MarkerData(_names(archive, points), positions, stated, _file_unit(archive))
     return _Body(data, _edges(archive, points), present)
 
@@ -316,9 +309,8 @@ def _positions(archive: NpzArchive) -> Array:
         raise archive.fault(f"one body has {points:,} points", f"the limit is {MAX_POINTS:,}")
     positions = archive.array(key, (None, None, 3))
     if 0 in positions.shape:
-        raise archive.fault(
-            f"positions have {frames} frames of {points} points: both must be at least 1"
-        )
+        fact = f"positions have {frames} frames of {points} points: both must be at least 1"
+        raise archive.fault(fact)
     if key == "joints_rel":
         positions = positions + archive.array("center", (len(positions), 3))[:, None]
     return positions

@@ -140,13 +140,9 @@ def metres_per_unit(unit: Unit) -> float:
     except (TypeError, ValueError, OverflowError):
         metres = math.nan
     if not _SMALLEST_UNIT <= metres <= _LARGEST_UNIT:
-        raise ParameterError(
-            f"a unit of {unit!r} is not possible",
-            hint=(
-                f"choose {', '.join(METRES_PER_UNIT)}, or a number of metres from "
-                f"{_SMALLEST_UNIT:g} to {_LARGEST_UNIT:g}"
-            ),
-        )
+        number = f"a number of metres from {_SMALLEST_UNIT:g} to {_LARGEST_UNIT:g}"
+        hint = f"choose {', '.join(METRES_PER_UNIT)}, or {number}"
+        raise ParameterError(f"a unit of {unit!r} is not possible", hint=hint)
     return metres
 
 
@@ -161,9 +157,8 @@ def unit_in_words(metres: float) -> str:
 def checked_options(unit: Unit | None, up: str | None, fps: float | None) -> float | None:
     """Metres in a given unit, None if none is given. Raises ParameterError for a wrong option."""
     if up is not None and up not in AXES:
-        raise ParameterError(
-            f"an up axis of {up!r} is not possible", hint=f"choose one of {', '.join(AXES)}"
-        )
+        hint = f"choose one of {', '.join(AXES)}"
+        raise ParameterError(f"an up axis of {up!r} is not possible", hint=hint)
     check_rate_option(fps)
     return None if unit is None else metres_per_unit(unit)
 
@@ -172,10 +167,8 @@ def checked_floor(floor: float | None) -> float:
     """Metres of a given floor; 0 for none. Raises ParameterError for an impossible one."""
     is_number = isinstance(floor, int | float) and not isinstance(floor, bool)
     if floor is not None and not (is_number and abs(floor) <= LARGEST_FLOOR_M):
-        raise ParameterError(
-            f"a floor at {floor!r} is not possible",
-            hint=f"give its height in the files, up to {LARGEST_FLOOR_M:g} m above or below 0",
-        )
+        hint = f"give its height in the files, up to {LARGEST_FLOOR_M:g} m above or below 0"
+        raise ParameterError(f"a floor at {floor!r} is not possible", hint=hint)
     return float(floor or 0.0)
 
 
@@ -275,10 +268,9 @@ def in_metres_y_up(
     if up is None:
         up, note = infer_up(Clip(skeleton, *parts, motion.translated_joints))
         notes = (*notes, note)
+    offsets, end_offsets = skeleton.offsets * unit_m, skeleton.end_offsets * unit_m
     clip = Clip(
-        replace(
-            skeleton, offsets=skeleton.offsets * unit_m, end_offsets=skeleton.end_offsets * unit_m
-        ),
+        replace(skeleton, offsets=offsets, end_offsets=end_offsets),
         motion.rotations,
         motion.translations * motion.translations.dtype.type(unit_m),
         motion.fps,
@@ -334,25 +326,19 @@ def _doubts_of_place(clip: Clip, roles: Roles) -> Iterator[str]:
     rise = quaternions.rotate(quaternions.conjugate(turn_to_y(clip.source.up)), rise)
     axis, clear = nearest_axis(rise)
     if clear and axis != clip.source.up:
-        yield (
-            f"the hips are along {axis} from the feet, not along {clip.source.up}: if the body "
-            f"does not lie, give the up axis with --up {axis}"
-        )
+        way = f"if the body does not lie, give the up axis with --up {axis}"
+        yield f"the hips are along {axis} from the feet, not along {clip.source.up}: {way}"
 
 
 def _doubts_of_speed(clip: Clip) -> Iterator[str]:
     moved = np.linalg.norm(np.diff(clip.translations, axis=0), axis=-1)
     speed = clip.fps * float(np.percentile(moved, 95, axis=0).max()) if moved.size else 0.0
     if speed > _FASTEST_M_S:
-        yield (
-            f"the body goes at {speed:.3g} m/s: give the unit with --unit, or the rate with "
-            "--file-fps"
-        )
+        way = "give the unit with --unit, or the rate with --file-fps"
+        yield f"the body goes at {speed:.3g} m/s: {way}"
     if clip.fps < _FEWEST_FPS:
-        yield (
-            f"{clip.fps:.3g} frames a second: is this the rate? --file-fps gives another, as 60 or "
-            "120"
-        )
+        way = "is this the rate? --file-fps gives another, as 60 or 120"
+        yield f"{clip.fps:.3g} frames a second: {way}"
 
 
 def _doubts_of_fall(clip: Clip, roles: Roles) -> Iterator[str]:
@@ -372,10 +358,8 @@ def _doubts_of_fall(clip: Clip, roles: Roles) -> Iterator[str]:
     fall = _fastest_fall(middle[:, None], clip.fps / step)
     if fall > _FASTEST_FALL:
         slower = clip.fps / max(round(np.sqrt(fall / GRAVITY)), 2)
-        yield (
-            f"the body falls at {fall:.3g} m/s2, gravity is {GRAVITY:.3g}: give the rate with "
-            f"--file-fps, as {slower:g}, or the unit with --unit"
-        )
+        way = f"give the rate with --file-fps, as {slower:g}, or the unit with --unit"
+        yield f"the body falls at {fall:.3g} m/s2, gravity is {GRAVITY:.3g}: {way}"
 
 
 def _fastest_fall(heights: Array, fps: float) -> float:

@@ -62,9 +62,8 @@ def save_bvh(
     unit_m = metres_per_unit(clip.source.unit_m if unit is None else unit)
     orders = _orders(clip, rotation_order)
     if not 0 <= decimals <= _MAX_DECIMALS:
-        raise ParameterError(
-            f"{decimals} decimals cannot be written", hint=f"choose 0 to {_MAX_DECIMALS}"
-        )
+        hint = f"choose 0 to {_MAX_DECIMALS}"
+        raise ParameterError(f"{decimals} decimals cannot be written", hint=hint)
     names = clip.skeleton.names if keep_names else plain_names(clip.skeleton.names)
     _check_names(names, path)
     clip = replace(clip, skeleton=replace(clip.skeleton, names=names))

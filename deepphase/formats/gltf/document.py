@@ -191,10 +191,8 @@ class GltfFile:
         shown = repr(uri[:80])
         name = unquote_to_bytes(uri)
         if b"\0" in name or b"\\" in name or b":" in name or name.startswith(b"/"):
-            raise item.fault(
-                f"the uri {shown} is not a path inside the file's folder",
-                "put the buffer next to the file",
-            )
+            fact = f"the uri {shown} is not a path inside the file's folder"
+            raise item.fault(fact, "put the buffer next to the file")
         folder = os.path.realpath(self.path.parent)
         target = os.path.realpath(os.path.join(folder, os.fsdecode(name)))
         if os.path.commonpath([folder, target]) != folder or target == folder:
@@ -265,10 +263,8 @@ def _parsed(text: bytes, path: Path) -> Item:
     fault = partial(FormatError, hint="export the file again as glTF 2.0", path=path)
     objects = text.count(b"{") + text.count(b"[")
     if objects > _FREE_OBJECTS + len(text) // _BYTES_PER_OBJECT:
-        raise fault(
-            f"{objects:,} objects in {len(text):,} bytes of JSON: no glTF is so dense",
-            hint="export the file again, without empty nodes",
-        )
+        fact = f"{objects:,} objects in {len(text):,} bytes of JSON: no glTF is so dense"
+        raise fault(fact, hint="export the file again, without empty nodes")
     try:
         value = json.loads(text.decode("utf-8-sig"), parse_constant=_refuse)
     except RecursionError:

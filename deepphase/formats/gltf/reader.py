@@ -176,19 +176,16 @@ class _Scene:
             note = f"sampled at {self.fps:g} frames a second as given; inferred: {rate:.6g}"
             rate = float(self.fps)
         elif not is_plausible_rate(rate):
-            raise item.fault(
-                f"keys at {rate:.6g} frames a second: no body is captured at such a rate",
-                "give the rate: fps=, or --file-fps on the command line",
-            )
+            fact = f"keys at {rate:.6g} frames a second: no body is captured at such a rate"
+            raise item.fault(fact, "give the rate: fps=, or --file-fps on the command line")
         duration = (stop - start) / per_second
         frames = frame_count(duration, rate, stop / per_second)
         self.poses += frames * len(joints.nodes)
         if self.asks_too_much:
-            raise item.fault(
-                f"{duration:.6g} s at {rate:.6g} frames a second are {frames:,} frames of "
-                f"{len(joints.nodes)} joints, in a file of {self.file.size:,} bytes",
-                "give a lower rate (fps=), or check the key times",
-            )
+            asked = f"{frames:,} frames of {len(joints.nodes)} joints"
+            fact = f"{duration:.6g} s at {rate:.6g} frames a second are {asked}"
+            hint = "give a lower rate (fps=), or check the key times"
+            raise item.fault(f"{fact}, in a file of {self.file.size:,} bytes", hint)
         seconds = start + np.arange(frames) * (per_second / rate)
         skeleton, rotations, translations, translated, motion_notes = sample_joints(
             self.tree, joints, tracks, seconds

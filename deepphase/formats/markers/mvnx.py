@@ -70,14 +70,12 @@ def load_mvnx(
         if np.abs(values).max() > math.sqrt(np.finfo(np.float64).max):
             raise fault(f"<{name}> holds numbers that are too large")
         tables[name] = values.reshape(len(values), -1, width)[:, order]
-    clip, fit_notes = fitted_clip(
-        names,
-        parents,
+    turns, places = (
         unit_quaternions(tables["orientation"], "<orientation>", path),
         tables["position"],
-        rate,
-        space="global",
-        local_positions=False,
+    )
+    clip, fit_notes = fitted_clip(
+        names, parents, turns, places, rate, space="global", local_positions=False
     )
     if clip is None:
         raise fault("orientations contradict the positions of the segments")
@@ -201,9 +199,8 @@ class _Content:
         elif name == "frame" and self._frame is not None:
             missing = next((name for name in _WIDTHS if name not in self._frame), None)
             if missing is not None:
-                raise self._fault(
-                    f"a frame without <{missing}>", "export segment orientations and positions"
-                )
+                hint = "export segment orientations and positions"
+                raise self._fault(f"a frame without <{missing}>", hint)
             for name, values in self._frame.items():
                 self.frames[name].append(values)
             self._frame = None
@@ -220,10 +217,8 @@ class _Content:
             raise self._fault(f"<{name}> holds something that is not a number") from None
         width = _WIDTHS[name] * len(self.segments)
         if len(values) != width or not np.isfinite(values).all():
-            raise self._fault(
-                f"<{name}> holds {len(values)} numbers, expected {width} finite ones for "
-                f"{len(self.segments)} segments"
-            )
+            expected = f"expected {width} finite ones for {len(self.segments)} segments"
+            raise self._fault(f"<{name}> holds {len(values)} numbers, {expected}")
         return values
 
 
@@ -232,21 +227,17 @@ def _tree(content: _Content, path: Path) -> tuple[tuple[str, ...], Array, list[i
     fault = partial(FormatError, path=path)
     names, _ = unique_names(content.segments)
     if not names or not content.frames["position"]:
-        raise fault(
-            f"there are {len(names)} segments and {len(content.frames['position'])} frames",
-            hint="export at least one segment and one frame",
-        )
+        fact = f"there are {len(names)} segments and {len(content.frames['position'])} frames"
+        raise fault(fact, hint="export at least one segment and one frame")
     index = {name: joint for joint, name in enumerate(names)}
     above: dict[int, int] = {}
     for upper, lower in content.joints:
         if upper not in index or lower not in index:
-            raise fault(
-                f"a joint between {upper[:40]!r} and {lower[:40]!r}, which are not both segments"
-            )
+            pair = f"{upper[:40]!r} and {lower[:40]!r}"
+            raise fault(f"a joint between {pair}, which are not both segments")
         above.setdefault(index[lower], index[upper])
     order, parents = parents_first([above.get(joint, -1) for joint in range(len(names))])
     if len(order) != len(names):
-        raise fault(
-            "no joint connects some segments to the first", hint="export the joints of the body"
-        )
+        hint = "export the joints of the body"
+        raise fault("no joint connects some segments to the first", hint=hint)
     return tuple(names[joint] for joint in order), parents, order

@@ -94,10 +94,8 @@ def load_joint_arrays(
     positions, position_key = _positions(archive, None if rotations is None else len(rotations))
     joints = positions.shape[1]
     if rotations is not None and rotations.shape[1] != joints:
-        raise archive.fault(
-            f"there are rotations of {rotations.shape[1]} joints, but positions of {joints}",
-            "save both for the same joints",
-        )
+        fact = f"there are rotations of {rotations.shape[1]} joints, but positions of {joints}"
+        raise archive.fault(fact, "save both for the same joints")
     names, notes = _names(archive, joints)
     parents, order, parent_notes = _parents(archive, names)
     notes = [*rate_notes, *notes, *parent_notes]
@@ -110,11 +108,8 @@ def load_joint_arrays(
             positions = np.repeat(positions, len(root), axis=0)
             positions[:, 0] = root
         if len(rotations) != len(positions):
-            raise archive.fault(
-                f"there are {len(rotations)} frames of rotations, but {len(positions)} of "
-                "positions",
-                "save both for the same frames",
-            )
+            fact = f"{len(rotations)} frames of rotations, but {len(positions)} of positions"
+            raise archive.fault(f"there are {fact}", "save both for the same frames")
         space = next((word for word in SPACES if rotation_key.startswith(f"{word}_")), None)
         local: bool | None = None
         if position_key in (*_OFFSET_KEYS, "local_positions", "global_positions"):
@@ -159,11 +154,9 @@ def _positions(archive: NpzArchive, frames: int | None) -> tuple[Array, str]:
     if 0 in positions.shape or frames == 0:
         raise archive.fault(f"array {key!r} is {positions.shape}: no joint moves")
     # Prevents overflow in squares.
-    if np.abs(positions).max() > LARGEST_LENGTH_M / METRES_PER_UNIT["mm"]:
-        raise archive.fault(
-            f"a joint {np.abs(positions).max():.3g} units from the origin is too far",
-            "the file may be damaged: save it again",
-        )
+    if (farthest := np.abs(positions).max()) > LARGEST_LENGTH_M / METRES_PER_UNIT["mm"]:
+        fact = f"a joint {farthest:.3g} units from the origin is too far"
+        raise archive.fault(fact, "the file may be damaged: save it again")
     return positions, key
 
 
@@ -176,10 +169,8 @@ def _check_count(archive: NpzArchive, key: str) -> None:
 def _root_path(archive: NpzArchive, frames: int) -> Array:
     key = archive.first(_ROOT_KEYS)
     if not key:
-        raise archive.fault(
-            "there are no positions of joints, and no path of the root",
-            f"the file needs one of {', '.join((*_POSITION_KEYS, *_ROOT_KEYS))}",
-        )
+        hint = f"the file needs one of {', '.join((*_POSITION_KEYS, *_ROOT_KEYS))}"
+        raise archive.fault("there are no positions of joints, and no path of the root", hint)
     root = archive.array(key)
     if root.size != 3 * frames:
         raise archive.fault(f"array {key!r} is {root.shape}, expected ({frames}, 3)")
@@ -215,17 +206,14 @@ def _parents(archive: NpzArchive, names: tuple[str, ...]) -> tuple[Array, list[i
         above = archive.array(key, (joints,), "integer").tolist()
     else:
         if len(words) != joints:
-            raise archive.fault(
-                f"there are {len(words)} parents for {joints} joints",
-                "save the file again with one parent for each joint",
-            )
+            hint = "save the file again with one parent for each joint"
+            raise archive.fault(f"there are {len(words)} parents for {joints} joints", hint)
         index = {name: joint for joint, name in enumerate(names)}
         for name, word in zip(names, words, strict=True):
             if word not in index and word.strip().lower() not in _NO_PARENT:
-                raise archive.fault(
-                    f"joint {name!r} has the parent {word!r}, which is not a joint",
-                    "name a joint of the file, or leave the root's parent empty",
-                )
+                fact = f"joint {name!r} has the parent {word!r}, which is not a joint"
+                hint = "name a joint of the file, or leave the root's parent empty"
+                raise archive.fault(fact, hint)
         above = [index.get(word, -1) for word in words]
     above = [-1 if parent == joint else parent for joint, parent in enumerate(above)]
     roots = [joint for joint, parent in enumerate(above) if parent < 0]
@@ -266,12 +254,9 @@ def unit_quaternions(stored: Array, what: str, path: Path) -> Array:
     wrong = ~(np.abs(lengths - 1.0) <= _UNIT_LENGTH)
     if wrong.any():
         frame, joint = np.argwhere(wrong)[0]
-        raise FormatError(
-            f"frame {frame}, joint {joint}: a quaternion of length {lengths[frame, joint]:.3g} in "
-            f"{what} is not possible",
-            hint="quaternions have length 1",
-            path=path,
-        )
+        fact = f"a quaternion of length {lengths[frame, joint]:.3g} in {what} is not possible"
+        where = f"frame {frame}, joint {joint}"
+        raise FormatError(f"{where}: {fact}", hint="quaternions have length 1", path=path)
     return np.asarray(stored / lengths[..., None])
 
 
@@ -308,10 +293,8 @@ def fitted_clip(
     # The preferred readings come first.
     kind, first = next(each for each, spread in spreads.items() if spread <= least + _ALIKE)
     if least > _FITS:
-        return None, [
-            f"the quaternions contradict the positions (joints move by {100 * least:.0f} % of "
-            "their bones in their parents' frames) and were left out"
-        ]
+        how = f"joints move by {100 * least:.0f} % of their bones in their parents' frames"
+        return None, [f"the quaternions contradict the positions ({how}) and were left out"]
     world = _globals(parents, stored, kind, first)
     by = "assumed to be" if local_positions else "by the positions,"
     notes = [f"quaternions {by} {kind}, in the order {'w x y z' if first else 'x y z w'}"]

@@ -175,13 +175,9 @@ class MotionEditor:
                     controls[part] = kind(layout, config.network, limits)
                     load_weights(controls[part], arrays, prefix=f"{part}.")
                     controls[part].eval()
-            report, provenance = (
-                checked_mapping(header[name], name) for name in ("report", "provenance")
-            )
-            return cls(
-                network, config, space, feet, normalisation, statistics, report, provenance,
-                **controls,
-            )  # fmt: skip
+            for name in ("report", "provenance"):
+                controls[name] = checked_mapping(header[name], name)
+            return cls(network, config, space, feet, normalisation, statistics, **controls)
         except (KeyError, IndexError, TypeError, ValueError, RuntimeError, DeepPhaseError) as error:
             raise CheckpointError(
                 f"the parts of the editor do not fit: {' '.join(str(error).split())[:200]}",

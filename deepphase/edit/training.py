@@ -284,11 +284,7 @@ class EditorModule(ResumableModule):
         return arms * self.per_length
 
     def _in_gaps(self, error: Tensor, known: Tensor) -> Tensor:
-        """Mean lengths of the errors of poses, places and rotations in gaps before a target.
-
-        Lengths, not their squares: in-betweens are compared by them, and squares would serve the
-        few gaps in which much is uncertain.
-        """
+        """Mean lengths of errors in gaps before a target: squares serve the uncertain ones."""
         own, root = error.float(), self.layout.root
         lost = known[:, 1] < 1
         count = lost.sum(-1, keepdim=True)

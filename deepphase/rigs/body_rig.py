@@ -155,10 +155,7 @@ class BodyRig:
         description
             A skeleton description (`load_description`), where roles are not found by names.
 
-        Raises
-        ------
-        SkeletonError
-            If the body has no legs, or does not stand in any frame.
+        Raises SkeletonError if the body has no legs, or does not stand in any frame.
         """
         body = clip.skeleton
         roles = find_roles(body, description, clip=clip)

@@ -120,10 +120,7 @@ class RigInverse:
             Frames a second; standard deviation of the Gaussian that smooths what the regression
             says over time, before it is refined.
 
-        Raises
-        ------
-        ParameterError
-            If the positions do not fit the rig.
+        Raises ParameterError if the positions do not fit the rig.
         """
         if method not in METHODS:
             raise ParameterError(
@@ -182,13 +179,7 @@ class RigInverse:
 
     @classmethod
     def load(cls, path: str | Path) -> RigInverse:
-        """Read the file.
-
-        Raises
-        ------
-        CheckpointError
-            If the file is damaged, foreign, or its parts do not fit each other.
-        """
+        """Read the file; CheckpointError where it is damaged, foreign, or its parts do not fit."""
         arrays, header = read_arrays(path, format=FORMAT, version=VERSION)
         try:
             rig = BodyRig.from_parts(arrays, header["rig"])
@@ -246,10 +237,7 @@ def named_effectors(rig: BodyRig, names: Sequence[str]) -> Array:
         "seven" (hips, head, hands, feet, and the end of the tail or the chest), "feet" (all feet of
         an animal), "hands", "toes", roles such as left_hand, or names of joints of the rig.
 
-    Raises
-    ------
-    ParameterError
-        If the rig has no such joint, or no name is given.
+    Raises ParameterError if the rig has no such joint, or no name is given.
     """
     roles = rig.roles
     known = {

@@ -50,10 +50,7 @@ class RigKeys:
     def values_of(self, rig: BodyRig) -> Array:
         """(frames, controls) of the curves in the order of a rig; controls without curves rest.
 
-        Raises
-        ------
-        ParameterError
-            If the rig lacks a control.
+        Raises ParameterError if the rig lacks a control.
         """
         values = np.repeat(rig.rest[None], len(self.values), axis=0)
         values[:, [rig.index(name) for name in self.names]] = self.values
@@ -85,10 +82,7 @@ class RigKeys:
     def load(cls, path: str | Path) -> RigKeys:
         """Read a JSON file of `save`, which may have been edited: one value holds for all frames.
 
-        Raises
-        ------
-        FormatError
-            If it is no such file, or curves have other lengths.
+        Raises FormatError if it is no such file, or curves have other lengths.
         """
         path = Path(path)
         try:

@@ -18,13 +18,9 @@ _STILL = 0.02
 def joints_followed(parameters: PhaseParameters, signals: Array) -> Array:
     """Share of each joint's velocity that a single channel explains by linear regression.
 
-    The velocities of every joint are regressed on the channel's two manifold coordinates, frame
-    by frame. The share is near 1 for a joint that moves at the channel's frequency with any lag,
-    and near 0 at another frequency. No decoder is needed, so baselines can be evaluated too.
-
-    `parameters` (frames, channels) each; interior frames. `signals` (frames, 3 * joints) m/s of the
-    same frames. Returns (channels, joints) share of the joint's variance, 0 to 1; 0 for a still
-    joint.
+    The velocities of all joints, `signals` (frames, 3 * joints) m/s, are regressed on the channel's
+    two manifold coordinates. The share, (channels, joints) from 0 to 1, is near 1 for a joint that
+    moves at the channel's frequency with any lag, near 0 at another one, and 0 for a still joint.
     """
     frames, channels = parameters.phase.shape
     if signals.ndim != 2 or len(signals) != frames or signals.shape[1] % 3:
@@ -52,9 +48,8 @@ def joints_followed(parameters: PhaseParameters, signals: Array) -> Array:
 def followed_parts(shares: Array, energy: Array, parts: Sequence[str]) -> dict[str, Array]:
     """The shares of joints averaged over parts of the body, weighted by the joints' energy.
 
-    `shares` (channels, joints) of `joints_followed`. `energy` (joints,) squared
-    velocity, summed. `parts` (joints,) names of `body_parts`. Returns part -> (channels,) share of
-    the part's movement; still parts are left out.
+    Of `joints_followed`, `joint_energy` and `body_parts`. Returns part -> (channels,) share of the
+    part's movement; still parts are left out.
     """
     gathered = {}
     for part in dict.fromkeys(parts):

@@ -54,11 +54,9 @@ class DanceClock:
 
 @dataclass(frozen=True, eq=False)
 class DanceInBars:
-    """Height of a dance, and the bars of its song.
+    """Height of the hips in a dance (frames,), metres, and the bars of its song.
 
-    `height` (frames,) metres of the hips. `downbeats` (bars,) seconds of the first beats of the
-    song's bars, from the dance's first frame on. `beats_per_bar`: dances to songs in one metre
-    share a place in the bar.
+    `downbeats` (bars,) are seconds of the bars' first beats, from the dance's first frame on.
     """
 
     height: Array
@@ -98,8 +96,7 @@ def dance_clocks(dances: Sequence[DanceInBars]) -> list[DanceClock]:
     """The clock of each of some dances.
 
     A sinusoid of the bar is fitted to the height of the hips at rates up to 8 % beside the song's.
-    The offset moves the phase of that sinusoid to the mean phase of the dances in that metre whose
-    clock is clear; a single one keeps its own, in its middle.
+    The offset moves its phase to the mean one of the dances in that metre whose clock is clear.
     """
     fits = [_fit(each) for each in dances]
     clocks = [replace(fit, rate=1.0, clear=False) for fit, _ in fits]

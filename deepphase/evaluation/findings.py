@@ -72,37 +72,32 @@ def run_findings(run: Run, data: Mapping[str, Any]) -> list[str]:
         return findings
     desired = np.linalg.norm(run.commanded_velocities, axis=-1)
     living = np.flatnonzero(~lost)
-    away = _runaways(run, living, desired)
-    if away:
+    if away := _runaways(run, living, desired):
         findings.append(
             f"{_some(len(away), count)} ran away: the worst {away[0]}; try a lower --speed, "
             "or of a controller --blend responsive, or more clips of that speed"
         )
-    ignored = [found for i in living.tolist() if (found := _ignored(run, i, data))]
-    if ignored:
+    if ignored := [found for i in living.tolist() if (found := _ignored(run, i, data))]:
         slow, desired_speed = min(ignored, key=lambda pair: pair[0] / pair[1])
         findings.append(
             f"{_some(len(ignored), count)} ignored the goal for {_IGNORED_S:g} s and more: the "
             f"worst went {slow:.2f} m/s where {desired_speed:.2f} m/s was desired; try clips that "
             "go so, or motion matching"
         )
-    statues = [i for i in living.tolist() if _is_statue(run, i, data, desired[i])]
-    if statues:
+    if statues := [i for i in living.tolist() if _is_statue(run, i, data, desired[i])]:
         findings.append(
             f"{_some(len(statues), count)} stood like a statue in more than {_STATUE_SHARE:.0%} "
             "of the seconds in which movement was desired; try another start pose, or train longer"
         )
     standing = float(data.get("standing_speed", np.inf))
     at_rest = [_speed_at_rest(run, i, standing, desired[i]) for i in living.tolist()]
-    fast = [speed for speed in at_rest if speed > standing]
-    if fast:
+    if fast := [speed for speed in at_rest if speed > standing]:
         findings.append(
             f"{_some(len(fast), count)} walked on where standing was desired: at up to "
             f"{max(fast):.2f} m/s in the slowest half second, or after they stood; try more clips "
             "that stop, or of a controller training.made_stops=0.3"
         )
-    lifeless = [i for i in living.tolist() if _is_lifeless(run, i, data, desired[i])]
-    if lifeless:
+    if lifeless := [i for i in living.tolist() if _is_lifeless(run, i, data, desired[i])]:
         findings.append(
             f"{_some(len(lifeless), count)} stood without life: the joints moved less than half as "
             f"fast as in the data's idle frames ({100.0 * data['idle_speed']:.1f} cm/s); try more "

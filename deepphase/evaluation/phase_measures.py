@@ -30,10 +30,8 @@ _AHEAD_S = 0.25
 class MeasuredPhases:
     """Phases of the interior frames of clips, with the poses there.
 
-    `parameters` (frames, channels) each. `poses` (frames, joints, 3) metres, root space. `frames`:
-    the clip of each frame, and its index there. `queries`, `seed`: number of random frames on which
-    matches are measured, and the seed of their choice. `health`: health of the model on these
-    clips; None where it is not measured.
+    `poses` (frames, joints, 3) metres, root space. `queries`, `seed`: number of random frames on
+    which matches are measured, and the seed of their choice. `health` of the model on these clips.
     """
 
     parameters: PhaseParameters

@@ -65,10 +65,7 @@ def kind_of_change(old: Array, new: Array, standing: float) -> str | None:
 
 @dataclass(frozen=True, eq=False)
 class GoalChange:
-    """An abrupt change of a desired velocity.
-
-    `old`, `new` (2,) m/s: the desired velocity before and after.
-    """
+    """An abrupt change of a desired velocity (2,), m/s, from `old` to `new`."""
 
     kind: str
     begin: int
@@ -82,8 +79,8 @@ class GoalChange:
 def goal_changes(desired: Array, facings: Array, fps: float, standing: float) -> list[GoalChange]:
     """Abrupt changes of one character's goal that leave time for a response.
 
-    `desired` (frames, 2) m/s: the desired velocity as the goal has it, without the smoothing of a
-    runner. `facings` (frames,) radians: the desired facing. `standing` in m/s: slower goals stand.
+    `desired` (frames, 2) m/s, without the smoothing of a runner; `facings` (frames,) radians;
+    goals slower than `standing`, m/s, stand.
     """
     speeds = np.linalg.norm(desired, axis=1)
     near = maximum_filter1d(speeds, 2 * round(_MAX_CHANGE_S * fps) + 1, mode="nearest")
@@ -111,11 +108,9 @@ def goal_changes(desired: Array, facings: Array, fps: float, standing: float) ->
 class Responses:
     """Response times of characters to changes of their goals.
 
-    `velocity`: kind of change -> seconds from each change to 90 % of the new velocity: after a
-    stop, until the speed is 10 % of the old one; otherwise, until the velocity along the new
-    direction is 90 % of the new one. Infinite where it never comes. `heading`: kind of turn ->
-    seconds from each turn of the desired facing by 30 degrees or more until 90 % of it are made, or
-    infinite.
+    `velocity`: kind of change -> seconds from each change to 90 % of the new velocity along its
+    direction, after a stop to 10 % of the old speed. `heading`: kind of turn -> seconds from each
+    turn of the desired facing by 30 degrees or more until 90 % of it are made. Infinite for never.
     """
 
     velocity: dict[str, list[float]] = field(default_factory=dict)

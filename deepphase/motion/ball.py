@@ -184,11 +184,6 @@ def touched(
             f"balls {state.position.shape}",
             hint="points are (..., points, 3) for balls (..., 3)",
         )
-    if radius_m < 0 or not 0 <= restitution <= 1:
-        raise ParameterError(
-            f"feet of {radius_m:g} m with restitution {restitution:g} are not possible",
-            hint="give a radius of 0 or more, and a restitution of 0 to 1",
-        )
     position, velocity = state.position.copy(), state.velocity.copy()
     impulses = np.zeros(points.shape[:-1])
     for index in range(points.shape[-2]):

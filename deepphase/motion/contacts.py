@@ -158,6 +158,4 @@ def _without_brief(flags: Array, frames: int) -> Array:
     # Contacts at a clip's edge may be shorter.
     padded = np.pad(flags, ((frames, frames), (0, 0)), mode="edge")
     window = np.ones((frames, 1), bool)
-    padded = binary_closing(padded, window, border_value=0)
-    padded = binary_opening(padded, window)
-    return padded[frames:-frames]
+    return binary_opening(binary_closing(padded, window), window)[frames:-frames]

@@ -98,9 +98,8 @@ def infer_unit(skeleton_in_file_units: Skeleton) -> tuple[float, str]:
         size = float(np.exp(np.median(np.log(ratios))))
         name = min(_UNITS, key=lambda unit: abs(np.log(size * _UNITS[unit][0])) + _UNITS[unit][1])
         metres = _UNITS[name][0]
-        return metres, (
-            f"unit assumed to be {name}: the limbs are then {size * metres:.2f} times an adult's"
-        )
+        evidence = f"the limbs are then {size * metres:.2f} times an adult's"
+        return metres, f"unit assumed to be {name}: {evidence}"
     for name in ("metres", "centimetres", "millimetres", "inches"):
         metres = _UNITS[name][0]
         if SMALLEST_BODY <= longest * metres <= LARGEST_BODY:

@@ -53,11 +53,7 @@ def lay_run(run: Run, ground: Heightmap) -> tuple[Run, list[FeetOnGround]]:
 
 
 def feet_on_ground(run: Run) -> list[FeetOnGround]:
-    """Measures of all characters of a run that was made on ground, at the contacts predicted.
-
-    Raises SkeletonError if the body has no feet; ParameterError if the run was made on a flat
-    floor.
-    """
+    """Measures of all characters of a run that was made on ground, at the contacts predicted."""
     spec = run.spec
     if spec.ground is None or spec.soles is None:
         raise ParameterError("the run was made on a flat floor", hint="lay it on ground")

@@ -13,11 +13,7 @@ import numpy as np
 
 from deepphase.arrays import Array
 from deepphase.corpus.rest_frames import check_one_body
-from deepphase.corpus.store_format import (
-    group_arrays,
-    spread_translations,
-    unique_clip_names,
-)
+from deepphase.corpus.store_format import group_arrays, spread_translations, unique_clip_names
 from deepphase.corpus.store_writer import write_store
 from deepphase.errors import ParameterError, SkeletonError
 from deepphase.motion.clip import Clip, Source
@@ -105,10 +101,8 @@ class ClipStore:
             f"translated_joints must rise from the root, 0, and be below {joints}, the number of "
             "joints",
         )
-        for name, shape in {
-            "rotations": (frames, joints, 4),
-            "translations": (frames, len(moving), 3),
-        }.items():
+        shapes = {"rotations": (frames, joints, 4), "translations": (frames, len(moving), 3)}
+        for name, shape in shapes.items():
             found = getattr(self, name).shape
             _require(found == shape, f"{name} must have shape {shape}, not {found}")
         _require(
@@ -285,12 +279,8 @@ class ClipStore:
             name: tuple(getattr(self, name)[index] for index in indices)
             for name in ("names", "skeletons", "labels", "sources", "provenance")
         }
-        return replace(
-            self,
-            range_starts=self.range_starts[indices],
-            range_stops=self.range_stops[indices],
-            **chosen_clips,
-        )
+        starts, stops = self.range_starts[indices], self.range_stops[indices]
+        return replace(self, range_starts=starts, range_stops=stops, **chosen_clips)
 
     def _index(self, name: str) -> int:
         if name not in self.names:

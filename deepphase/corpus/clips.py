@@ -213,10 +213,7 @@ def _entry_clip(
     """The only clip of a file, or the one of a number and name."""
     if number is None or holds_points(file.path):
         about = {"about": file.path, **reader}
-        clips: tuple[Clip, ...] = within_memory(
-            load_clips, file.path, file.name, point_sets, **about
-        )
-        return clips[number or 0]
+        return within_memory(load_clips, file.path, file.name, point_sets, **about)[number or 0]
     clip = within_memory(load, file.path, about=file.path, animation=number, **reader)
     return _of_animation(clip, file.name, name)
 
@@ -251,12 +248,10 @@ def find_songs(inputs: str | Path | Sequence[str | Path]) -> list[Path]:
     Hidden files and folders are skipped.
     """
     given = existing(inputs)
-    found: dict[Path, None] = {}
-    for root in given:
-        if not root.is_dir():
-            found[root] = None
-            continue
-        found |= dict.fromkeys(path for path in files_under(root) if _is_song(path))
+    found = {path for path in given if not path.is_dir()}
+    found |= {
+        path for root in given if root.is_dir() for path in files_under(root) if _is_song(path)
+    }
     if not found:
         raise FormatError(
             "there are no songs here",

@@ -88,9 +88,6 @@ class FileFacts:
         return float(self.levels[AXES.index(self.clip.source.up), 0])
 
 
-_Measure = Callable[[Clip], Any] | None
-
-
 def inspect_files(
     inputs: str | Path | Sequence[str | Path],
     *,
@@ -153,23 +150,19 @@ def _other_axes(found: list[tuple[FileFacts, ...]]) -> dict[int, tuple[str | Non
 
 
 def _facts(
-    point_sets: PointSets, measure: _Measure, task: tuple[MotionFile, Mapping[str, Any]]
+    point_sets: PointSets,
+    measure: Callable[[Clip], Any] | None,
+    task: tuple[MotionFile, Mapping[str, Any]],
 ) -> tuple[FileFacts, ...]:
     file, reader = task
 
     def facts() -> tuple[FileFacts, ...]:
         clips = load_clips(file.path, file.name, point_sets, **reader)
-        plain = FileFacts(file.file, song=song_beside(file.path))
-        several = len(clips) > 1
-        return tuple(
-            _clip_facts(
-                clip,
-                replace(plain, animation=clip.labels[ANIMATION_LABEL] if several else ""),
-                point_sets.description,
-                measure,
-            )
-            for clip in clips
-        )
+        song, several = song_beside(file.path), len(clips) > 1
+        names = [clip.labels[ANIMATION_LABEL] if several else "" for clip in clips]
+        plain = [FileFacts(file.file, animation=name, song=song) for name in names]
+        given = point_sets.description, measure
+        return tuple(_clip_facts(*each, *given) for each in zip(clips, plain, strict=True))
 
     try:
         return within_memory(facts, about=file.path)
@@ -178,7 +171,10 @@ def _facts(
 
 
 def _clip_facts(
-    clip: Clip, plain: FileFacts, description: Mapping[str, Any] | None, measure: _Measure
+    clip: Clip,
+    plain: FileFacts,
+    description: Mapping[str, Any] | None,
+    measure: Callable[[Clip], Any] | None,
 ) -> FileFacts:
     names = clip.skeleton.names
     shares: dict[str, float] = {}

@@ -239,7 +239,23 @@ class LabelPattern:
         literals, written = parts[0::2], parts[1::2]
         fields = [field.removesuffix(_DIGITS) for field in written]
         digits = [field.endswith(_DIGITS) for field in written]
-        self._check(literals, fields, digits)
+        named = [name for name in fields if name != "_"]
+        inner = zip(literals[1:-1], digits, digits[1:], strict=False)
+        for fact, is_wrong in (
+            ("names no field", not fields),
+            ("has a brace without its other half", not set("{}").isdisjoint("".join(literals))),
+            ("has a field without a plain name", not all(map(str.isidentifier, fields))),
+            ("names a field twice", len(set(named)) < len(named)),
+            (
+                "has nothing between two fields",
+                any(not literal and before == after for literal, before, after in inner),
+            ),
+        ):
+            if is_wrong:
+                raise ParameterError(
+                    f"the label pattern {self.pattern!r} cannot be used: it {fact}",
+                    hint="write it as in '{set}_{action}_{style}_{take}'",
+                )
         self.fields = tuple(name for name in fields if not name.startswith("_"))
         self._names = fields
         expression = re.escape(literals[0])
@@ -264,22 +280,3 @@ class LabelPattern:
             return None
         values = zip(self._names, match.groups(), strict=True)
         return {name: value for name, value in values if not name.startswith("_")}
-
-    def _check(self, literals: list[str], fields: list[str], digits: list[bool]) -> None:
-        named = [name for name in fields if name != "_"]
-        inner = zip(literals[1:-1], digits, digits[1:], strict=False)
-        for fact, is_wrong in (
-            ("names no field", not fields),
-            ("has a brace without its other half", not set("{}").isdisjoint("".join(literals))),
-            ("has a field without a plain name", not all(map(str.isidentifier, fields))),
-            ("names a field twice", len(set(named)) < len(named)),
-            (
-                "has nothing between two fields",
-                any(not literal and before == after for literal, before, after in inner),
-            ),
-        ):
-            if is_wrong:
-                raise ParameterError(
-                    f"the label pattern {self.pattern!r} cannot be used: it {fact}",
-                    hint="write it as in '{set}_{action}_{style}_{take}'",
-                )

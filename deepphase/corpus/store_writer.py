@@ -143,15 +143,16 @@ class StoreWriter:
                 # A hash of the hierarchy makes the name independent of the order of groups.
                 key = sorted(self.records[numbers[0]].clip.skeleton.hierarchy, key=str)
                 name = f"{name}-{hashlib.sha256(repr(key).encode()).hexdigest()[:8]}"
-            bodies = sorted(self._bodies(numbers), key=self._frames_of, reverse=True)
+            bodies = sorted(
+                self._bodies(numbers),
+                key=lambda body: sum(self.records[number].frames for number in body),
+                reverse=True,
+            )
             groups |= {
                 f"{name}-{place}" if place > 1 else name: body
                 for place, body in enumerate(bodies, start=1)
             }
         return groups
-
-    def _frames_of(self, numbers: Sequence[int]) -> int:
-        return sum(self.records[number].frames for number in numbers)
 
     def _bodies(self, numbers: Sequence[int]) -> list[list[int]]:
         clips = [self.records[number].clip for number in numbers]
@@ -221,23 +222,18 @@ class StoreWriter:
         clips = [record.clip for record in records]
         arrays = group_arrays(clips, [record.frames for record in records])
         moving, frames = arrays["translated_joints"], int(arrays["range_stops"][-1])
-        spooled = {
-            "rotations": (
-                (frames, len(clips[0].skeleton), 4),
-                (self._frames(record)[0] for record in records),
-            ),
-            "translations": (
-                (frames, len(moving), 3),
-                (
-                    spread_translations(record.clip, self._frames(record)[1], moving)
-                    for record in records
-                ),
-            ),
+        rotations = (self._frames(record)[0] for record in records)
+        translations = (
+            spread_translations(record.clip, self._frames(record)[1], moving) for record in records
+        )
+        contents: dict[str, tuple[tuple[int, ...], Iterable[Array]]] = {
+            "rotations": ((frames, len(clips[0].skeleton), 4), rotations),
+            "translations": ((frames, len(moving), 3), translations),
+            **{name: (array.shape, [array]) for name, array in arrays.items()},
         }
-        small = {name: (array.shape, [array]) for name, array in arrays.items()}
         return {
-            f"{folder.name}/{name}": _write_npy(folder, name, shape, parts)
-            for name, (shape, parts) in {**spooled, **small}.items()
+            f"{folder.name}/{name}": _write_npy(folder, name, *content)
+            for name, content in contents.items()
         }
 
     def _move_into_place(self, new: Path) -> None:

@@ -38,14 +38,6 @@ class EncodedFile:
     notes: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True)
-class _Task:
-    """A clip or song, and the stem of its phase file."""
-
-    entry: ClipEntry
-    stem: str
-
-
 def encode_files(
     model: str | Path,
     entries: Sequence[ClipEntry],
@@ -67,15 +59,15 @@ def encode_files(
     # Damaged models are refused before processes are started.
     opened_model(trained)
     stems = unique_stems(entry.name for entry in entries)
-    tasks = [_Task(entry, stem) for entry, stem in zip(entries, stems, strict=True)]
-    sizes = (task.entry.size for task in tasks)
+    tasks = list(zip(entries, stems, strict=True))
+    sizes = (entry.size for entry in entries)
     encode = partial(_encode_file, trained, Path(folder).absolute(), csv)
     results = map_in_order(
         encode,
         tasks,
         workers_for(sizes, len(tasks), _BYTES_PER_WORKER, workers),
         lost=lambda task, error: EncodedFile(
-            error=type(error)(f"{task.entry.name}: {error.fact}", hint=error.hint)
+            error=type(error)(f"{task[0].name}: {error.fact}", hint=error.hint)
         ),
     )
     done = []
@@ -86,28 +78,25 @@ def encode_files(
     return done
 
 
-def _encoded(model: PhaseExtractor, clip: Any) -> ClipPhases:
-    with threads_after():
-        # Sums differ in the last bits between numbers of threads.
-        torch.set_num_threads(1)
-        return model.encode(clip)
+def _encode_file(model: Path, folder: Path, csv: bool, task: tuple[ClipEntry, str]) -> EncodedFile:
+    entry, stem = task
 
-
-def _encode_file(model: Path, folder: Path, csv: bool, task: _Task) -> EncodedFile:
     def encoded() -> tuple[ClipPhases, tuple[str, ...]]:
-        source = task.entry.load()
+        source: Any = entry.load()
         notes = warnings_of(source) if isinstance(source, Clip) else ()
-        notes = tuple(f"{task.entry.name}: {note}" for note in notes)
-        return _encoded(opened_model(model), source), notes
+        with threads_after():
+            # Sums differ in the last bits between numbers of threads.
+            torch.set_num_threads(1)
+            phases = opened_model(model).encode(source)
+        return phases, tuple(f"{entry.name}: {note}" for note in notes)
 
     try:
-        phases, notes = within_memory(encoded, about=task.entry.name)
+        phases, notes = within_memory(encoded, about=entry.name)
     except DeepPhaseError as error:
         return EncodedFile(error=error)
-    trained = opened_model(model)
-    window_s = trained.window / trained.fps
-    path = folder / f"{task.stem}.phases.npz"
-    save_phases(phases, path, window_s=window_s, model_sha256=_sha256(model))
+    trained, sha256 = _read_once(model, _state(model))
+    path = folder / f"{stem}.phases.npz"
+    save_phases(phases, path, window_s=trained.window / trained.fps, model_sha256=sha256)
     if csv:
         save_csv(phases, path.with_suffix(".csv"))
     return EncodedFile(len(phases), notes=notes)
@@ -120,10 +109,6 @@ def opened_model(path: str | Path) -> PhaseExtractor:
     """
     path = Path(path).absolute()
     return _read_once(path, _state(path))[0]
-
-
-def _sha256(path: Path) -> str:
-    return _read_once(path, _state(path))[1]
 
 
 def _state(path: Path) -> tuple[int, int]:

@@ -29,12 +29,7 @@ BASELINES: dict[str, type[ContactPhase | PcaPhase | PfnnPhase]] = {
     PcaPhase.METHOD: PcaPhase,
     PfnnPhase.METHOD: PfnnPhase,
 }
-_KINDS: dict[str, Any] = {
-    FORMAT: PhaseModel,
-    ContactPhase.FORMAT: ContactPhase,
-    PcaPhase.FORMAT: PcaPhase,
-    PfnnPhase.FORMAT: PfnnPhase,
-}
+_KINDS: dict[str, Any] = {FORMAT: PhaseModel, **{kind.FORMAT: kind for kind in BASELINES.values()}}
 
 
 class PhaseExtractor(Protocol):
@@ -183,15 +178,6 @@ def phases(
     return model.encode(clips)
 
 
-def baseline_named(method: str) -> type[ContactPhase | PcaPhase | PfnnPhase]:
-    """The baseline of a method's name; ParameterError lists the names where there is none."""
-    if method not in BASELINES:
-        raise ParameterError(
-            f"there is no method {method!r}", hint=f"methods: {', '.join(BASELINES)}"
-        )
-    return BASELINES[method]
-
-
 def fit_phases(
     store: ClipStore,
     method: str = "contact",
@@ -224,7 +210,10 @@ def fit_phases(
     SkeletonError
         Where the skeleton lacks the limbs that the method needs.
     """
-    kind = baseline_named(method)
+    if method not in BASELINES:
+        listed = f"methods: {', '.join(BASELINES)}"
+        raise ParameterError(f"there is no method {method!r}", hint=listed)
+    kind = BASELINES[method]
     if normalised and "normalised" not in kind.OPTIONS:
         raise ParameterError(
             f"normalised is an option of pca, not of {method}", hint="leave it out"

@@ -176,19 +176,10 @@ def measure(
     deviation: Array | None = None,
     groups: Sequence[str] = (),
 ) -> Health:
-    """Health from the phases of consecutive interior frames and the reconstruction's error.
+    """Health from the phases of each stretch of interior frames and the reconstruction's error.
 
-    Parameters
-    ----------
-    clips
-        Phase parameters (frames, channels) of each stretch of interior frames.
-    fps
-        Frames a second.
-    unexplained, deviation
-        (signals,) squared error of the reconstruction and squared deviation from the window
-        mean, summed over windows and frames; None where nothing is reconstructed.
-    groups
-        (signals,) name of the joint, or a song's feature, that each signal belongs to.
+    `unexplained`, `deviation` (signals,) squared error and squared deviation from the window mean,
+    summed; None where nothing is reconstructed. `groups` (signals,) joint or feature of each.
     """
     clips = list(clips)
     steps, turned, weights, rough, forward = [], [], [], [], []

@@ -218,17 +218,15 @@ class PhaseModel(Generic[Signals]):
 
     def save(self, path: str | Path) -> None:
         """Write the model file, whole or not at all."""
-        arrays = _weights(self.network, "network.")
+        weights = self.network.state_dict().items()
+        arrays = {f"network.{name}": weight.detach().cpu().numpy() for name, weight in weights}
         if self.projection is not None:
             arrays |= self.projection.as_arrays("projection.")
+        signals = self.signals
         header: dict[str, Any] = {
             "config": asdict(self.config),
-            "signals": {
-                "kind": self.signals.KIND,
-                "unit": self.signals.UNIT,
-                **self.signals.as_mapping(),
-            },
-            "normalisation": self.signals.NORMALISATION,
+            "signals": {"kind": signals.KIND, "unit": signals.UNIT, **signals.as_mapping()},
+            "normalisation": signals.NORMALISATION,
             "conventions": CONVENTIONS,
             "health": None if self.health is None else self.health.as_mapping(),
             "provenance": dict(self.provenance),
@@ -305,13 +303,6 @@ def encode_paths(model: Any, paths: Paths) -> ClipPhases | list[ClipPhases]:
         warnings.warn(f"left out: {refusal}", stacklevel=3)
     single = one and len(phases) == 1 and Path(given[0]).is_file() and not is_array_file(given[0])
     return phases[0] if single else phases
-
-
-def _weights(network: nn.Module, prefix: str) -> dict[str, Array]:
-    return {
-        f"{prefix}{name}": tensor.detach().cpu().numpy()
-        for name, tensor in network.state_dict().items()
-    }
 
 
 def _without_codes(config: Any) -> Any:

@@ -65,12 +65,8 @@ class PhaseParameters:
         Nothing is read, so that files larger than memory can be opened.
         """
         parameters = object.__new__(cls)
-        for name, value in zip(
-            ("phase", "frequency", "amplitude", "offset"),
-            (phase, frequency, amplitude, offset),
-            strict=True,
-        ):
-            object.__setattr__(parameters, name, value)
+        for item, value in zip(fields(cls), (phase, frequency, amplitude, offset), strict=True):
+            object.__setattr__(parameters, item.name, value)
         return parameters
 
     @classmethod

@@ -254,13 +254,7 @@ class SignalCorpus(Generic[Signals]):
         return Split(Centres(train, window), Centres(held, window), too_short)
 
     def _moving(self: SignalCorpus[JointVelocities], power: Array) -> SignalCorpus[JointVelocities]:
-        """Without the joints that never move, such as a root that stays at the origin.
-
-        Parameters
-        ----------
-        power
-            (signals,) mean square of each.
-        """
+        """Without the joints that never move, by the mean square `power` (signals,) of each."""
         speed = np.sqrt(power.reshape(-1, 3).sum(1))
         if not speed.max() > 1e-6:
             raise ParameterError(
@@ -274,11 +268,8 @@ class SignalCorpus(Generic[Signals]):
         if moves.all():
             return self
         columns = (3 * np.flatnonzero(moves)[:, None] + np.arange(3)).reshape(-1)
-        return replace(
-            self,
-            signals=self.signals.select(moves),
-            values=_with_columns(self.values, columns),
-        )
+        values = _with_columns(self.values, columns)
+        return replace(self, signals=self.signals.select(moves), values=values)
 
 
 def _points_of(values: Array, plan: BodyPlan) -> Array:

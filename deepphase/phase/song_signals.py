@@ -63,17 +63,15 @@ class SongSignals:
         for song in np.split(values, np.asarray(starts)[1:]):
             summed += np.square(song - song.mean(0, dtype=np.float64)).sum(0)
         deviation = np.sqrt(summed / len(values))
-        scale, first = [], 0
-        for name in features:
-            count = len(SONG_FEATURE_KINDS[name].values)
-            part = deviation[first : first + count]
+        counts = [len(SONG_FEATURE_KINDS[name].values) for name in features]
+        scale = []
+        for name, part in zip(features, np.split(deviation, np.cumsum(counts)[:-1]), strict=True):
             if not part.max() > 1e-6:
                 raise ParameterError(
                     f"{name} is the same all through every song",
                     hint="leave it out of --features, or give songs that are not silent",
                 )
-            scale.append(np.maximum(part, _LEAST * part.max()) * np.sqrt(count))
-            first += count
+            scale.append(np.maximum(part, _LEAST * part.max()) * np.sqrt(len(part)))
         return cls(tuple(features), tuple(np.concatenate(scale).tolist()))
 
     @classmethod

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
@@ -136,30 +137,23 @@ def split_by_source(
     only one source, the last part of each of its clips is held out. With `kinds`, the training
     keeps clips of all kinds of moments that are held out, see :func:`held_out_sources`.
     """
-    lengths = np.asarray(stops) - np.asarray(starts)
-    usable = lengths >= window
-    if not usable.any():
-        longest = int(lengths.max(initial=0))
+    every = list(zip(np.asarray(starts).tolist(), np.asarray(stops).tolist(), sources, strict=True))
+    usable = [clip for clip in every if clip[1] - clip[0] >= window]
+    if not usable:
+        longest = max((stop - start for start, stop, _ in every), default=0)
         raise ParameterError(
             f"no clip is as long as a window: the longest has {longest} frames of {window}",
             hint="choose a smaller network.window_s, or longer clips",
         )
-    frames: dict[str, int] = {}
-    for source, length, ok in zip(sources, lengths, usable, strict=True):
-        if ok:
-            frames[source] = frames.get(source, 0) + int(length)
+    frames = Counter[str]()
+    for start, stop, source in usable:
+        frames[source] += stop - start
     if len(frames) > 1:
         kept = held_out_sources(frames, held_out, seed, kinds)
-        ranges = [
-            (start, stop, source in kept)
-            for start, stop, source, ok in zip(starts, stops, sources, usable, strict=True)
-            if ok
-        ]
+        ranges = [(start, stop, source in kept) for start, stop, source in usable]
     else:
         ranges = []
-        for start, stop, ok in zip(starts, stops, usable, strict=True):
-            if not ok:
-                continue
+        for start, stop, _ in usable:
             tail = max(int(held_out * (stop - start)), window)
             if stop - start - tail >= window:
                 ranges += [(start, stop - tail, False), (stop - tail, stop, True)]
@@ -175,7 +169,7 @@ def split_by_source(
         )
         for side in (False, True)
     )
-    return Split(train, held_out_windows, int((~usable).sum()))
+    return Split(train, held_out_windows, len(every) - len(usable))
 
 
 # Largest share of one held-out file, in shares that are to be held out.

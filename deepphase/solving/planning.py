@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from itertools import pairwise
+from itertools import chain, pairwise
 from typing import Any
 
 import numpy as np
@@ -92,12 +92,8 @@ def plan_joints(
 class _Planner:
     """Chooses the joints, parents first; indices named `old` are those of the structure found.
 
-    Attributes
-    ----------
-    carriers : (points,)
-        The joint that each point is attached to; -1 if it is not known yet.
-    of_old
-        Joint of the structure -> joint of the plan.
+    `carriers` (points,) the joint that each point is attached to, -1 if it is not known yet.
+    `of_old` joint of the structure -> joint of the plan.
     """
 
     def __init__(self, points: int, clip: Clip, roles: Roles, found: PointStructure) -> None:
@@ -268,35 +264,28 @@ class _Planner:
                 "solving needs a point beyond each knee and elbow",
                 hint="use a skeleton description without arms that end at the elbow",
             )
+        groups = [[[joint] for joint in limb] for limb in limbs]
         lasts = roles.both(parts[2]) or (-1, -1)
         known = all(last in limb for last, limb in zip(lasts, limbs, strict=True))
         if known and max(map(len, limbs)) > _MAX_MARKERS:
             places = [limb.index(last) for last, limb in zip(lasts, limbs, strict=True)]
-            return [
-                (limb[:place], [last], limb[place + 1 :])
-                for limb, last, place in zip(limbs, lasts, places, strict=True)
-            ]
-        groups = [[[joint] for joint in limb] for limb in limbs]
-        if not leg and min(map(len, limbs)) >= 3:
-            groups = [self._two_groups(limb) for limb in groups]
-        thighs = sum(far(*pair) for pair in zip(uppers, middles, strict=True))
+        else:
+            if not leg and min(map(len, limbs)) >= 3:
+                groups = [self._two_groups(limb) for limb in groups]
+            thighs = sum(far(*pair) for pair in zip(uppers, middles, strict=True))
 
-        def share(place: int) -> float:
-            lower = sum(
-                np.mean([far(middle, joint) for joint in limb[place]])
-                for middle, limb in zip(middles, groups, strict=True)
-            )
-            return float(lower) / max(thighs, 1e-9)
+            def share(place: int) -> float:
+                lower = sum(
+                    np.mean([far(middle, joint) for joint in limb[place]])
+                    for middle, limb in zip(middles, groups, strict=True)
+                )
+                return float(lower) / max(thighs, 1e-9)
 
-        count = min(map(len, groups))
-        last_place = next((p for p in range(count) if share(p) >= LOWER_SHARE), count - 1)
+            count = min(map(len, groups))
+            places = [next((p for p in range(count) if share(p) >= LOWER_SHARE), count - 1)] * 2
         return [
-            (
-                [joint for group in limb[:last_place] for joint in group],
-                limb[last_place],
-                [joint for group in limb[last_place + 1 :] for joint in group],
-            )
-            for limb in groups
+            ([*chain(*limb[:place])], limb[place], [*chain(*limb[place + 1 :])])
+            for limb, place in zip(groups, places, strict=True)
         ]
 
     def _two_groups(self, groups: list[list[int]]) -> list[list[int]]:

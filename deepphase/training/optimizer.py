@@ -41,15 +41,13 @@ class Muon(torch.optim.AdamW):
 
     def __init__(self, network: nn.Module, lr: float, weight_decay: float) -> None:
         made = [module for module in network.modules() if hasattr(module, "input_axes")]
-        matrices: list[nn.Parameter] = [module.get_parameter("weight") for module in made]
+        matrices = [module.get_parameter("weight") for module in made]
         self._input_axes: list[tuple[int, ...]] = [tuple(module.input_axes) for module in made]  # type: ignore[arg-type]
         own = set(map(id, matrices))
         others = [weight for weight in network.parameters() if id(weight) not in own]
+        groups = (matrices, weight_decay), (others, 0.0)
         super().__init__(
-            [
-                {"params": matrices, "weight_decay": weight_decay},
-                {"params": others, "weight_decay": 0.0},
-            ],
+            [{"params": params, "weight_decay": decay} for params, decay in groups],
             lr=lr,
             fused=others[0].device.type in ("cpu", "cuda", "mps") if others else None,
         )
@@ -118,13 +116,7 @@ class CapturedStep:
     Steps of small networks wait for the launches of their kernels, of which the default phase
     training has 770. A graph launches all of them at once, on a batch that is copied to its inputs.
     Random numbers in it are those of torch's default generator as it was seeded before the step.
-
-    Parameters
-    ----------
-    optimizer
-        Its learning rate becomes a tensor, which schedules change in place.
-    device
-        The CUDA device.
+    The optimizer's learning rate becomes a tensor, which schedules change in place.
     """
 
     def __init__(self, optimizer: torch.optim.Optimizer, device: torch.device) -> None:
@@ -153,14 +145,9 @@ class CapturedStep:
         return cls(optimizer, trainer.strategy.root_device) if plain else None
 
     def __call__(self, loss: Loss, *batch: Tensor) -> tuple[Tensor, Tensor]:
-        """Take one step, and return what `loss` returns.
+        """Take one step, and return what `loss` returns for a batch.
 
-        Parameters
-        ----------
-        loss
-            Its kernels must depend on shapes and values on the device alone.
-        batch
-            Its arguments.
+        Its kernels must depend on shapes and values on the device alone.
         """
         key = (loss, *((each.shape, each.dtype) for each in batch))
         graph = self._graphs.get(key)

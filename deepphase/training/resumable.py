@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
 from typing import Any, ClassVar, Literal
 
 import pytorch_lightning as pl
@@ -61,10 +62,8 @@ class ResumableData:
     def train_dataloader(self) -> Iterable[Tensor]:
         if self.in_segments:
             return _Batches(self._segment)
-        devices = self.trainer.world_size
-        return _SizedBatches(
-            self._epoch, math.ceil(self.epoch_samples / (self.batch_size * devices))
-        )
+        samples = self.batch_size * self.trainer.world_size
+        return _SizedBatches(self._epoch, math.ceil(self.epoch_samples / samples))
 
     def val_dataloader(self) -> Iterable[Tensor]:
         return _Batches(self._validation)
@@ -142,10 +141,8 @@ class ResumableModule(pl.LightningModule):
                 fused=self.trainer.strategy.root_device.type in ("cpu", "cuda", "mps"),
             )
         schedule = torch.optim.lr_scheduler.LambdaLR(optimizer, lambda step: self.rate(step, total))
-        return {
-            "optimizer": optimizer,
-            "lr_scheduler": {"scheduler": schedule, "interval": "step"},
-        }
+        scheduler = {"scheduler": schedule, "interval": "step"}
+        return {"optimizer": optimizer, "lr_scheduler": scheduler}
 
     def on_train_start(self) -> None:
         self._samples, self._logged_at = 0, time.perf_counter()
@@ -257,22 +254,21 @@ def cosine_rate(step: int, total: float, warmup: float, final_rate: float) -> fl
     return final_rate + (1.0 - final_rate) * 0.5 * (1.0 + math.cos(math.pi * share))
 
 
+@dataclass
 class _Batches:
     """Batches of one segment or validation, made at every iteration."""
 
-    def __init__(self, make: Callable[[], Iterator[Tensor]]) -> None:
-        self._make = make
+    make: Callable[[], Iterator[Tensor]]
 
     def __iter__(self) -> Iterator[Tensor]:
-        return self._make()
+        return self.make()
 
 
+@dataclass
 class _SizedBatches(_Batches):
     """Batches of one epoch, whose number is known."""
 
-    def __init__(self, make: Callable[[], Iterator[Tensor]], count: int) -> None:
-        super().__init__(make)
-        self._count = count
+    count: int
 
     def __len__(self) -> int:
-        return self._count
+        return self.count

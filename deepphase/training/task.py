@@ -55,17 +55,12 @@ _FIRST = (STEP, "loss", "explained_variance", "learning_rate", "samples_per_s")
 
 @dataclass(frozen=True)
 class TrainedTask(Generic[Data, Module, Result]):
-    """What one kind of training does differently from the others.
-
-    Parameters
-    ----------
-    fingerprint
-        Values that two trainings must share for one to continue the other's checkpoint.
-    """
+    """What one kind of training does differently from the others."""
 
     seed: int
     data: Callable[[], Data]
     module: Callable[[Data], Module]
+    # Values that two trainings must share for one to continue the other's checkpoint.
     fingerprint: Callable[[Data], Mapping[str, Any]]
     result: Callable[[Data, Module, dict[str, Any]], Result]
     callbacks: Callable[[Data], Sequence[pl.Callback]] = lambda _: ()
@@ -82,19 +77,11 @@ def run_task(
 ) -> Result | None:
     """Run a training from its data to its result.
 
-    Several devices are Lightning's: its strategy runs the program once more for each, or torchrun
-    has started one process for each.
-
-    Parameters
-    ----------
-    folder
-        Folder of the checkpoint while the training runs, and of `metrics.csv`. If None, a folder in
-        the user's cache that is printed at the start and removed at the end; there, the same
-        training that was interrupted before is continued.
-
-    Returns
-    -------
-    The result; None in all processes but the first of a training on several devices.
+    `folder` is that of the checkpoint while the training runs, and of `metrics.csv`. If None, it is
+    in the user's cache, printed at the start and removed at the end; there, the same training that
+    was interrupted before is continued. Several devices are Lightning's: its strategy runs the
+    program once more for each, or torchrun has started one process for each, and the result is None
+    in all but the first.
     """
     devices = check_trainer(trainer)
     data = task.data()
@@ -217,12 +204,8 @@ class _MetricsCsv(Logger):
             before = metrics_rows(self._path)
             self._rows = [old for old in before if int(old[STEP]) < int(row[STEP])]
             self._resumed = False
-        self._rows.append(
-            {
-                name: f"{value:.6g}" if isinstance(value, float) else str(value)
-                for name, value in row.items()
-            }
-        )
+        shown = {key: f"{n:.6g}" if isinstance(n, float) else str(n) for key, n in row.items()}
+        self._rows.append(shown)
         text = io.StringIO(newline="")
         columns = dict.fromkeys([*_FIRST, *(name for row in self._rows for name in row)])
         writer = csv.DictWriter(text, list(columns))

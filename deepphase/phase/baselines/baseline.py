@@ -202,11 +202,6 @@ class Baseline:
         NetworkConfig(window_s=self.window_s)
 
 
-def provenance_of(store: ClipStore) -> dict[str, Any]:
-    """What a baseline was fitted to."""
-    return {"clips": len(store), "minutes": store.minutes}
-
-
 def body_of(
     store: ClipStore, description: Mapping[str, Any] | None, progress: Progress | None
 ) -> tuple[SignalCorpus, Clip, Roles]:

@@ -17,7 +17,6 @@ from deepphase.phase.baselines.baseline import (
     Baseline,
     body_of,
     fitted_sinusoids,
-    provenance_of,
     same_limbs,
 )
 from deepphase.phase.parameters import PhaseParameters
@@ -44,14 +43,14 @@ class FootPhase(Baseline):
             signals=corpus.signals,
             limbs=cls.limbs_of(tuple(clip.skeleton.names[joint] for joint in feet)),
             window_s=window_s,
-            provenance=provenance_of(store),
+            provenance={"clips": len(store), "minutes": store.minutes},
         )
         return made.viewed(store, progress)
 
     @staticmethod
     def limbs_of(feet: tuple[str, ...]) -> tuple[str, ...]:
         """Which of the feet, left before right and a quadruped's hind ones first, make phases."""
-        raise NotImplementedError
+        return feet
 
 
 # A foot that always or never stands: the sinusoid of its contact is rounding.
@@ -70,11 +69,6 @@ class ContactPhase(FootPhase):
     FORMAT: ClassVar[str] = "deepphase.contact_phase"
     AMPLITUDE: ClassVar[str] = "share of contact: 0 to about 0.64"
     ORIGIN: ClassVar[str] = "phase is .25 in the middle of the stance, -.25 in that of the swing"
-
-    @staticmethod
-    def limbs_of(feet: tuple[str, ...]) -> tuple[str, ...]:
-        """All."""
-        return feet
 
     def parameters_of(self, clip: Clip, roles: Roles) -> PhaseParameters:
         """(frames, feet) each, of a clip at this rate whose joints are known."""
@@ -207,25 +201,18 @@ def _segments(found: Strikes, frames: int, fps: float) -> tuple[Array, Array, Ar
     rates = advance / seconds
     steps = np.flatnonzero(stepping)
     pace = (rates[steps[0]], rates[steps[-1]]) if steps.size else (0.0, 0.0)
-    if steps.size:
-        around = np.interp(np.arange(len(seconds)), steps, rates[steps])
-        whole = np.rint(seconds * around - advance)
-        ends = pace
-    else:
-        whole = np.rint(seconds * _IDLE_HZ - advance)
-        ends = (_IDLE_HZ, _IDLE_HZ)
+    ends = pace if steps.size else (_IDLE_HZ, _IDLE_HZ)
+    around = np.interp(np.arange(len(seconds)), steps, rates[steps]) if steps.size else _IDLE_HZ
+    whole = np.rint(seconds * around - advance)
     advance = advance + np.where(stepping, 0.0, np.maximum(whole, 0.0))
     rates = advance / seconds
     knots = found.frames.astype(np.float64)
     cycles = found.phases[0] + np.concatenate([[0.0], np.cumsum(advance)])
     # The step that a clip's end cuts off.
     before, after = (
-        min(0.5 / rate, _LONGEST_CYCLE_S / 2) * fps if rate > 0 else 0.0 for rate in pace
+        min(0.5 / rate, _LONGEST_CYCLE_S / 2) * fps if steps.size and stepping[end] else 0.0
+        for end, rate in zip((0, -1), pace, strict=True)
     )
-    if not (stepping.size and stepping[0]):
-        before = 0.0
-    if not (stepping.size and stepping[-1]):
-        after = 0.0
     before = min(before, knots[0])
     first = cycles[0] - pace[0] * before / fps
     parts = [

@@ -18,7 +18,6 @@ from deepphase.phase.baselines.baseline import (
     body_of,
     fitted_sinusoids,
     limb_ends,
-    provenance_of,
 )
 from deepphase.phase.parameters import PhaseParameters
 from deepphase.phase.signal_corpus import SignalCorpus
@@ -85,7 +84,7 @@ class PcaPhase(Baseline):
             signals=corpus.signals,
             limbs=tuple(limbs),
             window_s=window_s,
-            provenance=provenance_of(store),
+            provenance={"clips": len(store), "minutes": store.minutes},
             axes=_principal_axes(corpus, limbs, roles, names),
             normalised=normalised,
         )

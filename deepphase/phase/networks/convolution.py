@@ -23,17 +23,11 @@ from deepphase.errors import ParameterError
 class Convolution(nn.Module):
     """Same-padded convolution over time, equal to `torch.nn.Conv1d` to rounding.
 
-    Parameters
-    ----------
-    fps, band_hz
-        With `band_hz`, at `fps` frames a second, frequencies above it are left out of the product
-        (and "fourier" is the only form): the kernels are low-passed, at a fraction of the cost.
-    steps
-        The input holds every steps[0]-th frame of the window around its middle, the output every
-        steps[1]-th: what lies below `band_hz` needs no more. See `downsampled_frames`.
+    With `band_hz`, at `fps` frames a second, frequencies above it are left out of the product (and
+    "fourier" is the only form): the kernels are low-passed, at a fraction of the cost. The input
+    holds every steps[0]-th frame of the window around its middle, the output every steps[1]-th, of
+    which what lies below `band_hz` needs no more: see `downsampled_frames`.
 
-    Notes
-    -----
     `weight` is (kernel, in, out); Conv1d's is its `permute(2, 1, 0)`.
     """
 
@@ -66,38 +60,32 @@ class Convolution(nn.Module):
         bound = 1.0 / math.sqrt(in_channels * kernel)
         nn.init.uniform_(self.weight, -bound, bound)
         nn.init.uniform_(self.bias, -bound, bound)
-        bins = _period(window, kernel) // 2 + 1
+        period = _period(window, kernel)
+        bins = period // 2 + 1
+        # The cheaper one, by the products that each needs.
+        fourier = 2 * bins * window * (in_channels + out_channels)
+        fourier += 4 * bins * in_channels * out_channels
+        direct = kernel * window * in_channels * out_channels
+        self.form = form or ("fourier" if fourier < direct else "direct")
         if band_hz is not None and band_hz < 0.5 * fps:
-            bins = int(band_hz * _period(window, kernel) / fps) + 1
-            form = "fourier"
-        if max(steps) > 1 and 2 * max(steps) * (bins - 1) > _period(window, kernel):
+            bins, self.form = int(band_hz * period / fps) + 1, "fourier"
+        if max(steps) > 1 and 2 * max(steps) * (bins - 1) > period:
             raise ParameterError(
                 f"every {max(steps)}th frame is too few for its frequencies",
                 hint="choose smaller steps, or a lower band_hz",
             )
-        self.form = form or self._cheaper_form(in_channels, out_channels)
         if self.form == "fourier":
             signal, taps, inverse = _transform_matrices(window, kernel, bins, steps)
             self.register_buffer("signal_transform", signal, persistent=False)
             self.register_buffer("kernel_transform", taps, persistent=False)
             self.register_buffer("inverse_transform", inverse, persistent=False)
 
-    def _cheaper_form(self, ins: int, outs: int) -> str:
-        bins = _period(self.window, self.kernel) // 2 + 1
-        fourier = 2 * bins * self.window * (ins + outs) + 4 * bins * ins * outs
-        direct = self.kernel * self.window * ins * outs
-        return "fourier" if fourier < direct else "direct"
-
     def forward(
         self, signal: Tensor, to_bins: Tensor | None = None, to_time: Tensor | None = None
     ) -> Tensor:
         """(time, batch, in) -> (time, batch, out).
 
-        Parameters
-        ----------
-        to_bins, to_time
-            Transforms of the form "fourier" for a signal or an output in other coordinates than
-            frames, such as a `FrequencyBasis`; its own if not given.
+        `to_bins`, `to_time`: transforms of a signal or an output in a `FrequencyBasis`.
         """
         if self.form == "direct":
             out = nn.functional.conv1d(
@@ -108,9 +96,8 @@ class Convolution(nn.Module):
             )
             return out.permute(2, 0, 1)
         device = signal.device.type
-        dtype = (
-            torch.get_autocast_dtype(device) if torch.is_autocast_enabled(device) else signal.dtype
-        )
+        reduced = torch.is_autocast_enabled(device)
+        dtype = torch.get_autocast_dtype(device) if reduced else signal.dtype
         tensors = (
             signal,
             self.weight,

@@ -20,20 +20,13 @@ from deepphase.phase.networks.autoencoder import Encoding, PeriodicAutoencoder, 
 
 @dataclass(frozen=True)
 class PaperVariant:
-    """In what the paper's network and the released ones differ.
-
-    Parameters
-    ----------
-    linear_latent
-        Whether the second convolution has neither normalisation nor activation.
-    released_bins
-        FFT bins at j / (time from the first frame to the last), which is 1 / window too high.
-    """
+    """In what the paper's network and the released ones differ."""
 
     norm: Literal["batch", "time"] = "batch"
     activation: Callable[[Tensor], Tensor] = torch.tanh
-    linear_latent: bool = False
+    linear_latent: bool = False  # no normalisation or activation behind the second convolution
     phase_norm: bool = True
+    # FFT bins at j / (time from the first frame to the last), which is 1 / window too high.
     released_bins: bool = False
 
 
@@ -141,21 +134,10 @@ class Spectrum(NamedTuple):
 class SpectralLayer(nn.Module):
     """Frequency, amplitude and offset of each channel from its discrete Fourier transform.
 
-    Parameters
-    ----------
-    fps
-        Frames a second. Bin j lies at j * fps / window.
-
-    Notes
-    -----
-    The transform is one product with a constant sine and cosine matrix, which is fast at this
-    length, differentiates cheaply and exports as a plain operator.
-
-    References
-    ----------
     Starke et al. 2022, eq. 3. Frequency is the power-weighted mean of the bins, amplitude the
     root of the summed power (sqrt(2) times the window's standard deviation, by Parseval), offset
-    the mean. A window without power has frequency 0 and amplitude 0, not NaN.
+    the mean. A window without power has frequency 0 and amplitude 0, not NaN. The transform is one
+    product with a constant matrix, which differentiates cheaply and exports as a plain operator.
     """
 
     bin_frequencies: Tensor
@@ -198,11 +180,8 @@ class EmbeddingAutoencoder(PeriodicAutoencoder):
 
     What comes out of the fully connected layer is the manifold itself: its pairs of numbers are
     given as amplitude and phase, so that `PhaseParameters.manifold` is the embedding. They have no
-    frequency and no offset: nothing in the embedding says how time goes on.
-
-    References
-    ----------
-    Starke et al. 2022, section 5.1, figs. 6 and 7: "conv + FC".
+    frequency and no offset: nothing in the embedding says how time goes on. ("conv + FC" in Starke
+    et al. 2022, section 5.1, figs. 6 and 7.)
     """
 
     def __init__(self, signals: int, fps: float, config: NetworkConfig) -> None:

@@ -79,13 +79,7 @@ def register_autoencoder(name: str, factory: Factory, *, replace: bool = False) 
 def make_autoencoder(
     signals: int, fps: float, config: NetworkConfig | None = None
 ) -> PeriodicAutoencoder:
-    """The network that `config.preset` names, with fresh weights.
-
-    Parameters
-    ----------
-    fps
-        Frames a second.
-    """
+    """The network that `config.preset` names, with fresh weights."""
     config = NetworkConfig() if config is None else config
     network = PRESETS[config.preset](signals, fps, config)
     if not isinstance(network, PeriodicAutoencoder):

@@ -60,13 +60,6 @@ class SineFitLayer(nn.Module):
     of the middle frame's by c / 2 times the mean of t^2. So the phase is fitted to the window's
     middle alone; frequency, amplitude and offset, which need the length, to all of it.
 
-    Parameters
-    ----------
-    fps
-        Frames a second.
-
-    Notes
-    -----
     Sines and cosines around the middle frame are orthogonal for any frequency by symmetry, which
     splits all normal equations in two.
     """
@@ -97,19 +90,12 @@ class SineFitLayer(nn.Module):
         angle = 2.0 * math.pi * tried[:, None] * times
         sine, cosine = torch.sin(angle), torch.cos(angle)
         cosine = cosine - (cosine @ weights)[:, None]
-        basis = torch.cat(
-            [
-                part * weights / torch.sqrt((weights * part * part).sum(1, keepdim=True))
-                for part in (sine, cosine)
-            ]
+        sizes = (
+            torch.sqrt((weights * part * part).sum(1, keepdim=True)) for part in (sine, cosine)
         )
-        for name, value in (
-            ("times", times[:, None]),
-            ("weights", weights[None]),
-            ("middle", middle[None]),
-            ("tried", tried),
-            ("basis", basis),
-        ):
+        basis = [part * weights / size for part, size in zip((sine, cosine), sizes, strict=True)]
+        columns = {"times": times[:, None], "weights": weights[None], "middle": middle[None]}
+        for name, value in {**columns, "tried": tried, "basis": torch.cat(basis)}.items():
             self.register_buffer(name, value.float(), persistent=False)
 
     def constants(self) -> dict[str, float]:
@@ -251,12 +237,13 @@ class SineFitAutoencoder(PeriodicAutoencoder):
         latent = self._latent(self._filled(part).permute(2, 0, 1), self.window / frames)
         reach = torch.round(self.times * self.fps).abs() <= frames // 2
         kept = int(reach.sum())
-        if kept < SineFitLayer.LEAST_FRAMES:
-            encoding = self._fitted(latent, self.spectrum)
-        else:
-            layer = SineFitLayer(kept, self.fps / self.step).to(latent.device)
-            encoding = self._fitted(latent[reach], layer)
-        return encoding._replace(latent=latent.permute(1, 2, 0))
+        layer, fitted = self.spectrum, latent
+        if kept >= SineFitLayer.LEAST_FRAMES:
+            layer, fitted = (
+                SineFitLayer(kept, self.fps / self.step).to(latent.device),
+                latent[reach],
+            )
+        return self._fitted(fitted, layer)._replace(latent=latent.permute(1, 2, 0))
 
     def loss(self, windows: Tensor) -> Tensor:
         """Mean squared error of the reconstruction; with a band, in coordinates below it."""

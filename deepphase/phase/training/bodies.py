@@ -104,11 +104,7 @@ class DrawnBody(NamedTuple):
 
     @classmethod
     def from_body(
-        cls,
-        windows: Tensor | VariedWindows,
-        change: Array,
-        kept: Array,
-        body: _TrainingBody,
+        cls, windows: Tensor | VariedWindows, change: Array, kept: Array, body: _TrainingBody
     ) -> DrawnBody:
         """Of the points `kept` of a body; `change` is (3 axes, points, points)."""
         plan = BodyPlan.from_points(kept)
@@ -138,14 +134,8 @@ class BodyBatch:
 class _TrainingBody:
     """One body's windows in a corpus.
 
-    Attributes
-    ----------
-    train, held_out
-        (windows,) middle frames in the corpus.
-    found
-        (points,) indices of the points that the skeleton has.
-    power
-        Mean square of the windows of these points, (m/s)^2.
+    `train`, `held_out` (windows,) middle frames in the corpus. `found` indices of the points that
+    the skeleton has. `power` mean square of the windows of these points, (m/s)^2.
     """
 
     def __init__(self, data: PhaseData, body: CorpusBody) -> None:
@@ -200,10 +190,9 @@ class BodyData(PhaseData):
         generator = np.random.default_rng([options.seed, start])
         body = self.bodies[int(generator.choice(len(self.bodies), p=self._share))]
         drawn = body.train[generator.integers(len(body.train), size=stop - start)]
-        change = augmentation.scaled(generator)
-        change = change * np.ones((3, 1, 1), np.float32)
+        change = augmentation.scaled(generator) * np.ones((3, 1, 1), np.float32)
         if generator.uniform() < options.mirror:
-            change = self._mirror_image(change)
+            change = change[:, self._mirrored] * _MIRROR[:, None, None]
         kept = augmentation.kept(generator, body.found)
         centres = torch.from_numpy(drawn[share])
         windows: Tensor | VariedWindows = centres
@@ -225,10 +214,6 @@ class BodyData(PhaseData):
             unchanged = np.tile(np.eye(len(POINTS), dtype=np.float32), (3, 1, 1))
             for centres in torch.from_numpy(rows).split(256):
                 yield DrawnBody.from_body(centres, unchanged, body.found, body)
-
-    def _mirror_image(self, change: Array) -> Array:
-        """(3 axes, points, points) of the mirror image."""
-        return np.asarray(change[:, self._mirrored] * _MIRROR[:, None, None])
 
 
 class BodyModule(PhaseModule):
@@ -284,7 +269,5 @@ def _evenly(rows: Array, count: int) -> Array:
 def _by_axis(change: Array) -> Array:
     """(3 * rows, 3 * columns) map of interleaved axes, of one map (3, rows, columns) per axis."""
     _, rows, columns = change.shape
-    whole = np.zeros((rows, 3, columns, 3), np.float32)
-    for axis in range(3):
-        whole[:, axis, :, axis] = change[axis]
+    whole = np.einsum("arc,ab->racb", change, np.eye(3, dtype=np.float32))
     return whole.reshape(3 * rows, 3 * columns)

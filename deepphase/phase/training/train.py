@@ -156,11 +156,8 @@ def _weights(start: PhaseModel, config: PhaseConfig, data: PhaseData) -> dict[st
         )
     columns = [names.index(name) for name in own]
     weights = dict(start.network.state_dict())
-    for name, axis in (
-        ("encoder_in.weight", 1),
-        ("decoder_out.weight", 2),
-        ("decoder_out.bias", 0),
-    ):
+    axes = {"encoder_in.weight": 1, "decoder_out.weight": 2, "decoder_out.bias": 0}
+    for name, axis in axes.items():
         weights[name] = weights[name].index_select(axis, torch.tensor(columns))
     return weights
 
@@ -226,9 +223,8 @@ class Watcher(pl.Callback):
             return
         module: PhaseModule = pl_module  # type: ignore[assignment]
         data = self._data
-        samples = min(
-            data.batch_size * trainer.world_size * trainer.global_step, data.total_samples
-        )
+        taken = data.batch_size * trainer.world_size * trainer.global_step
+        samples = min(taken, data.total_samples)
         # A copy: looking at it leaves the training's own modes and device alone.
         network = copy.deepcopy(module.network).to("cpu")
         self._watch(

@@ -186,18 +186,13 @@ def retarget_clips(
 def _standing(samples: Sequence[Clip]) -> Clip:
     """Frames of several clips of a body, among which some stand upright."""
     moving = translated_joints(samples)
-    steps = [max(1, len(clip) // _STANDING_FRAMES) for clip in samples]
-    rotations = [clip.rotations[::step] for clip, step in zip(samples, steps, strict=True)]
-    translations = [
-        spread_translations(clip, clip.translations, moving)[::step]
-        for clip, step in zip(samples, steps, strict=True)
-    ]
-    return replace(
-        samples[0],
-        rotations=np.concatenate(rotations),
-        translations=np.concatenate(translations),
-        translated_joints=moving,
-    )
+    rotations, translations = [], []
+    for clip in samples:
+        step = max(1, len(clip) // _STANDING_FRAMES)
+        rotations.append(clip.rotations[::step])
+        translations.append(spread_translations(clip, clip.translations, moving)[::step])
+    frames = {"rotations": np.concatenate(rotations), "translations": np.concatenate(translations)}
+    return replace(samples[0], **frames, translated_joints=moving)
 
 
 def _samples(writer: StoreWriter, numbers: Sequence[int]) -> list[Clip]:

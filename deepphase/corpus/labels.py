@@ -61,12 +61,18 @@ def read_label_table(
     line, first = next(rows, (1, []))
     if not first:
         raise _wrong(path, line, "the label table is empty")
-    columns = _columns(path, first, line)
+    if _FILE not in first:
+        raise _wrong(path, line, f"no column {_FILE!r} among {', '.join(first)}")
+    for column in first:
+        if not column or first.count(column) > 1:
+            raise _wrong(path, line, f"column {column!r} is nameless or occurs twice")
+    if not set(first) - {_FILE, _START, _STOP}:
+        raise _wrong(path, line, "no label column")
     pieces: dict[str, list[LabelledPiece]] = {}
     for line, row in rows:
-        if len(row) != len(columns):
-            raise _wrong(path, line, f"{len(row)} cells under {len(columns)} columns")
-        file_name, piece = _piece(path, dict(zip(columns, row, strict=True)), line, by_name)
+        if len(row) != len(first):
+            raise _wrong(path, line, f"{len(row)} cells under {len(first)} columns")
+        file_name, piece = _piece(path, dict(zip(first, row, strict=True)), line, by_name)
         pieces.setdefault(file_name, []).append(piece)
     for file_name, of_file in pieces.items():
         of_file.sort(key=lambda piece: (piece.start_s or 0.0, piece.line))
@@ -166,17 +172,6 @@ def _text(path: Path) -> str:
         line = content.count(b"\n", 0, error.start) + 1
         fact = f"the label table is not {encoding.removesuffix('-sig')} text"
         raise FormatError(fact, hint="save it as UTF-8", path=path, line=line) from None
-
-
-def _columns(path: Path, columns: list[str], line: int) -> list[str]:
-    if _FILE not in columns:
-        raise _wrong(path, line, f"no column {_FILE!r} among {', '.join(columns)}")
-    for column in columns:
-        if not column or columns.count(column) > 1:
-            raise _wrong(path, line, f"column {column!r} is nameless or occurs twice")
-    if not set(columns) - {_FILE, _START, _STOP}:
-        raise _wrong(path, line, "no label column")
-    return columns
 
 
 def _piece(

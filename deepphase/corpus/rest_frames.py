@@ -43,11 +43,6 @@ class RestDifference:
         return f"{self.joint} by {self.degrees:.0f} degrees, {100 * self.metres:.0f} cm"
 
     @property
-    def fits(self) -> bool:
-        """Whether the rotations of one body fit the other."""
-        return self.share <= _TOLERANCE
-
-    @property
     def mentioned(self) -> bool:
         """Whether the bodies differ by more than the noise of a capture."""
         return self.share > _MENTIONED
@@ -126,7 +121,7 @@ def check_fits_body(clip: Clip, body: Skeleton, whose: str) -> None:
     if body.same_hierarchy(clip.skeleton):
         clip = clip.in_order_of(body)
         difference = rest_difference(body, clip.skeleton, clip.translated_joints)
-        if not difference.fits:
+        if difference.share > _TOLERANCE:
             raise _misfit(f"{clip.name!r} and {whose}", difference)
 
 

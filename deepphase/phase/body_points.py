@@ -118,10 +118,8 @@ def bound_weights(weights: Mapping[str, Tensor], read: Tensor, write: Tensor) ->
     """Weights that read and reconstruct joints in place of body points.
 
     Interpolation is linear, as is the first convolution of the encoder and the last of the decoder,
-    so that both are one convolution. The derivatives with respect to `weights` are kept.
-
-    `read` (points, joints) weights of `BodyPlan.points_from_joints`. `write` (joints, points)
-    weights of `BodyPlan.joints_from_points`.
+    so that both are one convolution. The derivatives with respect to `weights` are kept. `read`:
+    `BodyPlan.points_from_joints`; `write`: `BodyPlan.joints_from_points`.
     """
     bound = dict(weights)
     encoder, decoder = weights["encoder_in.weight"], weights["decoder_out.weight"]
@@ -175,18 +173,18 @@ class BodyPlan:
         for joint, parent in enumerate(skeleton.parents.tolist()):
             above = every[parent] if parent >= 0 else ("trunk", 0.0)
             every.append(found.get(joint, above))
-        places = np.array([place for _, place in every])
-        return cls(tuple(chain for chain, _ in every), places)
+        chains, places = zip(*every, strict=True)
+        return cls(chains, np.array(places))
 
     @classmethod
     def from_points(cls, index: Array) -> BodyPlan:
         """The plan of a body whose joints are some of `POINTS`."""
-        places: dict[str, tuple[str, float]] = {}
+        known: dict[str, tuple[str, float]] = {}
         for chain, names in CHAINS.items():
             for position, name in enumerate(names):
-                places.setdefault(name, (chain, float(position)))
-        chosen = [places[POINTS[point]] for point in index]
-        return cls(tuple(chain for chain, _ in chosen), np.array([place for _, place in chosen]))
+                known.setdefault(name, (chain, float(position)))
+        chains, places = zip(*(known[POINTS[point]] for point in index), strict=True)
+        return cls(chains, np.array(places))
 
     def select(self, index: Array) -> BodyPlan:
         """The plan of some joints, in that order."""

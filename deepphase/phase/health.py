@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -228,7 +228,7 @@ def measure(
         frequency_roughness=roughness,
         channels=_channels(clips),
     )
-    return Health(**{**vars(health), "findings": tuple(_findings(health))})
+    return replace(health, findings=_findings(health))
 
 
 def _channels(clips: list[PhaseParameters]) -> tuple[ChannelHealth, ...]:
@@ -237,50 +237,29 @@ def _channels(clips: list[PhaseParameters]) -> tuple[ChannelHealth, ...]:
     frequency = np.concatenate([clip.frequency for clip in clips])
     amplitude = np.concatenate([clip.amplitude for clip in clips])
     mean = amplitude.mean(0)
+    bands = (np.percentile(values, (5, 50, 95), axis=0).T for values in (frequency, amplitude))
     return tuple(
-        ChannelHealth(
-            frequency=_band(frequency[:, index]),
-            amplitude=_band(amplitude[:, index]),
-            in_use=bool(mean[index] > _IN_USE * mean.max()),
-        )
-        for index in range(len(mean))
+        ChannelHealth(_percentiles(hz.tolist()), _percentiles(size.tolist()), bool(used))
+        for hz, size, used in zip(*bands, mean > _IN_USE * mean.max(), strict=True)
     )
 
 
-def _band(values: Array) -> tuple[float, float, float]:
-    low, middle, high = np.percentile(values, (5, 50, 95))
-    return float(low), float(middle), float(high)
-
-
-def _findings(health: Health) -> list[str]:
-    found = []
-    if health.frames < 200:
-        found.append(
-            f"only {health.frames} held-out frames were measured: more or longer clips would make "
-            "these figures more reliable"
-        )
-    if health.explained_variance is not None and health.explained_variance < 0.4:
-        found.append(
-            "little of the motion is explained; try longer training (training.windows), more "
-            "channels, or clips that are periodic"
-        )
-    if health.forward_strongest < 0.9:
-        found.append(
-            "phase often stands still or runs backwards; try clips that move, and periodically, or "
-            "a longer training"
-        )
-    if health.speed_error is not None and health.speed_error > 0.15:
-        found.append(
-            "phase does not advance at its frequency; try a longer training, or a longer window if "
-            "the rhythm is slow"
-        )
-    used = sum(channel.in_use for channel in health.channels)
-    if used < len(health.channels) / 2:
-        found.append(
-            f"only {used} of {len(health.channels)} channels are in use: fewer would suffice "
-            "(network.channels)"
-        )
-    return found
+def _findings(health: Health) -> tuple[str, ...]:
+    explained, error = health.explained_variance, health.speed_error
+    used, channels = sum(channel.in_use for channel in health.channels), len(health.channels)
+    findings = {
+        f"only {health.frames} held-out frames were measured: more or longer clips would make "
+        "these figures more reliable": health.frames < 200,
+        "little of the motion is explained; try longer training (training.windows), more "
+        "channels, or clips that are periodic": explained is not None and explained < 0.4,
+        "phase often stands still or runs backwards; try clips that move, and periodically, or "
+        "a longer training": health.forward_strongest < 0.9,
+        "phase does not advance at its frequency; try a longer training, or a longer window if "
+        "the rhythm is slow": error is not None and error > 0.15,
+        f"only {used} of {channels} channels are in use: fewer would suffice "
+        "(network.channels)": used < channels / 2,
+    }
+    return tuple(words for words, applies in findings.items() if applies)
 
 
 def weighted_percentile(values: Array, weights: Array, share: float) -> float:

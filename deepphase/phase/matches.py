@@ -140,10 +140,7 @@ def future_ranks(
     """Rank of the true frame `ahead` frames later among the neighbours of the advanced phase.
 
     The query's manifold, its phase advanced by frequency * ahead / fps, is compared with that of
-    all frames but the query.
-
-    Returns (queries,) ranks, 1 where the frame is the nearest of all. Starke et al. 2022, section
-    5.3, future frames.
+    all frames but the query: see `ranks_of_later`. Starke et al. 2022, section 5.3, future frames.
     """
     chosen = frames.followed(ahead, queries, seed)
     advanced = parameters[chosen].advanced(ahead / fps).manifold()

@@ -70,11 +70,8 @@ class JointVelocities:
         in_body[roles.hips] = True
         for joint in range(roles.hips + 1, len(names)):
             in_body[joint] = in_body[parents[joint]]
-        body = {
-            role: names[getattr(roles, role)]
-            for role in _ROOT_ROLES
-            if getattr(roles, role) is not None
-        }
+        known = {role: getattr(roles, role) for role in _ROOT_ROLES}
+        body = {role: names[joint] for role, joint in known.items() if joint is not None}
         body["kind"] = roles.kind
         every = cls(names, clip.fps, body, tuple(int(partner) for partner in roles.pairs))
         return every.select(in_body)

@@ -37,13 +37,10 @@ def gather(signals: Tensor, centres: Tensor, window: int) -> Tensor:
 
 
 def gather_at_rates(velocities: Tensor, centres: Tensor, window: int, rates: Tensor) -> Tensor:
-    """Windows around frames as of motion at other speeds, their mean over time taken off.
+    """As `gather`, of motion at other speeds; between two frames, velocities are interpolated.
 
-    Between two frames, velocities are interpolated linearly.
-
-    `velocities` (frames, channels). `centres` (batch,) frames at least `|rates| * (window // 2)`
-    away from either end. `rates` (batch,) factors on the speed; below 0, the motion is played
-    backwards. Returns as `gather`.
+    `centres` (batch,) frames at least `|rates| * (window // 2)` away from either end. `rates`
+    (batch,) factors on the speed; below 0, the motion is played backwards.
     """
     steps = torch.arange(window, device=centres.device) - window // 2
     times = steps[:, None] * rates

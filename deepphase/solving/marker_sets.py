@@ -15,7 +15,7 @@ import math
 import re
 from collections import defaultdict
 from collections.abc import Sequence
-from itertools import pairwise
+from itertools import chain, pairwise
 
 import numpy as np
 
@@ -103,13 +103,7 @@ def marker_joints(names: Sequence[str]) -> list[JointRow]:
     has_arms = all(
         found[side, part] for side, _ in _SIDES for part in ("shoulder", "elbow", "wrist")
     )
-    trunk = [
-        *found["", "top"],
-        *found["", "chest"],
-        *found["", "back"],
-        *shoulders[0],
-        *shoulders[1],
-    ]
+    trunk = [*chain(*(found["", part] for part in ("top", "chest", "back")), *shoulders)]
     chest, carried = "Hips", fronts + rears
     rows: list[JointRow] = [("Hips", "", _mean((fronts, 1), (rears, 1)), carried)]
     if all(shoulders):
@@ -151,9 +145,8 @@ def up_of_markers(names: Sequence[str], positions: Array) -> tuple[str, str] | N
     if not joints:
         return None
     feet = joints["LeftFoot"] + joints["RightFoot"]
-    rise = (positions[:, joints["Hips"]].mean(axis=1) - positions[:, feet].mean(axis=1)).mean(
-        axis=0
-    )
+    hips = positions[:, joints["Hips"]].mean(axis=1)
+    rise = (hips - positions[:, feet].mean(axis=1)).mean(axis=0)
     axis = int(np.argmax(np.abs(rise)))
     if abs(rise[axis]) < _CLEAR * np.linalg.norm(rise):
         return None
@@ -167,7 +160,7 @@ def named_edges(names: Sequence[JointName]) -> list[tuple[int, int]]:
     for point, name in enumerate(names):
         found.setdefault((name.part, name.side), point)
 
-    def chain(steps: Sequence[Sequence[str]], side: str) -> list[int]:
+    def limb(steps: Sequence[Sequence[str]], side: str) -> list[int]:
         """The first point of each step that has one, without those of steps before."""
         line: list[int] = []
         for parts in steps:
@@ -176,7 +169,7 @@ def named_edges(names: Sequence[JointName]) -> list[tuple[int, int]]:
         return line
 
     legs, arms = (
-        [chain(steps, side) for side in ("left", "right")] for steps in (_LEG_PARTS, _ARM_PARTS)
+        [limb(steps, side) for side in ("left", "right")] for steps in (_LEG_PARTS, _ARM_PARTS)
     )
     if min(map(len, legs)) < 3 or ("hips", "") not in found:
         return []
@@ -184,7 +177,7 @@ def named_edges(names: Sequence[JointName]) -> list[tuple[int, int]]:
     spine = [point for point, name in enumerate(names) if name.part in _SPINE and not name.side]
     trunk = [hips, *spine]
     lines = [trunk, *([hips, *leg] for leg in legs)]
-    lines.append([trunk[-1], *chain((("neck",), ("head",)), "")])
+    lines.append([trunk[-1], *limb((("neck",), ("head",)), "")])
     if min(map(len, arms)) >= 3:
         lines += [[trunk[-1], *arm] for arm in arms]
     return [pair for line in lines for pair in pairwise(line)]

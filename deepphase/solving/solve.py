@@ -11,7 +11,7 @@ from scipy.ndimage import gaussian_filter1d, grey_opening
 
 from deepphase.arrays import Array
 from deepphase.errors import SkeletonError
-from deepphase.motion.clip import Clip
+from deepphase.motion.clip import Clip, in_float32
 from deepphase.motion.contacts import sliding_speed
 from deepphase.motion.kinematics import joint_positions
 from deepphase.motion.point_track import PointTrack
@@ -99,11 +99,7 @@ def solve_points(
     clip, feet = _with_held_feet(solver, state, clip, weights)
     state = SolverState.from_rotations(clip.rotations, clip.translations[:, 0])
     residuals = np.linalg.norm(solver.points(state) - raw, axis=-1)
-    clip = replace(
-        clip,
-        rotations=clip.rotations.astype(np.float32),
-        translations=clip.translations.astype(np.float32),
-    )
+    clip = in_float32(clip)
     return SolvedMotion(clip, body, track.names, residuals.astype(np.float32), feet, scale)
 
 

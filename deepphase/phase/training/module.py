@@ -135,9 +135,8 @@ class PhaseModule(ResumableModule):
             return network
         centres = data.split.train_windows
         chosen = np.unique(np.linspace(0, len(centres) - 1, _PRUNING_WINDOWS).astype(np.int64))
-        windows = gather(
-            torch.from_numpy(data.corpus.values), torch.from_numpy(centres[chosen]), data.window
-        )
+        values, some = map(torch.from_numpy, (data.corpus.values, centres[chosen]))
+        windows = gather(values, some, data.window)
         kept = needed_channels(network, windows, _IDLE)
         if len(kept) == network.config.channels:
             return network
@@ -161,10 +160,7 @@ class PhaseModule(ResumableModule):
         model.health = measured_health(model, corpus.values, split.held_out_ranges)
         trained = self.config.network.channels
         if model.channels < trained:
-            words = (
-                f"{model.channels} of {trained} channels are left: the others explained under "
-                f"{_IDLE:.0%} of the motion"
-            )
-            findings = (*model.health.findings, words)
-            model.health = replace(model.health, findings=findings)
+            left = f"{model.channels} of {trained} channels are left"
+            words = f"{left}: the others explained under {_IDLE:.0%} of the motion"
+            model.health = replace(model.health, findings=(*model.health.findings, words))
         model.projection = ManifoldProjection.fit(np.concatenate(manifolds))

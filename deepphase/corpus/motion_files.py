@@ -170,10 +170,8 @@ def find_motion_files(
         others = ", ".join(f"{count} {suffix}" for suffix, count in suffixes.most_common(5))
         raise FormatError(
             "there are no motion files here",
-            hint=(
-                f"give files of a known format ({', '.join(MOTION_FORMATS)}); this folder has "
-                f"{others or 'no files'}"
-            ),
+            hint=f"give files of a known format ({', '.join(MOTION_FORMATS)}); this folder has "
+            f"{others or 'no files'}",
             path=given[0] if given else None,
         )
     common = Path(os.path.commonpath([each if each.is_dir() else each.parent for each in places]))

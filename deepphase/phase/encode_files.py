@@ -50,9 +50,7 @@ def encode_files(
     """Write the phases of every frame of clips or songs, as NAME.phases.npz each.
 
     The files have the same names and bytes for any number of workers: every process computes with
-    one thread.
-
-    Returns results in the order of the entries. A clip that cannot be read or encoded has an error.
+    one thread. Results are in the order of the entries; a clip that is left out has an error.
     """
     check_workers(workers)
     trained = Path(model).absolute()

@@ -170,7 +170,7 @@ class Baseline:
             own |= {name: header[name] for name in cls.OPTIONS}
             if any(header[name] != value for name, value in cls.RULE.items()):
                 raise ValueError(f"its phases follow another rule than {dict(cls.RULE)}")
-            made = cls(
+            return cls(
                 signals=signals,
                 limbs=checked_texts(header["limbs"], "limbs"),
                 window_s=checked_number(header["window_s"], "window_s"),
@@ -184,7 +184,6 @@ class Baseline:
                 hint="it was changed after it was written: fit again or take a copy",
                 path=path,
             ) from None
-        return made
 
     def _header(self) -> dict[str, Any]:
         return {
@@ -263,22 +262,18 @@ def fitted_sinusoids(
     whole = np.pad(smooth, ((0, short), (0, 0)), mode="edge").astype(np.float32)
     windows = np.lib.stride_tricks.sliding_window_view(whole, window, axis=0)
     layer = SineFitLayer(window, fps)
-    parts: list[list[Array]] = [[] for _ in range(5)]
-    for start in range(0, len(windows), _BATCH):
-        batch = torch.from_numpy(windows[start : start + _BATCH].copy())
-        fit = layer(batch.permute(2, 0, 1))
-        # sine * sin(wt) + cosine * cos(wt) = length * sin(wt + 2 pi phase)
-        turned = torch.atan2(fit.cosine, fit.sine) / (2.0 * math.pi)
-        values = (turned, fit.frequency, fit.amplitude, fit.offset, fit.deviation)
-        for part, value in zip(parts, values, strict=True):
-            part.append(value.numpy())
-    phase, frequency, amplitude, offset, deviation = (np.concatenate(part) for part in parts)
+    batches = (windows[start : start + _BATCH].copy() for start in range(0, len(windows), _BATCH))
+    fits = [layer(torch.from_numpy(batch).permute(2, 0, 1)) for batch in batches]
+    frequency, sine, cosine, *others = map(torch.cat, zip(*fits, strict=True))
+    amplitude, offset, deviation = (part.numpy() for part in others)
+    # sine * sin(wt) + cosine * cos(wt) = length * sin(wt + 2 pi phase)
+    phase = (torch.atan2(cosine, sine) / (2.0 * math.pi)).numpy()
     moves = amplitude >= silence
     if normalised:
         amplitude = amplitude / (math.sqrt(2.0) * deviation)
     fitted = PhaseParameters(
         wrapped(_held(phase, moves)),
-        np.where(moves, frequency, 0.0).astype(np.float32),
+        np.where(moves, frequency.numpy(), 0.0).astype(np.float32),
         np.where(moves, amplitude, 0.0).astype(np.float32),
         offset,
     )

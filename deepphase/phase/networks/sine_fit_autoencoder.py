@@ -90,12 +90,10 @@ class SineFitLayer(nn.Module):
         angle = 2.0 * math.pi * tried[:, None] * times
         sine, cosine = torch.sin(angle), torch.cos(angle)
         cosine = cosine - (cosine @ weights)[:, None]
-        sizes = (
-            torch.sqrt((weights * part * part).sum(1, keepdim=True)) for part in (sine, cosine)
-        )
-        basis = [part * weights / size for part, size in zip((sine, cosine), sizes, strict=True)]
+        waves = torch.cat([sine, cosine])
+        basis = waves * weights / torch.sqrt((weights * waves * waves).sum(1, keepdim=True))
         columns = {"times": times[:, None], "weights": weights[None], "middle": middle[None]}
-        for name, value in {**columns, "tried": tried, "basis": torch.cat(basis)}.items():
+        for name, value in {**columns, "tried": tried, "basis": basis}.items():
             self.register_buffer(name, value.float(), persistent=False)
 
     def constants(self) -> dict[str, float]:
@@ -239,10 +237,8 @@ class SineFitAutoencoder(PeriodicAutoencoder):
         kept = int(reach.sum())
         layer, fitted = self.spectrum, latent
         if kept >= SineFitLayer.LEAST_FRAMES:
-            layer, fitted = (
-                SineFitLayer(kept, self.fps / self.step).to(latent.device),
-                latent[reach],
-            )
+            layer = SineFitLayer(kept, self.fps / self.step).to(latent.device)
+            fitted = latent[reach]
         return self._fitted(fitted, layer)._replace(latent=latent.permute(1, 2, 0))
 
     def loss(self, windows: Tensor) -> Tensor:

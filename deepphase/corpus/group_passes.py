@@ -191,8 +191,12 @@ def _standing(samples: Sequence[Clip]) -> Clip:
         step = max(1, len(clip) // _STANDING_FRAMES)
         rotations.append(clip.rotations[::step])
         translations.append(spread_translations(clip, clip.translations, moving)[::step])
-    frames = {"rotations": np.concatenate(rotations), "translations": np.concatenate(translations)}
-    return replace(samples[0], **frames, translated_joints=moving)
+    return replace(
+        samples[0],
+        rotations=np.concatenate(rotations),
+        translations=np.concatenate(translations),
+        translated_joints=moving,
+    )
 
 
 def _samples(writer: StoreWriter, numbers: Sequence[int]) -> list[Clip]:

@@ -11,24 +11,9 @@ from collections.abc import Callable
 import streamlit as st
 
 from deepphase.apps.dashboard.pages import PAGES, PageEntry
+from deepphase.apps.dashboard.parts import collection, folder, messages
 from deepphase.apps.dashboard.parts.choosers import chooser, open_address
-from deepphase.apps.dashboard.parts.collection import (
-    CLIPS_KEY,
-    MODEL_KEY,
-    clip_sources,
-    demo_model,
-    demo_store,
-    model_sources,
-    open_clips,
-)
 from deepphase.apps.dashboard.parts.encodings import page_runs, read_ahead, suggest_clip
-from deepphase.apps.dashboard.parts.folder import (
-    configured_folder,
-    look_again,
-    open_folder,
-    prepare_ahead,
-)
-from deepphase.apps.dashboard.parts.messages import error_sentence, plain, show_error
 from deepphase.apps.dashboard.parts.widgets import ICON, apply_theme
 from deepphase.errors import DeepPhaseError
 from deepphase.short_repr import counted
@@ -64,13 +49,13 @@ def warm_up() -> None:
     """
     import torch
 
-    folder = configured_folder()
-    ahead = None if folder is None else prepare_ahead(folder, read_ahead)
+    given = folder.configured_folder()
+    ahead = None if given is None else folder.prepare_ahead(given, read_ahead)
     # The sessions of a server share the processor; one session must not use all of it.
     torch.set_num_threads(max(1, min(4, torch.get_num_threads())))
     for name in (*_LAZY_IMPORTS, *(entry.module for entry in PAGES.values())):
         importlib.import_module(name)
-    demo_model().encode(demo_store().clip(0))
+    collection.demo_model().encode(collection.demo_store().clip(0))
     if ahead is not None:
         ahead.join(_AHEAD_S)
     later = map(importlib.import_module, _LATER_IMPORTS)
@@ -82,28 +67,28 @@ def warm_up() -> None:
 def _sidebar() -> None:
     """Draw the choosers of clips and model, which `open_clips` and `open_model` read."""
     st.subheader("Collection", anchor=False)
-    sources = clip_sources()
+    sources = collection.clip_sources()
     if sources:
-        chooser("Clips", CLIPS_KEY, sources, addressed=True)
+        chooser("Clips", collection.CLIPS_KEY, sources, addressed=True)
         _models()
     else:
         st.caption("Nothing to show yet.")
-    folder = open_folder()
-    if folder is not None:
-        st.caption(f"Folder :material/folder: {plain(folder.path.name)}")
-        for error in folder.refused[:5]:
-            st.caption(f":material/warning: {error_sentence(error)}")
-        if folder.cut:
+    found = folder.open_folder()
+    if found is not None:
+        st.caption(f"Folder :material/folder: {messages.plain(found.path.name)}")
+        for error in found.refused[:5]:
+            st.caption(f":material/warning: {messages.error_sentence(error)}")
+        if found.cut:
             st.caption(
                 "The folder has too many files; some are not listed. Start on a smaller folder."
             )
-        st.button("Look again", on_click=look_again, icon=":material/refresh:")
+        st.button("Look again", on_click=folder.look_again, icon=":material/refresh:")
 
 
 def _models() -> None:
     try:
-        clips = open_clips()
-        sources = model_sources(clips)
+        clips = collection.open_clips()
+        sources = collection.model_sources(clips)
     except DeepPhaseError:
         # The page shows the error.
         return
@@ -112,18 +97,16 @@ def _models() -> None:
         f"{counted(len(store), 'clip')} · {store.minutes:,.1f} min · "
         f"{len(store.skeleton)} joints · {store.fps:g} frames/s"
     )
-    chooser("Phase model", MODEL_KEY, sources, addressed=True)
+    chooser("Phase model", collection.MODEL_KEY, sources, addressed=True)
     suggest_clip()
 
 
 def _page_of(entry: PageEntry) -> Callable[[], None]:
-    """The function that Streamlit runs for a page; it shows a DeepPhaseError as a sentence."""
+    """The function that Streamlit runs for a page; its module is imported at the first run."""
 
     def draw() -> None:
-        try:
-            entry.draw()
-        except DeepPhaseError as error:
-            show_error(error)
+        with messages.shown_errors():
+            importlib.import_module(entry.module).page()
 
     return draw
 
@@ -144,10 +127,7 @@ def dashboard() -> None:
     )
     chosen = st.navigation([root, *pages])
     open_address(chosen.url_path)
-    try:
-        with st.sidebar:
-            _sidebar()
-    except DeepPhaseError as error:
-        # Outside the sidebar, which would be too narrow for it.
-        show_error(error)
+    # Errors are outside the sidebar, which would be too narrow for them.
+    with messages.shown_errors(), st.sidebar:
+        _sidebar()
     chosen.run()

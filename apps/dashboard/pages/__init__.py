@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib
 from typing import NamedTuple
 
 
@@ -12,10 +11,6 @@ class PageEntry(NamedTuple):
     name: str
     icon: str
     module: str
-
-    def draw(self) -> None:
-        """Draw it; the module is imported when the page is first opened."""
-        importlib.import_module(self.module).page()
 
 
 # Address -> page, in the order of the navigation.

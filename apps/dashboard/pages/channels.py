@@ -8,18 +8,13 @@ from dataclasses import dataclass, replace
 import numpy as np
 import streamlit as st
 
-from deepphase.apps.dashboard.parts import choosers, widgets
+from deepphase.apps.dashboard.parts import choosers, encodings, widgets
 from deepphase.apps.dashboard.parts.choosers import Span
-from deepphase.apps.dashboard.parts.encodings import (
-    BY_CLIPS_AND_MODEL,
-    Encodings,
-    open_encodings,
-    signals,
-)
-from deepphase.apps.dashboard.parts.messages import show_error
+from deepphase.apps.dashboard.parts.encodings import BY_CLIPS_AND_MODEL, Encodings
+from deepphase.apps.dashboard.parts.messages import shown_errors
 from deepphase.apps.reports.phase_pages import example_window
 from deepphase.arrays import Array
-from deepphase.errors import DeepPhaseError, ParameterError
+from deepphase.errors import ParameterError
 from deepphase.evaluation.channel_joints import (
     followed_parts,
     joint_energy,
@@ -85,22 +80,20 @@ class FollowedJoints:
 
 def reconstructing(extractor: PhaseExtractor) -> PhaseModel | None:
     """The model if it reconstructs windows from sinusoids, unlike baselines and embeddings."""
-    if isinstance(extractor, PhaseModel) and not isinstance(
-        extractor.network, EmbeddingAutoencoder
-    ):
-        return extractor
-    return None
+    if not isinstance(extractor, PhaseModel) or isinstance(extractor.network, EmbeddingAutoencoder):
+        return None
+    return extractor
 
 
 def take_with_joints(read: Encodings, index: int, span: Span) -> Take:
     """Some seconds of a clip with the joints that each channel follows in them."""
-    signals, phases = read.part(index, span)
+    velocities, phases = read.part(index, span)
     take = read.take(index, span, phases)
-    if signals is None:
-        signals = read.extractor.signals.read(read.store.clip(index))[span.frames(phases.fps)]
+    if velocities is None:
+        velocities = read.extractor.signals.read(read.store.clip(index))[span.frames(phases.fps)]
     inside = phases.interior if phases.interior.any() else np.ones(len(phases), bool)
     try:
-        found = joints_followed(phases.parameters[inside], signals[: len(inside)][inside])
+        found = joints_followed(phases.parameters[inside], velocities[: len(inside)][inside])
     except ParameterError:
         return take
     names = take.actors[0].joint_names
@@ -114,7 +107,7 @@ def take_with_joints(read: Encodings, index: int, span: Span) -> Take:
 
 def clip_window(read: Encodings, network: PhaseModel, index: int, at_s: float) -> WindowExample:
     """The window around a time with its latent and reconstruction."""
-    values = signals(read, index)
+    values = encodings.signals(read, index)
     frame = min(max(round(at_s * network.fps), 0), len(values) - 1)
     return example_window(network, values, frame, clip=read.store.names[index])
 
@@ -127,7 +120,7 @@ def clip_window(read: Encodings, network: PhaseModel, index: int, at_s: float) -
 def followed(read: Encodings, index: int) -> FollowedJoints:
     """Joints that each channel follows in a clip: the variance that it predicts by itself."""
     extractor, clip = read.extractor, read.store.clip(index)
-    values, inside = signals(read, index), read.inside(index)
+    values, inside = encodings.signals(read, index), read.inside(index)
     shares = joints_followed(read.phases(index).parameters[inside], values[inside])
     joints = extractor.signals.joints
     roles = find_roles(clip.skeleton, description=dict(extractor.signals.body), clip=clip)
@@ -159,7 +152,7 @@ def phases_file(phases: ClipPhases, extractor: PhaseExtractor) -> bytes:
 
 def page() -> None:
     """Draw the page."""
-    read = open_encodings()
+    read = encodings.open_encodings()
     store = read.store
     widgets.heading(
         "Channels",
@@ -198,10 +191,8 @@ def _sections(read: Encodings, index: int, span: Span) -> None:
         "Section", list(_SECTIONS), key="section", label_visibility="collapsed",
         bind="query-params",
     )  # fmt: skip
-    try:
+    with shown_errors():
         _SECTIONS[chosen](read, index, span)
-    except DeepPhaseError as error:
-        show_error(error)
 
 
 def _strips(read: Encodings, index: int, span: Span) -> None:
@@ -272,25 +263,21 @@ def _similar_frames(read: Encodings, index: int, _: Span) -> None:
         "have none.]"
     )
     other = st.selectbox(
-        "Compared with",
-        range(len(store)),
-        index=index,
-        format_func=store.names.__getitem__,
+        "Compared with", range(len(store)), index=index, format_func=store.names.__getitem__,
         key=f"other {read.clips.id} {index}",
-    )
-    pair = (index, other)
-    manifolds = [read.phases(clip).parameters.manifold()[read.inside(clip)] for clip in pair]
-    velocities = [signals(read, clip)[read.inside(clip)] for clip in pair]
+    )  # fmt: skip
+
+    def of_both(values: Callable[[int], Array]) -> tuple[Array, Array]:
+        """The interior frames of both clips."""
+        return values(index)[read.inside(index)], values(other)[read.inside(other)]
+
+    spaces = {
+        "phase manifold": of_both(lambda clip: read.phases(clip).parameters.manifold()),
+        "joint velocities": of_both(lambda clip: encodings.signals(read, clip)),
+    }
     names = (store.names[index], store.names[other])
-    chart = similarity_map(
-        {
-            "phase manifold": (manifolds[0], manifolds[1]),
-            "joint velocities": (velocities[0], velocities[1]),
-        },
-        read.extractor.fps,
-        names=names,
-        title=f"{label(names[0], 30)} with {label(names[1], 30) if index != other else 'itself'}",
-    )
+    title = f"{label(names[0], 30)} with {label(names[1], 30) if index != other else 'itself'}"
+    chart = similarity_map(spaces, read.extractor.fps, names=names, title=title)
     widgets.show_figure(chart, "alike", file="frames_alike")
 
 

@@ -6,30 +6,13 @@ from typing import Any
 
 import streamlit as st
 
-from deepphase.apps.dashboard.parts import widgets
+from deepphase.apps.dashboard.parts import messages, steerables, widgets
 from deepphase.apps.dashboard.parts.choosers import ListedSource, chooser
 from deepphase.apps.dashboard.parts.drawing import choose_path
-from deepphase.apps.dashboard.parts.messages import (
-    cancellable_result,
-    plain,
-    shared_cache,
-    show_error,
-)
-from deepphase.apps.dashboard.parts.steerables import (
-    CONTROLLERS,
-    MATCHERS,
-    STEERABLE_KEY,
-    RunRequest,
-    ShownRun,
-    Steerable,
-    shown_run,
-    steer_by_hand,
-    steerables,
-)
+from deepphase.apps.dashboard.parts.steerables import RunRequest, ShownRun, Steerable
 from deepphase.apps.runs.run import frame_columns, write_motions
 from deepphase.apps.runs.take import compared_take
 from deepphase.controllers.runtime.frame import BLENDS, CharacterSettings
-from deepphase.errors import DeepPhaseError
 from deepphase.files import temporary_folder
 from deepphase.matching.player.settings import MomentFilter, PlayerSettings
 from deepphase.motion.root_trajectory import RootMotion
@@ -61,11 +44,11 @@ def page() -> None:
     )
     left, right = widgets.wide_columns("control", [3, 7])
     with left:
-        source = chooser("Controller or motion", STEERABLE_KEY, steerables())
+        source = chooser("Controller or motion", steerables.STEERABLE_KEY, steerables.steerables())
         request = opened = None
         others: dict[str, Steerable] = {}
         by_hand = False
-        try:
+        with messages.shown_errors():
             opened = source.open()
             by_hand = st.toggle(
                 "Steer by hand", key="by hand",
@@ -74,24 +57,18 @@ def page() -> None:
             if not by_hand:
                 request = _choose_run(opened, source.id)
                 others = _choose_others(source)
-        except DeepPhaseError as error:
-            show_error(error)
         with st.expander("Open a controller or a matcher", icon=":material/upload_file:"):
-            for kind, command in ((CONTROLLERS, "controller"), (MATCHERS, "matching")):
-                kind.offer_upload(
-                    f"A file that `deepphase train {command}` wrote",
-                    "Other users cannot see it.",
-                    STEERABLE_KEY,
-                    "above",
-                )
+            kinds = {"controller": steerables.CONTROLLERS, "matching": steerables.MATCHERS}
+            for command, kind in kinds.items():
+                words = f"A file that `deepphase train {command}` wrote"
+                private = "Other users cannot see it."
+                kind.offer_upload(words, private, steerables.STEERABLE_KEY, "above")
     with right:
         if by_hand and opened is not None:
-            try:
-                kept = steer_by_hand(opened)
+            with messages.shown_errors():
+                kept = steerables.steer_by_hand(opened)
                 if kept is not None:
                     widgets.show_measures({"this run": kept.measures})
-            except DeepPhaseError as error:
-                show_error(error)
         elif opened is not None and request is not None:
             _show_runs({source.name: opened} | others, request)
 
@@ -101,7 +78,12 @@ def _choose_run(opened: Steerable, id: str) -> RunRequest | None:
     is_controller = opened.controller is not None
     labels = _choose_labels(opened, id)
     desired = choose_path(opened.speed(labels), f"{id} {labels}")
-    biases = _choose_blend() if is_controller else (0.0, 0.0)
+    if is_controller:
+        blend = widgets.choose_one(
+            "Blending", list(BLENDS), default="balanced", format_func=str.capitalize,
+            help="Weight of the desired trajectory against the one that the network predicts: "
+            "natural motion, or exact path following", key="blending",
+        )  # fmt: skip
     with st.expander("More", icon=":material/tune:"):
         limit = _MAX_CHARACTERS
         if desired is not None:
@@ -120,9 +102,7 @@ def _choose_run(opened: Steerable, id: str) -> RunRequest | None:
         lock = st.toggle("Lock feet on the ground", True, key="hold feet")
         settings: CharacterSettings | PlayerSettings
         if is_controller:
-            settings = CharacterSettings(
-                position_bias=biases[0], direction_bias=biases[1], foot_ik=lock
-            )
+            settings = CharacterSettings(*BLENDS[blend], foot_ik=lock)
         else:
             actions = st.toggle(
                 "Actions", key="actions",
@@ -140,7 +120,7 @@ def _choose_labels(opened: Steerable, id: str) -> dict[str, Any]:
     """The value of a controller's label, or the labels of the clips that may be played."""
     chosen: dict[str, Any] = {}
     for name, values in list(opened.labels.items())[:_MAX_LABELS]:
-        words, key = plain(name), f"label {id} {name}"
+        words, key = messages.plain(name), f"label {id} {name}"
         usual = "walk" if "walk" in values else values[0]
         if opened.controller is None:
             some = st.multiselect(f"Only {words}", values, placeholder="any", key=key)
@@ -155,19 +135,9 @@ def _choose_labels(opened: Steerable, id: str) -> dict[str, Any]:
     return chosen
 
 
-def _choose_blend() -> tuple[float, float]:
-    """Biases of positions and directions."""
-    name = widgets.choose_one(
-        "Blending", list(BLENDS), default="balanced", format_func=str.capitalize, key="blending",
-        help="Weight of the desired trajectory against the one that the network predicts: natural "
-        "motion, or exact path following",
-    )  # fmt: skip
-    return BLENDS[name]
-
-
 def _choose_others(source: ListedSource[Steerable]) -> dict[str, Steerable]:
     """What else moves a character along the same path, beside the first: name -> what is open."""
-    offered = {other.name: other for other in steerables() if other.id != source.id}
+    offered = {other.name: other for other in steerables.steerables() if other.id != source.id}
     key = f"beside {source.id}"
     chosen = st.multiselect(
         "Beside it", list(offered), placeholder="nothing", key=key,
@@ -182,10 +152,8 @@ def _choose_others(source: ListedSource[Steerable]) -> dict[str, Steerable]:
         )  # fmt: skip
     opened: dict[str, Steerable] = {}
     for name in chosen:
-        try:
+        with messages.shown_errors():
             opened[name] = offered[name].open()
-        except DeepPhaseError as error:
-            show_error(error)
     return opened
 
 
@@ -198,10 +166,10 @@ def _show_runs(opened: dict[str, Steerable], request: RunRequest) -> None:
     runs: dict[str, ShownRun] = {}
     for name, steerable in opened.items():
         own = RunRequest(request.path, request.seconds, seed=request.seed) if runs else request
-        run = cancellable_result(
-            shared_cache("runs", _CACHED_RUNS),
+        run = messages.cancellable_result(
+            messages.shared_cache("runs", _CACHED_RUNS),
             (steerable.key, steerable.controller is None, own.key),
-            lambda progress, of=steerable, own=own: shown_run(of, own, progress),  # type: ignore[misc]
+            lambda progress, of=steerable, own=own: steerables.shown_run(of, own, progress),  # type: ignore[misc]
             f"{request.seconds:.0f} s of motion",
         )
         if run is None:

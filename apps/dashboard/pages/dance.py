@@ -11,22 +11,15 @@ from functools import partial
 import streamlit as st
 
 from deepphase.apps.dance_sources import DanceSource
-from deepphase.apps.dashboard.parts import widgets
+from deepphase.apps.dashboard.parts import messages, widgets
 from deepphase.apps.dashboard.parts.choosers import FileKind, ListedSource, chooser
 from deepphase.apps.dashboard.parts.folder import FoundFile, open_folder
-from deepphase.apps.dashboard.parts.messages import (
-    cancellable_result,
-    plain,
-    shared_cache,
-    show_error,
-)
 from deepphase.apps.dashboard.parts.songs import OpenSong, choose_part, choose_song
 from deepphase.apps.reports.dance_report import dance_report, dance_take
 from deepphase.controllers.dance.config import MUSIC
 from deepphase.controllers.dance.dancer import Dancer
 from deepphase.controllers.dance.health import dance_words
 from deepphase.controllers.runtime.controller import FORMAT
-from deepphase.errors import DeepPhaseError
 from deepphase.evaluation.dance import DanceFinding
 from deepphase.evaluation.measurement import Measure, values_by_name
 from deepphase.files import temporary_folder
@@ -87,11 +80,7 @@ class OpenDancer:
 
 
 def dancer_sources() -> list[ListedSource[OpenDancer]]:
-    """The dance databases and dancers of the open folder, then the shipped dancer.
-
-    Databases come first, as in `deepphase dance`; see
-    `deepphase.apps.dance_sources.find_dance_source`.
-    """
+    """Dance databases, dancers, and the shipped one: the order of `find_dance_source`."""
     found = open_folder()
     databases = [
         ListedSource(f"database:{file.path}", f"Database: {file.name}", partial(_database, file))
@@ -100,7 +89,8 @@ def dancer_sources() -> list[ListedSource[OpenDancer]]:
     ]
     files = DANCERS.files(lambda file: file.format == FORMAT and MUSIC in file.tracks)
     dancers = [DANCERS.source(file, "Dancer: ") for file in files]
-    return [*databases, *dancers, ListedSource("shipped", "Dancer (shipped)", _shipped)]
+    shipped = partial(_cached, "shipped", "the shipped dancer", DanceSource.shipped)
+    return [*databases, *dancers, ListedSource("shipped", "Dancer (shipped)", shipped)]
 
 
 def _load_dancer(file: FoundFile) -> OpenDancer:
@@ -121,17 +111,10 @@ def _database(file: FoundFile) -> OpenDancer:
     return _cached(file.stamp, file.name, opened)
 
 
-def _shipped() -> OpenDancer:
-    return _cached("shipped", "the shipped dancer", DanceSource.shipped)
-
-
 def _cached(key: Hashable, name: str, load: Callable[[], DanceSource]) -> OpenDancer:
-    cache = shared_cache("dances to choose from", _CACHED_DATABASES)
-
-    def opened(_: Progress) -> OpenDancer:
-        return OpenDancer(name, key, load())
-
-    return cache.find_or_make(key, opened, "Opening the dances")
+    return messages.shared_cache("dances to choose from", _CACHED_DATABASES).find_or_make(
+        key, lambda _: OpenDancer(name, key, load()), "Opening the dances"
+    )
 
 
 def page() -> None:
@@ -146,14 +129,14 @@ def page() -> None:
     requests: list[DanceRequest] = []
     with left:
         song_place, dancer_place = st.container(), st.container()
-        try:
+        with messages.shown_errors():
             with song_place:
                 song = choose_song()
             with dancer_place:
                 source = chooser("Dancer", "dancer", dancer_sources())
             opened = source.open()
             if opened.source.credit:
-                dancer_place.caption(plain(opened.source.credit))
+                dancer_place.caption(messages.plain(opened.source.credit))
             if song is not None:
                 song_place.caption(song.facts)
                 requests = choose_part(song, source.id)
@@ -163,8 +146,6 @@ def page() -> None:
                     "How well it follows songs", icon=":material/hearing:", expanded=True
                 ):
                     st.markdown(_listed(opened.trials))
-        except DeepPhaseError as error:
-            show_error(error)
     with right:
         if opened is not None and song is not None and requests:
             _dances(opened, song, requests)
@@ -173,7 +154,7 @@ def page() -> None:
 def _listed(texts: Sequence[str], icons: Sequence[str] = ()) -> str:
     """Texts as a list of sentences, with icons before them."""
     marks = [f"{icon} " for icon in icons] or [""] * len(texts)
-    sentences = [f"{plain(widgets.sentence(text))}." for text in texts]
+    sentences = [f"{messages.plain(widgets.sentence(text))}." for text in texts]
     return "\n".join(f"- {mark}{text}" for mark, text in zip(marks, sentences, strict=True))
 
 
@@ -181,8 +162,8 @@ def _dances(opened: OpenDancer, song: OpenSong, requests: list[DanceRequest]) ->
     """Draw the dance to a song, or of several tries the best, and the choice of another."""
     dances: dict[int, OpenDance] = {}
     for request in requests:
-        dance = cancellable_result(
-            shared_cache("dances", _CACHED_DANCES),
+        dance = messages.cancellable_result(
+            messages.shared_cache("dances", _CACHED_DANCES),
             # With the name, so that no session sees the name of another session's song.
             (opened.key, song.key, song.features.name, request),
             lambda progress, request=request: opened.dance(song, request, progress),  # type: ignore[misc]

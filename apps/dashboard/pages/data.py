@@ -9,27 +9,15 @@ from typing import Any
 import numpy as np
 import streamlit as st
 
-from deepphase.apps.dashboard.parts import choosers, widgets
-from deepphase.apps.dashboard.parts.collection import (
-    BY_KEY,
-    OpenClips,
-    choose_own_clip,
-    open_clips,
-)
+from deepphase.apps.dashboard.parts import choosers, collection, session, widgets
+from deepphase.apps.dashboard.parts.collection import OpenClips
 from deepphase.apps.dashboard.parts.folder import FoundFolder, look_again, open_folder
-from deepphase.apps.dashboard.parts.messages import error_sentence, plain, show_error, working
-from deepphase.apps.dashboard.parts.session import (
-    MAX_MOTION_MB,
-    MOTION_SUFFIXES,
-    UploadResult,
-    plain_file_name,
-    read_upload,
-    session,
-)
+from deepphase.apps.dashboard.parts.messages import error_sentence, plain, shown_errors, working
+from deepphase.apps.dashboard.parts.session import UploadResult, read_upload
 from deepphase.apps.reports.player import takes_of_clips
 from deepphase.corpus.clip_store import ClipStore
 from deepphase.corpus.motion_files import SETTINGS_FILE, FolderSettings, save_settings
-from deepphase.errors import DeepPhaseError, SkeletonError
+from deepphase.errors import SkeletonError
 from deepphase.formats.frame_rates import is_warning
 from deepphase.formats.reading import LARGEST_FLOOR_M, METRES_PER_UNIT, unit_in_words
 from deepphase.motion.clip import Clip
@@ -73,12 +61,10 @@ def page() -> None:
     left, right = widgets.wide_columns("data", [5, 6])
     clips = chosen = None
     with left:
-        try:
-            clips = open_clips()
+        with shown_errors():
+            clips = collection.open_clips()
             chosen = _table(clips)
             _left_out(clips.store)
-        except DeepPhaseError as error:
-            show_error(error)
         found = open_folder()
         if found is not None and found.motion:
             _folder_settings(found, clips)
@@ -93,7 +79,7 @@ def page() -> None:
         _measure_missing(clips)
 
 
-@st.cache_resource(max_entries=_CACHED_STORES, show_spinner=False, hash_funcs=BY_KEY)
+@st.cache_resource(max_entries=_CACHED_STORES, show_spinner=False, hash_funcs=collection.BY_KEY)
 def _contacts(clips: OpenClips) -> dict[int, tuple[float | None, float | None]]:
     """Index of a measured clip -> percent of feet and frames on the ground, and the floor, m.
 
@@ -160,15 +146,11 @@ def _table(clips: OpenClips) -> int | None:
         "File": [store.sources[index].path for index in shown],
     }
     event = widgets.show_table(
-        "clips",
-        table,
-        height=min(_TABLE_HEIGHT, 37 * (len(shown) + 1)),
-        on_select="rerun",
-        selection_mode="single-row-required",
+        "clips", table, height=min(_TABLE_HEIGHT, 37 * (len(shown) + 1)), column_config=_COLUMNS,
         selection_default={"selection": {"rows": [choosers.shown_index(names)]}},
+        selection_mode="single-row-required", on_select="rerun",
         key=f"table {clips.id} {words} {wanted}",
-        column_config=_COLUMNS,
-    )
+    )  # fmt: skip
     row = min((event["selection"]["rows"] or [0])[0], len(shown) - 1)
     choosers.keep_clip(names[row])
     with st.container(horizontal=True):
@@ -246,13 +228,10 @@ def _folder_settings(found: FoundFolder, clips: OpenClips | None) -> None:
         if not st.form_submit_button("Keep and read again", icon=":material/save:"):
             return
         renamed = {label: name for label, name in names.items() if name and name != label}
-        try:
+        with shown_errors():
             save_settings(found.path, FolderSettings(up, unit, renamed, floor))
-        except DeepPhaseError as error:
-            show_error(error)
-            return
-    look_again()
-    st.rerun()
+            look_again()
+            st.rerun()
 
 
 def _most_usual(values: Iterable[str]) -> str:
@@ -268,8 +247,8 @@ def _played(clips: OpenClips, index: int) -> None:
     (take,) = takes_of_clips([clip.sliced(frames.start, min(frames.stop, len(clip)))])
     widgets.show_player(take, height=_PLAYER_HEIGHT, title=name, **span.player)
     with st.container(horizontal=True):
-        widgets.offer_motion(lambda: clip, plain_file_name(name), clip.source.unit_m)
-        widgets.offer_player(take, plain_file_name(name))
+        widgets.offer_motion(lambda: clip, session.plain_file_name(name), clip.source.unit_m)
+        widgets.offer_player(take, session.plain_file_name(name))
     with st.expander(f"Skeleton: {len(clip.skeleton)} joints", icon=":material/accessibility:"):
         _skeleton(clip)
 
@@ -298,16 +277,13 @@ def _skeleton(clip: Clip) -> None:
 
 def _uploader() -> None:
     """Draw the upload of motion files; each file is read once, and its result is shown."""
-    own = session()
+    own = session.session()
     files = st.file_uploader(
-        "Add your motion files",
-        type=list(MOTION_SUFFIXES),
-        accept_multiple_files=True,
-        max_upload_size=MAX_MOTION_MB,
-        key="motion files",
+        "Add your motion files", type=list(session.MOTION_SUFFIXES), accept_multiple_files=True,
+        max_upload_size=session.MAX_MOTION_MB, key="motion files",
         help="Files are private and are removed when this browser tab closes. Units, up axis and "
         "rate are read or inferred.",
-    )
+    )  # fmt: skip
     outcomes: dict[str, UploadResult] = st.session_state.setdefault("upload results", {})
     fresh = [file for file in files or [] if file.file_id not in outcomes]
     if fresh:
@@ -317,7 +293,7 @@ def _uploader() -> None:
                 progress("files", done, len(fresh), "")
         added = [clip for file in fresh for clip in outcomes[file.file_id].clips]
         if added:
-            choose_own_clip(added[-1].name)
+            collection.choose_own_clip(added[-1].name)
             st.rerun()
     for file in files or []:
         _outcome(outcomes[file.file_id])

@@ -10,16 +10,10 @@ import numpy as np
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
-from deepphase.apps.dashboard.parts import widgets
+from deepphase.apps.dashboard.parts import drawing, widgets
 from deepphase.apps.dashboard.parts.choosers import SHOWN_S, ListedSource, chooser, shown_index
 from deepphase.apps.dashboard.parts.collection import OpenClips, demo_clips, open_clips
-from deepphase.apps.dashboard.parts.drawing import (
-    choose_path,
-    key_timeline,
-    pose_pad,
-    span_timeline,
-)
-from deepphase.apps.dashboard.parts.messages import plain, show_error, working
+from deepphase.apps.dashboard.parts.messages import plain, shown_errors, working
 from deepphase.apps.dashboard.parts.trainings import EDITORS, offer_editor_training
 from deepphase.arrays import Array, true_runs
 from deepphase.edit.bound_editor import bound_editor
@@ -31,7 +25,7 @@ from deepphase.edit.path_motion import motion_on_path, path_networks
 from deepphase.edit.repair import repaired
 from deepphase.edit.style import MAX_AMOUNT, styled
 from deepphase.edit.targets import JointTarget
-from deepphase.errors import DeepPhaseError, ParameterError
+from deepphase.errors import ParameterError
 from deepphase.motion.clip import Clip
 from deepphase.motion.kinematics import joint_positions
 from deepphase.motion.roles import find_roles
@@ -166,11 +160,8 @@ def page() -> None:
     with right:
         timeline = st.container()
     edits: Edits | None = None
-    with left:
-        try:
-            edits = _choices(timeline)
-        except DeepPhaseError as error:
-            show_error(error)
+    with left, shown_errors():
+        edits = _choices(timeline)
     if edits is not None:
         with right:
             _result(edits)
@@ -209,7 +200,7 @@ def _choices(timeline: DeltaGenerator) -> Edits:
     sheet = Sheet(start, editor, clips, f"{task} {chosen} {source.id} {depth}", timeline)
     # The first edit of the shipped editor is made at once, as an example.
     drawn = st.session_state.pop(_DRAWN, False) or (begins and editor.bound)
-    try:
+    with shown_errors():
         edit = _TASKS[task](sheet) if task else None
         follow = task in _FOLLOWING and st.toggle(
             "Follow", value=True, key="follow",
@@ -222,8 +213,6 @@ def _choices(timeline: DeltaGenerator) -> Edits:
             with working(edit.words, long=True):
                 edits.add(edit, task, open=not apply)
             st.rerun()
-    except DeepPhaseError as error:
-        show_error(error)
     listed = edits.steps[-_LISTED:]
     for number, step in enumerate(listed, start=1 + edits.dropped + len(edits.steps) - len(listed)):
         st.caption(f"{number}. {plain(step.words)}")
@@ -259,7 +248,7 @@ def _repair(sheet: Sheet) -> Edit | None:
             for start, stop in true_runs(broken[:, row])
         ]
         with sheet.timeline:
-            span_timeline(clip, ["place", *joints], found, f"found {sheet.id}")
+            drawing.span_timeline(clip, ["place", *joints], found, f"found {sheet.id}")
         state = {}
     else:
         last, key = len(clip) - 1, f"mask {sheet.id}"
@@ -269,7 +258,7 @@ def _repair(sheet: Sheet) -> Edit | None:
             "Drag a stretch or its ends; a double click takes it away."
         )
         with sheet.timeline:
-            span_timeline(clip, rows, spans, f"pad {key}", lambda marks: _draw(key, marks))
+            drawing.span_timeline(clip, rows, spans, f"pad {key}", lambda marks: _draw(key, marks))
         if not spans:
             return None
         known = np.ones((len(clip), len(rows)), np.float32)
@@ -302,7 +291,7 @@ def _in_between(sheet: Sheet) -> Edit | None:
         "it with the arrow keys; a double click adds a key, Delete takes one away."
     )
     with sheet.timeline:
-        key_timeline(clip, keys, f"pad {key}", lambda marks: _draw(key, marks))
+        drawing.key_timeline(clip, keys, f"pad {key}", lambda marks: _draw(key, marks))
     if len(keys) < 2:
         raise ParameterError("there is only one key", hint="choose fewer frames between keys")
     frames = [frame for frame, _ in keys]
@@ -326,7 +315,7 @@ def _constrain(sheet: Sheet) -> Edit | None:
     st.session_state.setdefault(span, (last // 2, last // 2))
     first, stop = cast(tuple[int, int], st.slider("At frames", 0, last, key=span))
     with sheet.timeline:
-        span_timeline(
+        drawing.span_timeline(
             clip, [joint], [[0, first, stop]], f"pad {span} {joint}",
             lambda marks: _draw(span, (marks[0][1], marks[0][2])), single=True,
         )  # fmt: skip
@@ -346,7 +335,7 @@ def _constrain(sheet: Sheet) -> Edit | None:
         column.number_input(f"{axis} (m)", step=0.05, format="%.3f", key=key)
         for column, axis, key in zip(st.columns(3), "xyz", keys, strict=True)
     )
-    pose_pad(clip, first, index, roles, np.array(place), f"pad {name}", put)
+    drawing.pose_pad(clip, first, index, roles, np.array(place), f"pad {name}", put)
     feet = st.toggle("Hold feet still", key="hold feet")
     st.caption(
         f"Drag the handle of {joint}, or give its place. In frame {first} it is at "
@@ -361,7 +350,7 @@ def _constrain(sheet: Sheet) -> Edit | None:
 
 def _path(sheet: Sheet) -> Edit | None:
     editor = sheet.editor
-    chosen = choose_path(path_networks(editor).limits.usual, f"edit {sheet.id}")
+    chosen = drawing.choose_path(path_networks(editor).limits.usual, f"edit {sheet.id}")
     if chosen is None:
         return None
     path = chosen[0].first_seconds(chosen[1])
@@ -378,8 +367,7 @@ def _style(sheet: Sheet) -> Edit | None:
         return None
     styles = [store.clip(store.names.index(name)) for name in names]
     return Edit(
-        f"style of {names[0]}",
-        lambda: styled(sheet.clip, styles, sheet.editor, amount=amount).clip,
+        f"style of {names[0]}", lambda: styled(sheet.clip, styles, sheet.editor, amount=amount).clip
     )
 
 

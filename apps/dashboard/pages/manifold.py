@@ -10,40 +10,10 @@ from typing import Any
 import numpy as np
 import streamlit as st
 
-from deepphase.apps.dashboard.parts import choosers, widgets
-from deepphase.apps.dashboard.parts.cloud_view import (
-    MAX_BESIDE,
-    SEEN,
-    CloudAnswer,
-    Passage,
-    beside_take,
-    cloud_view,
-    keep_frames,
-    passages_of,
-    passages_take,
-    passages_text,
-    playable,
-    played_part,
-    points_in,
-    read_passages,
-)
-from deepphase.apps.dashboard.parts.clouds import (
-    POINTS,
-    OpenCloud,
-    Places,
-    embedded,
-    frames_id,
-    make_cloud,
-    open_cloud,
-    other_spaces,
-)
-from deepphase.apps.dashboard.parts.encodings import (
-    Encodings,
-    open_encodings,
-    show_reading,
-    signals,
-    steadiest_of,
-)
+from deepphase.apps.dashboard.parts import choosers, cloud_view, clouds, encodings, widgets
+from deepphase.apps.dashboard.parts.cloud_view import CloudAnswer, Passage, playable
+from deepphase.apps.dashboard.parts.clouds import OpenCloud, Places, open_cloud
+from deepphase.apps.dashboard.parts.encodings import Encodings
 from deepphase.apps.dashboard.parts.messages import plain
 from deepphase.apps.dashboard.parts.steerables import steer_on_the_manifold
 from deepphase.arrays import Array
@@ -81,18 +51,21 @@ class _Played:
             clip, first, stop = passage
             own = {name: path(passage) for name, path in paths.items()}
             parameters = read.phases(clip).parameters[first:stop] if phases else None
-            parts.append(played_part(clip, start / fps, first / fps, fps, own, parameters))
+            parts.append(
+                cloud_view.played_part(clip, start / fps, first / fps, fps, own, parameters)
+            )
             start += 0 if self.at_once else stop - first
         return parts
 
     def ring(self, read: Encodings) -> Ring | None:
         """The steadiest cycle of what plays."""
-        return steadiest_of([read.phases(clip)[start:stop] for clip, start, stop in self.passages])
+        parts = [read.phases(clip)[start:stop] for clip, start, stop in self.passages]
+        return encodings.steadiest_of(parts)
 
 
 def page() -> None:
     """Draw the page."""
-    read = open_encodings()
+    read = encodings.open_encodings()
     widgets.heading(
         "Manifold",
         "Each point is a frame; a steady cycle is a ring. Point at a frame for its pose, click to "
@@ -101,7 +74,7 @@ def page() -> None:
     left, right = widgets.wide_columns("manifold", [6, 5])
     # The number that the chooser below the player shows, or the address names.
     asked = str(st.session_state.get(_POINTS) or st.query_params.get(_POINTS))
-    max_points = next((count for count in POINTS if str(count) == asked), POINTS[0])
+    max_points = next((count for count in clouds.POINTS if str(count) == asked), clouds.POINTS[0])
     with right:
         played = _player(read, max_points)
     read.read_on(played.passages[0].clip)
@@ -130,29 +103,27 @@ def _picture(read: Encodings, max_points: int, played: _Played, every: float | N
     whole = len(known) == len(read.store)
     with st.container(key="reading"):
         if not whole:
-            show_reading(read)
-    cloud = open_cloud(read, max_points) if whole else make_cloud(read, max_points, known)
+            encodings.show_reading(read)
+    cloud = open_cloud(read, max_points) if whole else clouds.make_cloud(read, max_points, known)
     if cloud.cloud.padded:
         st.warning(
             "No clip is as long as a window: every frame has the sinusoids of its whole clip.",
             icon=":material/info:",
         )
-    seen = {name: st.query_params[name] for name in SEEN if name in st.query_params}
+    seen = {name: st.query_params[name] for name in cloud_view.SEEN if name in st.query_params}
     spaces = {_RINGS: cloud.ring_places, _PCA: cloud.places}
-    ring, note = (
-        played.ring(read),
-        "No steady cycle in what plays: axes of the cycles of all frames.",
-    )
+    ring = played.ring(read)
+    note = "No steady cycle in what plays: axes of the cycles of all frames."
     if ring is not None:
         spaces = {_OWN_RING: cloud.along(ring.projection), **spaces}
         note = f"The bright line, from light to dark in time, is {ring}."
-    id = frames_id(read, cloud)
-    keep_frames(cloud, id)
+    id = clouds.frames_id(read, cloud)
+    cloud_view.keep_frames(cloud, id)
     paths = {
         name: lambda passage, space=space: space.place(_manifold_of(read, passage))
         for name, space in spaces.items()
     }
-    cloud_view(
+    cloud_view.cloud_view(
         cloud,
         id,
         spaces,
@@ -162,7 +133,7 @@ def _picture(read: Encodings, max_points: int, played: _Played, every: float | N
         ring=ring,
         note=note,
         played=played.parts(read, paths, phases=True),
-        selected=points_in(cloud, played.passages) if played.selected else None,
+        selected=cloud_view.points_in(cloud, played.passages) if played.selected else None,
         on_answer=partial(_answered, read, cloud),
     )
 
@@ -176,10 +147,10 @@ def _answered(read: Encodings, cloud: OpenCloud, answer: CloudAnswer) -> None:
         st.query_params.pop(_PASSAGES, None)
     elif answer.selected is not None:
         fps = read.extractor.fps
-        chosen = playable(passages_of(cloud, answer.selected, fps, _lengths(read)), fps)
+        chosen = playable(cloud_view.passages_of(cloud, answer.selected, fps, _lengths(read)), fps)
         st.query_params.pop(_PASSAGES, None)
         if chosen:
-            st.query_params[_PASSAGES] = passages_text(chosen)
+            st.query_params[_PASSAGES] = cloud_view.passages_text(chosen)
 
 
 def _lengths(read: Encodings) -> list[int]:
@@ -190,7 +161,7 @@ def _lengths(read: Encodings) -> list[int]:
 
 def _player(read: Encodings, max_points: int) -> _Played:
     """Play the selected frames, or a clip; the moment is drawn in every cloud."""
-    passages = read_passages(st.query_params.get(_PASSAGES, ""), _lengths(read))
+    passages = cloud_view.read_passages(st.query_params.get(_PASSAGES, ""), _lengths(read))
     take, played = _selected_take(read, passages) if passages else _clip_take(read)
     colour = st.query_params.get("colour", "")
 
@@ -201,20 +172,15 @@ def _player(read: Encodings, max_points: int) -> _Played:
         cloud = open_cloud(read, max_points)
         colouring = cloud.colourings.get(colour) or next(iter(cloud.colourings.values()))
         path = np.concatenate([_manifold_of(read, passage) for passage in played.passages])
-        view = ManifoldCloud(
-            cloud.cloud.points,
-            cloud.cloud.projection(path),
-            read.extractor.fps,
-            cloud.cloud.explained,
-            point_colours(colouring),
-            colouring.title,
-        )
+        own, fps = cloud.cloud, read.extractor.fps
+        colours, title = point_colours(colouring), colouring.title
+        view = ManifoldCloud(own.points, own.projection(path), fps, own.explained, colours, title)
         return replace(take, manifold=view)
 
     with st.container(horizontal=True, vertical_alignment="center"):
         widgets.offer_player(whole, "clip")
         st.selectbox(
-            "Points", POINTS, key=_POINTS, bind="query-params", width=130,
+            "Points", clouds.POINTS, key=_POINTS, bind="query-params", width=130,
             label_visibility="collapsed", format_func=lambda count: f"{count:,} points",
         )  # fmt: skip
         steered = st.toggle(
@@ -241,10 +207,10 @@ def _selected_take(read: Encodings, passages: list[Passage]) -> tuple[Take, _Pla
         "Passages play", [_IN_SEQUENCE, _SIDE_BY_SIDE], key="order", bind="query-params",
         help="Side by side, the first twelve start together and face one way.",
     ) == _SIDE_BY_SIDE  # fmt: skip
-    take = (beside_take if at_once else passages_take)(passages, read)
+    take = (cloud_view.beside_take if at_once else cloud_view.passages_take)(passages, read)
     widgets.show_player(take, height=_PLAYER_HEIGHT, playing=True)
     if at_once:
-        passages = passages[:MAX_BESIDE]
+        passages = passages[: cloud_view.MAX_BESIDE]
         words = [
             f"**{number}** {plain(read.store.names[passage.clip])} {passage.start / fps:.1f} s"
             for number, passage in enumerate(passages, 1)
@@ -277,7 +243,7 @@ def _clip_take(read: Encodings) -> tuple[Take, _Played]:
 def _other_spaces(read: Encodings, max_points: int, played: _Played) -> None:
     """Draw the same frames as joint velocities, an embedding without phase layers, and poses."""
     cloud = open_cloud(read, max_points)
-    id = frames_id(read, cloud)
+    id = clouds.frames_id(read, cloud)
 
     def posed(passage: Passage) -> Array:
         poses = read.extractor.signals.poses(read.store.clip(passage.clip))
@@ -285,7 +251,7 @@ def _other_spaces(read: Encodings, max_points: int, played: _Played) -> None:
         return part.reshape(len(part), -1)
 
     def moved(passage: Passage) -> Array:
-        return signals(read, passage.clip)[passage.start : passage.stop]
+        return encodings.signals(read, passage.clip)[passage.start : passage.stop]
 
     def draw(cloud: OpenCloud, id: str, name: str, places: Places, values: Callable | None) -> None:
         """Draw a small cloud, with the path of the player where its values are known."""
@@ -293,14 +259,14 @@ def _other_spaces(read: Encodings, max_points: int, played: _Played) -> None:
         if values is not None:
             paths = {_PCA: lambda passage: places.place(values(passage))}
             parts = played.parts(read, paths, phases=False)
-        cloud_view(
+        cloud_view.cloud_view(
             cloud, id, {_PCA: places}, name, name, played=parts, small=True,
             ring=ring if parts else None,
         )  # fmt: skip
 
     ring = played.ring(read)
     columns = widgets.wide_columns("beside", 3)
-    spaces = other_spaces(read, max_points).items()
+    spaces = clouds.other_spaces(read, max_points).items()
     for column, (name, places), values in zip(columns[::2], spaces, (moved, posed), strict=True):
         with column:
             draw(cloud, id, name, places, values)
@@ -310,12 +276,12 @@ def _other_spaces(read: Encodings, max_points: int, played: _Played) -> None:
         "layers, and poses. Only the phases show timing as an angle and amplitude as a radius."
     )
     with columns[1]:
-        other_read = embedded(read)
+        other_read = clouds.embedded(read)
         if other_read is None:
             return
         other = open_cloud(other_read, max_points)
-        id = frames_id(other_read, other)
-        keep_frames(other, id)
+        id = clouds.frames_id(other_read, other)
+        cloud_view.keep_frames(other, id)
         same_rate = other_read.extractor.fps == read.extractor.fps
         phased = partial(_manifold_of, other_read) if same_rate else None
         draw(other, id, "Autoencoder without phases", other.places, phased)

@@ -9,14 +9,9 @@ from typing import NamedTuple
 import numpy as np
 import streamlit as st
 
-from deepphase.apps.dashboard.parts import choosers, widgets
+from deepphase.apps.dashboard.parts import choosers, encodings, widgets
 from deepphase.apps.dashboard.parts.choosers import Span
-from deepphase.apps.dashboard.parts.encodings import (
-    Encodings,
-    known_phases,
-    open_encodings,
-    reads_all,
-)
+from deepphase.apps.dashboard.parts.encodings import Encodings
 from deepphase.apps.dashboard.parts.messages import plain, shared_cache
 from deepphase.apps.reports.matches_page import row_actor
 from deepphase.arrays import Array, wrapped
@@ -79,7 +74,7 @@ def build_searched(
     read: Encodings, layout: str | FeatureLayout, progress: Progress | None = None
 ) -> Searched:
     """The database of a layout."""
-    phases = known_phases(read) if layout in (PHASE, PHASE_POSTURE) else None
+    phases = encodings.known_phases(read) if layout in (PHASE, PHASE_POSTURE) else None
     database = MotionDatabase.build(read.store, layout, phases, progress=progress)
     return Searched(database, open_searcher(database, "exact", progress=progress))
 
@@ -274,7 +269,7 @@ def page() -> None:
         "there. A match by phase has the same timing; a match by pose has the same posture, and "
         "may move on differently.",
     )
-    read = open_encodings()
+    read = encodings.open_encodings()
     store, fps = read.store, read.extractor.fps
     if store.fps != fps:
         raise ParameterError(
@@ -283,7 +278,7 @@ def page() -> None:
             "model",
         )
     chosen = _controls(read)
-    if not reads_all(read, chosen.clip):
+    if not encodings.reads_all(read, chosen.clip):
         at_s, length_s = chosen.frame / store.fps, float(store.lengths[chosen.clip]) / store.fps
         span = Span(max(0.0, at_s - BEFORE_S), min(at_s + chosen.seconds, length_s), at_s)
         widgets.show_player(read.take(chosen.clip, span), height=_PLAYER_HEIGHT)
@@ -363,38 +358,27 @@ def _table(answer: Answer, chosen: _Controls) -> None:
     """Draw the table of the matches of both searches, and their means."""
     found = answer.found
     text, number = st.column_config.TextColumn, st.column_config.NumberColumn
-    by_phase, by_pose = (
-        f"Distance in {chosen.phase_words}, by which",
-        "Distance of the joints, by which",
-    )
+    by_phase = f"Distance in {chosen.phase_words}, by which the first rows are ranked"
+    by_pose = "Distance of the joints, by which the last rows are ranked"
     cycles = "Mean difference of the phases over channels, weighted by amplitude, cycles"
-    furthest = [f"{match.furthest} {100 * match.furthest_m:.0f} cm" for match in found]
-    # Name of the column -> its values, and how it is shown.
-    columns = {
-        "Match": ([match.name for match in found], text(width=62)),
-        "At (s)": (
-            [round(match.moment.time_s, 3) for match in found],
-            number("At", format="%.2f s", width=64),
-        ),
-        "Phase (%)": (
-            [round(match.distances[BY_PHASE], 2) for match in found],
-            number(
-                "Phase", format="%.1f %%", width=62, help=f"{by_phase} the first rows are ranked"
-            ),
-        ),
-        "Pose (cm)": (
-            [round(match.distances[BY_POSE], 2) for match in found],
-            number("Pose", format="%.1f cm", width=66, help=f"{by_pose} the last rows are ranked"),
-        ),
-        "Timing (cycles)": (
-            [round(match.cycles_apart, 4) for match in found],
-            number("Timing", format="%.3f", width=58, help=cycles),
-        ),
-        "Clip": ([match.moment.clip for match in found], text()),
-        "Furthest": (furthest, text(help="The joint that differs most, and its distance")),
+    values = {
+        "Match": [match.name for match in found],
+        "At (s)": [round(match.moment.time_s, 3) for match in found],
+        "Phase (%)": [round(match.distances[BY_PHASE], 2) for match in found],
+        "Pose (cm)": [round(match.distances[BY_POSE], 2) for match in found],
+        "Timing (cycles)": [round(match.cycles_apart, 4) for match in found],
+        "Clip": [match.moment.clip for match in found],
+        "Furthest": [f"{match.furthest} {100 * match.furthest_m:.0f} cm" for match in found],
     }
-    values = {name: own for name, (own, _) in columns.items()}
-    look = {name: config for name, (_, config) in columns.items()}
+    look = {
+        "Match": text(width=62),
+        "At (s)": number("At", format="%.2f s", width=64),
+        "Phase (%)": number("Phase", format="%.1f %%", width=62, help=by_phase),
+        "Pose (cm)": number("Pose", format="%.1f cm", width=66, help=by_pose),
+        "Timing (cycles)": number("Timing", format="%.3f", width=58, help=cycles),
+        "Clip": text(),
+        "Furthest": text(help="The joint that differs most, and its distance"),
+    }
     widgets.show_table(
         "matches", values, height=widgets.table_height(len(found)), column_config=look
     )

@@ -6,41 +6,20 @@ from typing import Any
 
 import streamlit as st
 
-from deepphase.apps.dashboard.parts import trainings, widgets
+from deepphase.apps import training_run
+from deepphase.apps.dashboard.parts import collection, trainings, widgets
 from deepphase.apps.dashboard.parts.choosers import choose
-from deepphase.apps.dashboard.parts.collection import (
-    EMBEDDING_PRESET,
-    MODEL_KEY,
-    MODELS,
-    OpenClips,
-    open_clips,
-)
-from deepphase.apps.dashboard.parts.messages import plain, show_error
+from deepphase.apps.dashboard.parts.messages import plain, shown_errors
 from deepphase.apps.dashboard.parts.session import plain_file_name
 from deepphase.apps.dashboard.parts.trainings import FinishedTraining, OwnTraining
-from deepphase.apps.training_run import (
-    CHANNELS,
-    FAILED,
-    OFFERED_CONFIGS,
-    STOPPED,
-    WINDOW_S,
-    Epoch,
-    TrainingStatus,
-)
+from deepphase.apps.training_run import OFFERED_CONFIGS, Epoch, TrainingStatus
 from deepphase.apps.verdicts import phase_verdict
-from deepphase.errors import DeepPhaseError
 from deepphase.figures.learning_curves import training_metrics
 from deepphase.figures.manifold import aligned_views, manifold_change
 from deepphase.phase.health import Health
 
 # Length of a training -> number of training windows.
-_LENGTHS = {
-    "Glance": 3_000,
-    "Short": 12_000,
-    "Usual": 36_000,
-    "Long": 120_000,
-    "Longest": 400_000,
-}
+_LENGTHS = {"Glance": 3_000, "Short": 12_000, "Usual": 36_000, "Long": 120_000, "Longest": 400_000}
 _BATCH_SIZES = (16, 32, 64, 128, 256)
 _UPDATE_S = 1.0
 # Session state: which of the trainings is shown.
@@ -54,22 +33,22 @@ def page() -> None:
         "Train a phase model on the open clips in a process of its own, and watch the loss and the "
         "manifold. All pages can open a finished model.",
     )
-    clips = open_clips()
+    clips = collection.open_clips()
     left, right = st.columns([2, 5], gap="large")
     with left:
         _form(clips)
-        MODELS.offer_upload(
+        collection.MODELS.offer_upload(
             "Open a finished model",
             "A file that `deepphase train phase`, `deepphase fit phases` or this page wrote. "
             "Other users cannot see it.",
-            MODEL_KEY,
+            collection.MODEL_KEY,
             "on the left of every page",
         )
     with right:
         _trainings()
 
 
-def _form(clips: OpenClips) -> None:
+def _form(clips: collection.OpenClips) -> None:
     busy = trainings.running_training() is not None
     st.header("A new training", anchor=False)
     trainings.show_clips(clips)
@@ -77,9 +56,9 @@ def _form(clips: OpenClips) -> None:
         "Network", list(OFFERED_CONFIGS), format_func=OFFERED_CONFIGS.__getitem__,
         key="train config",
     )  # fmt: skip
-    channels = st.slider("Phase channels", *CHANNELS, 5, key="train channels")
+    channels = st.slider("Phase channels", *training_run.CHANNELS, 5, key="train channels")
     window_s = st.slider(
-        "Window (s)", *WINDOW_S, 2.0, step=0.5, key="train window",
+        "Window (s)", *training_run.WINDOW_S, 2.0, step=0.5, key="train window",
         help="Length of the input of one phase: about two cycles of the slowest movement.",
     )  # fmt: skip
     windows = _LENGTHS[st.select_slider("Length", list(_LENGTHS), "Usual", key="train length")]
@@ -96,27 +75,17 @@ def _form(clips: OpenClips) -> None:
             icon=":material/info:",
         )
     if st.button(
-        "Start training",
-        type="primary",
-        icon=":material/play_arrow:",
-        disabled=busy or not available,
-        help="One training at a time" if busy else None,
-        key="start training",
-    ):
-        try:
-            trainings.start_training(
-                clips,
-                name,
-                config_name=config_name,
-                channels=channels,
-                window_s=window_s,
-                windows=windows,
-                batch_size=batch_size,
-                seed=int(seed),
-            )
-        except DeepPhaseError as error:
-            show_error(error)
-        else:
+        "Start training", type="primary", icon=":material/play_arrow:", key="start training",
+        disabled=busy or not available, help="One training at a time" if busy else None,
+    ):  # fmt: skip
+        with shown_errors():
+            options: dict[str, Any] = {
+                "channels": channels,
+                "window_s": window_s,
+                "windows": windows,
+            }
+            options |= {"config_name": config_name, "batch_size": batch_size, "seed": int(seed)}
+            trainings.start_training(clips, name, **options)
             st.session_state.pop(_SHOWN, None)
             st.rerun()
 
@@ -139,10 +108,8 @@ def _trainings() -> None:
         _outcome(sample)
         return
     for training in own:
-        try:
+        with shown_errors():
             training.keep_model()
-        except DeepPhaseError as error:
-            show_error(error)
     place = 0
     if len(own) > 1:
         names = [training.name for training in own]
@@ -158,21 +125,18 @@ def _running(training: OwnTraining) -> None:
     run = training.run
     if not run.running:
         st.rerun()
-    try:
+    with shown_errors():
         status = training.status()
         st.header(f"{plain(training.name)} is training", anchor=False)
         _progress(status)
         with st.container(horizontal=True):
-            can_stop = run.can_stop
+            can_stop, words = run.can_stop, "The first model is there after 5 % of the training"
+            if can_stop:
+                words = "Ends the training with the model of its last measures"
             if st.button(
-                "Stop and keep",
-                icon=":material/stop:",
-                key="stop training",
-                disabled=not can_stop,
-                help="Ends the training with the model of its last measures"
-                if can_stop
-                else "The first model is there after 5 % of the training",
-            ):
+                "Stop and keep", icon=":material/stop:", key="stop training",
+                disabled=not can_stop, help=words,
+            ):  # fmt: skip
                 run.stop()
                 st.rerun()
             with st.popover("Discard", icon=":material/delete:"):
@@ -180,8 +144,6 @@ def _running(training: OwnTraining) -> None:
                 _remove_button(training, "Discard it", type="primary")
         _measures(status.epochs)
         _pictures(training, status, live=True)
-    except DeepPhaseError as error:
-        show_error(error)
 
 
 def _remove_button(training: OwnTraining, words: str, **options: Any) -> None:
@@ -255,13 +217,13 @@ def _pictures(training: FinishedTraining, status: TrainingStatus, *, live: bool)
 def _ended(training: OwnTraining) -> None:
     status = training.status()
     st.header(plain(training.name), anchor=False)
-    if status.state == FAILED:
+    if status.state == training_run.FAILED:
         hint = f" {plain(widgets.sentence(status.hint))}." if status.hint else ""
         st.error(f"The training failed: {plain(status.fact)}.{hint}", icon=":material/error:")
         _remove_button(training, "Remove", icon=":material/delete:")
         return
     words = _about(training)
-    if status.state == STOPPED:
+    if status.state == training_run.STOPPED:
         words += " It was stopped before its end."
     if training.kept and not training.kept.own:
         words += f" Its model is {plain(training.kept.name)} in the folder."
@@ -269,10 +231,10 @@ def _ended(training: OwnTraining) -> None:
     with st.container(horizontal=True):
         if (
             training.kept is not None
-            and training.request.config_name != EMBEDDING_PRESET
+            and training.request.config_name != collection.EMBEDDING_PRESET
             and st.button("Open on all pages", type="primary", icon=":material/open_in_new:")
         ):
-            choose(MODEL_KEY, training.kept.id)
+            choose(collection.MODEL_KEY, training.kept.id)
             st.rerun()
         file_name = f"{plain_file_name(training.name, 'phases')}.model"
         widgets.offer("Model", training.run.model_file.read_bytes, file_name)

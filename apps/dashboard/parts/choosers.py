@@ -10,21 +10,10 @@ from typing import Any, Generic, NamedTuple, TypeVar
 
 import streamlit as st
 
-from deepphase.apps.dashboard.parts.folder import (
-    FoundFile,
-    Stamp,
-    look_again,
-    open_folder,
-    writable_folder,
-)
+from deepphase.apps.dashboard.parts import folder, session
+from deepphase.apps.dashboard.parts.folder import FoundFile, Stamp
 from deepphase.apps.dashboard.parts.messages import error_sentence, plain
-from deepphase.apps.dashboard.parts.session import (
-    Session,
-    plain_file_name,
-    safe_name,
-    session,
-    unused_name,
-)
+from deepphase.apps.dashboard.parts.session import Session, unused_name
 from deepphase.corpus.clip_store import ClipStore
 from deepphase.errors import DeepPhaseError
 
@@ -140,14 +129,10 @@ def choose_span(store: ClipStore, index: int, key: str, place: Any = st) -> Span
     latest = round(length_s - SHOWN_S, 1)
     if latest <= 0:
         return Span(0.0, length_s, at_s)
-    start_s = place.slider(
-        f"From (s): {SHOWN_S:g} of {length_s:,.0f} s are shown",
-        0.0,
-        latest,
-        min(max(0.0, float(int(at_s - SHOWN_S / 4))), latest),
-        step=1.0,
-        key=f"from {key} {index} {at_s}",
-    )
+    usual = min(max(0.0, float(int(at_s - SHOWN_S / 4))), latest)
+    words = f"From (s): {SHOWN_S:g} of {length_s:,.0f} s are shown"
+    key = f"from {key} {index} {at_s}"
+    start_s = place.slider(words, 0.0, latest, usual, step=1.0, key=key)
     return Span(start_s, min(length_s, start_s + SHOWN_S), at_s)
 
 
@@ -230,11 +215,7 @@ def choose(key: str, id: str) -> None:
 
 
 def chooser(
-    label: str,
-    key: str,
-    sources: Sequence[ListedSource[Opened]],
-    *,
-    addressed: bool = False,
+    label: str, key: str, sources: Sequence[ListedSource[Opened]], *, addressed: bool = False
 ) -> ListedSource[Opened]:
     """Draw the chooser of one of several sources, at first of the first one."""
     known = {source.id: source for source in sources}
@@ -253,18 +234,18 @@ def chooser(
 
 def keep_file(save: Callable[[Path], object], name: str, suffix: str) -> FoundFile:
     """Save what was trained in the open folder, else for the session; `suffix` as in ".model"."""
-    folder = writable_folder()
-    if folder is None:
-        path = session().new_path(suffix)
+    root = folder.writable_folder()
+    if root is None:
+        path = session.session().new_path(suffix)
         save(path)
-        return session().add_file(path, name)
-    place = folder / TRAININGS_FOLDER
+        return session.session().add_file(path, name)
+    place = root / TRAININGS_FOLDER
     place.mkdir(exist_ok=True)
     taken = [file.stem for file in place.iterdir() if file.suffix == suffix]
-    path = place / f"{unused_name(plain_file_name(name, 'training'), taken)}{suffix}"
+    path = place / f"{unused_name(session.plain_file_name(name, 'training'), taken)}{suffix}"
     save(path)
-    look_again()
-    return FoundFile.described(path, path.relative_to(folder).as_posix())
+    folder.look_again()
+    return FoundFile.described(path, path.relative_to(root).as_posix())
 
 
 @dataclass(frozen=True)
@@ -284,9 +265,9 @@ class FileKind(Generic[Opened]):
 
         Those that `accepts` takes, by default those of the format "deepphase.NAME".
         """
-        found = open_folder()
+        found = folder.open_folder()
         accepts = accepts or (lambda file: file.format == f"deepphase.{self.name}")
-        return list(filter(accepts, [*session().files, *(found.files if found else ())]))
+        return list(filter(accepts, [*session.session().files, *(found.files if found else ())]))
 
     def open(self, file: FoundFile) -> Opened:
         """Open a file, once for all sessions. Raises as `load`."""
@@ -303,10 +284,10 @@ class FileKind(Generic[Opened]):
     def read_upload(self, own: Session, name: str, content: bytes) -> FoundFile:
         """Add an uploaded file, which is not trusted, to a session."""
         with own.uploaded(content, self.suffix) as path:
-            self.load(FoundFile.described(path, safe_name(name)))
+            self.load(FoundFile.described(path, session.safe_name(name)))
             kept = own.new_path(self.suffix)
             path.rename(kept)
-        return own.add_file(kept, safe_name(name))
+        return own.add_file(kept, session.safe_name(name))
 
     def offer_upload(self, label: str, help_: str, key: str, where: str) -> None:
         """Draw a file uploader and its outcome; `where` the chooser of `key` is, as in "above"."""
@@ -321,7 +302,7 @@ class FileKind(Generic[Opened]):
         )
         if file.file_id not in outcomes:
             try:
-                added = self.read_upload(session(), file.name, bytes(file.getbuffer()))
+                added = self.read_upload(session.session(), file.name, bytes(file.getbuffer()))
                 outcomes[file.file_id] = added
                 choose(key, added.id)
                 st.rerun()

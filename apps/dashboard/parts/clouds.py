@@ -10,14 +10,9 @@ from typing import Any
 import numpy as np
 import streamlit as st
 
+from deepphase.apps.dashboard.parts import encodings
 from deepphase.apps.dashboard.parts.collection import MODELS, model_sources
-from deepphase.apps.dashboard.parts.encodings import (
-    BY_CLIPS_AND_MODEL,
-    MAX_POINTS,
-    Encodings,
-    all_phases,
-    encodings,
-)
+from deepphase.apps.dashboard.parts.encodings import BY_CLIPS_AND_MODEL, Encodings
 from deepphase.apps.dashboard.parts.messages import working
 from deepphase.apps.dashboard.parts.session import session
 from deepphase.apps.reports.manifold_cloud import PhaseCloud
@@ -42,7 +37,7 @@ _VIEW, _STEPS = 0.6, 127
 # Largest number of points with a pose: more would make the page's message megabytes large.
 MAX_POSES = 5_000
 # Numbers of points to choose from, the default first.
-POINTS = (5_000, MAX_POINTS)
+POINTS = (5_000, encodings.MAX_POINTS)
 # Clouds in the cache of all sessions: some megabytes each.
 _CACHED_CLOUDS = 12
 # Begins of the names of colourings by one channel's phase, and by a label.
@@ -125,7 +120,7 @@ class OpenCloud:
 
 def open_cloud(read: Encodings, max_points: int = POINTS[0]) -> OpenCloud:
     """The phase manifold of all clips as points, with progress on the page."""
-    all_phases(read)
+    encodings.all_phases(read)
     return _cached_cloud(read, max_points)
 
 
@@ -152,14 +147,9 @@ def make_cloud(read: Encodings, max_points: int, indices: Sequence[int] | None =
     joints = read.extractor.signals.joints
     head = next((at for at, name in enumerate(joints) if "head" in name.lower()), -1)
     links = joint_links(store.skeleton, joints)
-    return OpenCloud(
-        cloud,
-        clip,
-        frame,
-        _colourings(read, cloud, chosen),
-        dict(zip(store.names, groups, strict=True)),
-        Poses.from_positions(_poses(read, shown), links, step, head),
-    )
+    poses = Poses.from_positions(_poses(read, shown), links, step, head)
+    by_name = dict(zip(store.names, groups, strict=True))
+    return OpenCloud(cloud, clip, frame, _colourings(read, cloud, chosen), by_name, poses)
 
 
 def frames_id(read: Encodings, cloud: OpenCloud) -> str:
@@ -195,7 +185,7 @@ def embedded(read: Encodings) -> Encodings | None:
     for source in model_sources(read.clips, embeddings=True):
         model = source.open()
         if model.extractor.window == read.extractor.window:
-            return encodings(read.clips, model)
+            return encodings.encodings(read.clips, model)
     st.caption("An autoencoder without phase layers trains in a minute, for this session only.")
     if isinstance(read.extractor, PhaseModel) and st.button(
         "Train it", type="primary", key="train embedding"
@@ -243,14 +233,7 @@ def _poses(read: Encodings, frames: Sequence[Array]) -> Array:
 
 def _poses_at(clip: Clip, frames: Array, roles: Roles) -> Array:
     """(frames, joints, 3) metres in root space: a clip's joints at some of its frames."""
-    part = Clip(
-        clip.skeleton,
-        clip.rotations[frames],
-        clip.translations[frames],
-        clip.fps,
-        translated_joints=clip.translated_joints,
-        name=clip.name,
-    )
+    part = replace(clip, rotations=clip.rotations[frames], translations=clip.translations[frames])
     positions = joint_positions(part)
     # The frames are not neighbours, so nothing is smoothed over them.
     return to_root_space(positions, root_trajectory(part, roles, positions, 0.0))

@@ -12,20 +12,8 @@ import numpy as np
 import scipy.fft
 import streamlit as st
 
-from deepphase.apps.dashboard.parts.choosers import (
-    FileKind,
-    ListedSource,
-    choose,
-    choose_clip,
-)
-from deepphase.apps.dashboard.parts.folder import (
-    FoundFile,
-    FoundFolder,
-    Stamp,
-    configured_folder,
-    open_folder,
-    prepared_store,
-)
+from deepphase.apps.dashboard.parts import folder
+from deepphase.apps.dashboard.parts.choosers import FileKind, ListedSource, choose, choose_clip
 from deepphase.apps.dashboard.parts.session import session
 from deepphase.apps.demo import EMBEDDING, PHASES
 from deepphase.arrays import Array
@@ -128,13 +116,13 @@ def clip_sources() -> list[ListedSource[OpenClips]]:
         name = f"Your files: {store.group}"
         opened = OpenClips(f"uploads:{store.group}", name, key, store)
         uploads.append(ListedSource(opened.id, name, lambda opened=opened: opened))  # type: ignore[misc]
-    found = open_folder()
+    found = folder.open_folder()
     if found is None:
         return [ListedSource("demo", DEMO_NAME, demo_clips), *uploads]
     return uploads + _sources_of(found)
 
 
-def _sources_of(found: FoundFolder) -> list[ListedSource[OpenClips]]:
+def _sources_of(found: folder.FoundFolder) -> list[ListedSource[OpenClips]]:
     sources: list[ListedSource[OpenClips]] = []
     stores = found.of_format(STORE_FORMAT)
     for file in stores:
@@ -144,14 +132,14 @@ def _sources_of(found: FoundFolder) -> list[ListedSource[OpenClips]]:
             continue
     if found.motion and not stores:
         name = f"Motion files of {found.path.name}"
-        sources += _store_sources("motion", name, prepared_store(found))
+        sources += _store_sources("motion", name, folder.prepared_store(found))
     if found.recordings:
         recordings = replace(found, motion=found.recordings)
-        sources += _store_sources("recordings", "Recordings", prepared_store(recordings))
+        sources += _store_sources("recordings", "Recordings", folder.prepared_store(recordings))
     return sources
 
 
-def _store_sources(id: str, name: str, stamp: Stamp) -> list[ListedSource[OpenClips]]:
+def _store_sources(id: str, name: str, stamp: folder.Stamp) -> list[ListedSource[OpenClips]]:
     """The skeleton groups of a store. Raises ParameterError as `store_groups`."""
     groups = _groups(stamp)
 
@@ -171,7 +159,7 @@ def model_sources(clips: OpenClips, *, embeddings: bool = False) -> list[ListedS
 
 
 def _models_for(
-    clips: OpenClips, files: Iterable[FoundFile], *, embeddings: bool = False
+    clips: OpenClips, files: Iterable[folder.FoundFile], *, embeddings: bool = False
 ) -> list[ListedSource[OpenModel]]:
     """The models of files, and the shipped ones."""
     shipped = [
@@ -192,17 +180,17 @@ def _models_for(
     ]
 
 
-def _is_model(file: FoundFile) -> bool:
+def _is_model(file: folder.FoundFile) -> bool:
     """Phase models and baselines name the joints that they read, or read all."""
     return bool(file.joints) or file.preset == ANY_SKELETON
 
 
 @st.cache_resource(show_spinner=False)
-def _shipped(path: Path, name: str) -> FoundFile:
-    return FoundFile.described(path, name)
+def _shipped(path: Path, name: str) -> folder.FoundFile:
+    return folder.FoundFile.described(path, name)
 
 
-def _opened_model(id: str, name: str, file: FoundFile, clips: OpenClips) -> OpenModel:
+def _opened_model(id: str, name: str, file: folder.FoundFile, clips: OpenClips) -> OpenModel:
     key = MODELS.open(file).sha256
     return OpenModel(id, name, key, _for_clips(clips, key, file))
 
@@ -218,13 +206,13 @@ def open_clips() -> OpenClips:
             "there are no clips here yet",
             hint="upload motion files on page Data, or start `deepphase app` on a folder with "
             "stores or motion files",
-            path=configured_folder(),
+            path=folder.configured_folder(),
         )
     return _chosen(CLIPS_KEY, sources).open()
 
 
 @st.cache_resource(max_entries=1, show_spinner=False)
-def open_ahead(_found: FoundFolder) -> tuple[OpenClips, OpenModel] | None:
+def open_ahead(_found: folder.FoundFolder) -> tuple[OpenClips, OpenModel] | None:
     """Open what the pages show first of a folder, before a page asks; None of an empty one.
 
     Cached as a whole, because cached functions below it then draw no spinner, for which a thread
@@ -256,17 +244,17 @@ def choose_own_clip(name: str) -> None:
 
 
 @st.cache_resource(max_entries=_STORES, show_spinner=False)
-def _groups(stamp: Stamp) -> list[str]:
+def _groups(stamp: folder.Stamp) -> list[str]:
     return [group.name for group in store_groups(stamp[0])]
 
 
 @st.cache_resource(max_entries=_STORES, show_spinner="Opening the clips")
-def _opened_store(stamp: Stamp, group: str) -> ClipStore:
+def _opened_store(stamp: folder.Stamp, group: str) -> ClipStore:
     return open_store(stamp[0], group)
 
 
 @st.cache_resource(max_entries=_MODELS, show_spinner=False, hash_funcs=BY_KEY)
-def _for_clips(clips: OpenClips, model_key: str, _file: FoundFile) -> PhaseExtractor:
+def _for_clips(clips: OpenClips, model_key: str, _file: folder.FoundFile) -> PhaseExtractor:
     return MODELS.open(_file).bound(clips.store)
 
 

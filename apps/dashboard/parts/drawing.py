@@ -169,12 +169,9 @@ def read_path_upload(name: str, content: bytes) -> GroundPath:
 
 def _upload_path() -> tuple[GroundPath, float] | None:
     file = st.file_uploader(
-        "Path (CSV)",
-        type=["csv", "txt"],
-        max_upload_size=_MAX_FILE_MB,
-        key="path file",
+        "Path (CSV)", type=["csv", "txt"], max_upload_size=_MAX_FILE_MB, key="path file",
         help="Columns t (s), x and z (m); facing (rad) and labels are optional.",
-    )
+    )  # fmt: skip
     if file is None:
         st.info(
             "Choose a CSV with the columns t (s), x and z (m): +z is forward, +x to the left.",

@@ -12,22 +12,9 @@ from typing import Any, cast
 import numpy as np
 import streamlit as st
 
-from deepphase.apps.dashboard.parts.choosers import (
-    Span,
-    remember_clip,
-    shown_clip,
-    suggest_moment,
-)
-from deepphase.apps.dashboard.parts.collection import (
-    BY_KEY,
-    OpenClips,
-    OpenModel,
-    PeriodicMoment,
-    open_ahead,
-    open_clips,
-    open_model,
-    periodic_moments,
-)
+from deepphase.apps.dashboard.parts import collection
+from deepphase.apps.dashboard.parts.choosers import Span, remember_clip, shown_clip, suggest_moment
+from deepphase.apps.dashboard.parts.collection import OpenClips, OpenModel
 from deepphase.apps.dashboard.parts.folder import FoundFolder
 from deepphase.apps.dashboard.parts.messages import show_error, working
 from deepphase.apps.reports.manifold_cloud import ground_speed
@@ -221,7 +208,7 @@ class Encodings:
         return take
 
 
-@st.cache_resource(max_entries=_CACHED_PAIRS, show_spinner=False, hash_funcs=BY_KEY)
+@st.cache_resource(max_entries=_CACHED_PAIRS, show_spinner=False, hash_funcs=collection.BY_KEY)
 def encodings(clips: OpenClips, model: OpenModel) -> Encodings:
     """The phases of these clips by this model; each clip is read on first use."""
     return Encodings(clips, model)
@@ -229,8 +216,8 @@ def encodings(clips: OpenClips, model: OpenModel) -> Encodings:
 
 def open_encodings() -> Encodings:
     """The phases of the clips and by the model that the sidebar's choosers name."""
-    clips = open_clips()
-    return encodings(clips, open_model(clips))
+    clips = collection.open_clips()
+    return encodings(clips, collection.open_model(clips))
 
 
 # How Streamlit's caches know encodings again.
@@ -256,12 +243,12 @@ def suggest_clip() -> None:
 
 
 @st.cache_resource(max_entries=_CACHED_PAIRS, show_spinner=False, hash_funcs=BY_CLIPS_AND_MODEL)
-def first_sight(read: Encodings) -> PeriodicMoment:
+def first_sight(read: Encodings) -> collection.PeriodicMoment:
     """The moment on which the clips open: the steadiest cycle of those whose poses recur most.
 
     Only these are encoded, some seconds each, so that a page need not wait for the others.
     """
-    moments = periodic_moments(read.store, _MOMENTS)
+    moments = collection.periodic_moments(read.store, _MOMENTS)
     spans = [Span(start_s, start_s + STRETCH_S, start_s) for _, start_s in moments]
     parts = [read.part(at.clip, span)[1] for at, span in zip(moments, spans, strict=True)]
     ring = steadiest_of(parts)
@@ -282,7 +269,7 @@ def steadiest_of(phases: Sequence[ClipPhases]) -> Ring | None:
 
 def read_ahead(found: FoundFolder) -> None:
     """Open what the pages show first of a folder, and read its phases while no page runs."""
-    opened = open_ahead(found)
+    opened = collection.open_ahead(found)
     if opened is not None and opened[0].store.frames <= _AHEAD_FRAMES:
         read = encodings(*opened)
         read.read_on(first_sight(read).clip, _IDLE_S)

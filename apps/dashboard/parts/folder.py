@@ -15,15 +15,7 @@ from typing import Any
 import streamlit as st
 
 from deepphase.apps.dashboard.parts.messages import ResultCache
-from deepphase.corpus.motion_files import (
-    MAX_LISTED_FILES,
-    RECORDINGS_FOLDER,
-    SONG_SUFFIXES,
-    FolderSettings,
-    files_under,
-    is_motion_file,
-    read_settings,
-)
+from deepphase.corpus import motion_files
 from deepphase.corpus.prepare import prepare
 from deepphase.corpus.store import store_header
 from deepphase.corpus.store_format import STORE_FORMAT, STORE_JSON, is_store_folder
@@ -114,7 +106,7 @@ class FoundFolder:
     files: tuple[FoundFile, ...]
     refused: tuple[DeepPhaseError, ...]
     cut: bool
-    settings: FolderSettings
+    settings: motion_files.FolderSettings
     motion: tuple[Stamp, ...]
     songs: tuple[Stamp, ...]
     recordings: tuple[Stamp, ...]
@@ -157,17 +149,17 @@ def look_into(folder: Path) -> FoundFolder:
     files: list[FoundFile] = []
     refused: list[DeepPhaseError] = []
     stamps: dict[str, list[Stamp]] = {"motion": [], "songs": [], "recordings": []}
-    paths = list(islice(files_under(folder), MAX_LISTED_FILES + 1))
-    for path in paths[:MAX_LISTED_FILES]:
+    paths = list(islice(motion_files.files_under(folder), motion_files.MAX_LISTED_FILES + 1))
+    for path in paths[: motion_files.MAX_LISTED_FILES]:
         suffix = path.suffix.lower()
         try:
             if path.name == STORE_JSON and is_store_folder(path.parent):
                 name = path.parent.relative_to(folder).as_posix()
                 files.append(FoundFile.described(path.parent, name))
-            elif is_motion_file(path):
-                recorded = path.parent == folder / RECORDINGS_FOLDER
+            elif motion_files.is_motion_file(path):
+                recorded = path.parent == folder / motion_files.RECORDINGS_FOLDER
                 stamps["recordings" if recorded else "motion"].append(stamp_of(path))
-            elif suffix in SONG_SUFFIXES:
+            elif suffix in motion_files.SONG_SUFFIXES:
                 stamps["songs"].append(stamp_of(path))
             # A named pipe would not answer.
             elif suffix not in MOTION_FORMATS and path.is_file() and is_array_file(path):
@@ -176,12 +168,12 @@ def look_into(folder: Path) -> FoundFolder:
             refused.append(error)
         except OSError:
             continue
-    settings = FolderSettings()
+    settings = motion_files.FolderSettings()
     try:
-        settings = read_settings(folder)
+        settings = motion_files.read_settings(folder)
     except DeepPhaseError as error:
         refused.append(error)
-    cut = len(paths) > MAX_LISTED_FILES
+    cut = len(paths) > motion_files.MAX_LISTED_FILES
     lists = {name: tuple(own) for name, own in stamps.items()}
     return FoundFolder(folder, tuple(files), tuple(refused), cut, settings, **lists)
 

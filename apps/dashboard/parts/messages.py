@@ -50,6 +50,15 @@ def show_error(error: DeepPhaseError) -> None:
     st.error(error_sentence(error), icon=":material/error:")
 
 
+@contextmanager
+def shown_errors() -> Iterator[None]:
+    """Context that displays an error in place of the rest of the block."""
+    try:
+        yield
+    except DeepPhaseError as error:
+        show_error(error)
+
+
 def plain(text: object) -> str:
     """Escape a text from outside, so that Markdown displays it literally."""
     clean = "".join(c if c.isprintable() else " " for c in str(text))
@@ -122,13 +131,6 @@ class ResultCache(Generic[Cached]):
                 self._results[key] = result
             return result
 
-    def store(self, key: Hashable, result: Cached) -> None:
-        """Add a result."""
-        with self._lock:
-            self._results[key] = result
-            while len(self._results) > self._capacity:
-                self._results.pop(next(iter(self._results)))
-
     def find_or_make(self, key: Hashable, make: Callable[[Progress], Cached], what: str) -> Cached:
         """The result of a key, computed if it is not there, with progress on the page."""
         result = self.find(key)
@@ -147,7 +149,10 @@ class ResultCache(Generic[Cached]):
                 if result is None:
                     with _holding(_turns, progress):
                         result = make(progress)
-                    self.store(key, result)
+                    with self._lock:
+                        self._results[key] = result
+                        while len(self._results) > self._capacity:
+                            self._results.pop(next(iter(self._results)))
             finally:
                 self._makers.pop(key, None)
         return result
@@ -179,7 +184,7 @@ def cancellable_result(
         return None
     place = st.empty()
     try:
-        with place.container():
+        with shown_errors(), place.container():
             # A page may compute several results one after the other.
             st.button(
                 "Cancel", icon=":material/stop:", key=f"cancel {hash(key)}",
@@ -187,8 +192,6 @@ def cancellable_result(
             )  # fmt: skip
             with working(what, long=True) as progress:
                 return cache.make(key, make, progress)
-    except DeepPhaseError as error:
-        show_error(error)
         return None
     finally:
         place.empty()

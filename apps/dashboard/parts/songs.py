@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Hashable, Iterator
-from contextlib import contextmanager
+from collections.abc import Hashable
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -61,12 +61,10 @@ class OpenSong:
     content: bytes
     beats_given: bool = False
 
-    @contextmanager
-    def as_file(self) -> Iterator[Path]:
+    def as_file(self) -> AbstractContextManager[Path]:
         """A temporary file of the song under a safe name in the folder of the session."""
         suffix = next((s for begin, s in _SUFFIXES.items() if self.content.startswith(begin)), None)
-        with session().uploaded(self.content, suffix or _OTHER_SUFFIX) as path:
-            yield path
+        return session().uploaded(self.content, suffix or _OTHER_SUFFIX)
 
     @property
     def facts(self) -> str:

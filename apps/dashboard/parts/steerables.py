@@ -13,22 +13,11 @@ import joblib
 import numpy as np
 import streamlit as st
 
+from deepphase.apps.dashboard.parts import folder, messages
 from deepphase.apps.dashboard.parts.choosers import FileKind, ListedSource, chooser
 from deepphase.apps.dashboard.parts.collection import choose_own_clip, open_clips
 from deepphase.apps.dashboard.parts.encodings import all_phases, known_phases, open_encodings
-from deepphase.apps.dashboard.parts.folder import (
-    FoundFile,
-    look_again,
-    open_folder,
-    stamp_of,
-    writable_folder,
-)
-from deepphase.apps.dashboard.parts.messages import (
-    error_sentence,
-    plain,
-    shared_cache,
-    show_error,
-)
+from deepphase.apps.dashboard.parts.folder import FoundFile
 from deepphase.apps.dashboard.parts.session import UPLOAD_FPS, prepared_upload, session
 from deepphase.apps.dashboard.parts.widgets import browser_component, is_dark, sentence
 from deepphase.apps.demo import CONTROLLER
@@ -202,20 +191,20 @@ MATCHERS = FileKind(
 
 def steerables() -> list[ListedSource[Steerable]]:
     """All sources of motion, the most likely choice first."""
-    folder = open_folder()
+    found = folder.open_folder()
     # Dancers follow music.
     controllers = [file for file in CONTROLLERS.files() if MUSIC not in file.tracks]
     sources = [CONTROLLERS.source(file, "Controller: ") for file in controllers]
     sources += MATCHERS.sources("Learned matching: ")
-    shipped_file = FoundFile(CONTROLLER, "small demo", FORMAT, stamp_of(CONTROLLER))
+    shipped_file = FoundFile(CONTROLLER, "small demo", FORMAT, folder.stamp_of(CONTROLLER))
     shipped = ListedSource("demo", "Controller: small demo", lambda: CONTROLLERS.open(shipped_file))
-    if folder is None:
+    if found is None:
         return [*sources, shipped, *_of_open_clips()]
     sources += [
         ListedSource(
             f"database:{file.path}", f"Motion matching: {file.name}", partial(_loaded, file)
         )
-        for file in folder.of_format(DATABASE_FORMAT)
+        for file in found.of_format(DATABASE_FORMAT)
         # Databases of dances without a trajectory ahead are on page Dance. Opening a damaged one
         # says what is wrong.
         if file.layout is None or len(future_offsets(file.layout))
@@ -226,7 +215,7 @@ def steerables() -> list[ListedSource[Steerable]]:
 
 
 def _matching(key: Hashable, name: str, build: Callable[[Progress], MotionDatabase]) -> Steerable:
-    return shared_cache("databases to steer", _OPEN_DATABASES).find_or_make(
+    return messages.shared_cache("databases to steer", _OPEN_DATABASES).find_or_make(
         key,
         lambda progress: of_database(name, key, build(progress), progress),
         "Preparing motion matching",
@@ -295,12 +284,9 @@ def shown_run(opened: Steerable, request: RunRequest, progress: Progress | None 
     if request.settings is not None:
         changes["settings"] = request.settings
     source: Any = replace(opened.source, **changes)
+    seconds, characters = request.seconds, request.characters
     result = run_goal(
-        source,
-        request.path,
-        seconds=request.seconds,
-        characters=request.characters,
-        progress=progress,
+        source, request.path, seconds=seconds, characters=characters, progress=progress
     )
     run = result.run
     note = " ".join(f"{sentence(finding)}." for finding in result.findings)
@@ -337,12 +323,12 @@ def steer_by_hand(opened: Steerable) -> KeptRun | None:
             "*Stop* is then among the clips of all pages, and measured here."
         )
     elif isinstance(kept, DeepPhaseError):
-        st.error(f"Not kept: {error_sentence(kept)}", icon=":material/block:")
+        st.error(f"Not kept: {messages.error_sentence(kept)}", icon=":material/block:")
     else:
-        where = f" Its file is {plain(kept.file)} in the folder." if kept.file else ""
+        where = f" Its file is {messages.plain(kept.file)} in the folder." if kept.file else ""
         st.success(
-            f"{plain(kept.clip.name)}, {kept.clip.duration:.1f} s, is among the clips of all "
-            f"pages.{where}",
+            f"{messages.plain(kept.clip.name)}, {kept.clip.duration:.1f} s, is among the clips of "
+            f"all pages.{where}",
             icon=":material/check:",
         )
         return kept
@@ -352,16 +338,13 @@ def steer_by_hand(opened: Steerable) -> KeptRun | None:
 def steer_on_the_manifold() -> None:
     """Draw the live page of what the user chooses, with a large manifold."""
     chosen = chooser("Character", STEERABLE_KEY, steerables())
-    try:
+    with messages.shown_errors():
         opened = chosen.open()
         _live(opened, f"live manifold {opened.key}", large=True)
-    except DeepPhaseError as error:
-        show_error(error)
-        return
-    st.caption(
-        "The manifold is that of the phases which the controller or the database has. Click the "
-        "character, then steer with W, A, S and D."
-    )
+        st.caption(
+            "The manifold is that of the phases which the controller or the database has. Click "
+            "the character, then steer with W, A, S and D."
+        )
 
 
 def _live(opened: Steerable, key: str, *, large: bool = False) -> Any:
@@ -386,11 +369,12 @@ def keep_driven(motion: Any, opened: Steerable) -> KeptRun | DeepPhaseError:
         ((clip, about),) = prepared.clips
         measures = measure(driven_run(clip, arrays, runner.spec), opened.source.data)
         # Only what belongs together is added.
-        added, folder, kept = own.add_clip(resample(clip, UPLOAD_FPS), about), writable_folder(), ""
-        if folder is not None:
-            path, _ = save_recording(folder, opened.name, content)
-            look_again()
-            kept = path.relative_to(folder).as_posix()
+        added = own.add_clip(resample(clip, UPLOAD_FPS), about)
+        root, kept = folder.writable_folder(), ""
+        if root is not None:
+            path, _ = save_recording(root, opened.name, content)
+            folder.look_again()
+            kept = path.relative_to(root).as_posix()
         return KeptRun(added, measures, kept)
     except DeepPhaseError as error:
         return error
@@ -406,9 +390,6 @@ def _page(key: str, dark: bool, _opened: Steerable, *, large: bool = False) -> s
             hint="steer it with `deepphase live FILE`",
         )
     return live_page(
-        asset,
-        name=_opened.name,
-        look="dark" if dark else "light",
-        keeps="" if large else "page",
-        large_panels=large,
-    )
+        asset, name=_opened.name, look="dark" if dark else "light",
+        keeps="" if large else "page", large_panels=large,
+    )  # fmt: skip

@@ -15,20 +15,14 @@ import streamlit as st
 from streamlit import runtime
 from streamlit.runtime.scriptrunner import get_script_run_ctx
 
+from deepphase.apps import training_run
 from deepphase.apps.dashboard.parts.choosers import FileKind, choose, keep_file
 from deepphase.apps.dashboard.parts.collection import MODELS, OpenClips, demo_clips, open_clips
 from deepphase.apps.dashboard.parts.folder import FoundFile
 from deepphase.apps.dashboard.parts.messages import plain, working
 from deepphase.apps.dashboard.parts.session import session, unused_name
 from deepphase.apps.demo import SAMPLE
-from deepphase.apps.training_run import (
-    Epoch,
-    TrainingRequest,
-    TrainingRun,
-    TrainingStatus,
-    load_curve_points,
-    load_views,
-)
+from deepphase.apps.training_run import TrainingRequest, TrainingRun, TrainingStatus
 from deepphase.arrays import Array
 from deepphase.corpus.store import store_groups
 from deepphase.edit.config import EditorConfig
@@ -82,12 +76,12 @@ class FinishedTraining:
     def views(self, count: int) -> list[Array]:
         """The manifolds of the first `count` epochs, (points, 3) each, read from disk once."""
         if len(self._views) < count:
-            self._views = tuple(load_views(self.folder, count))
+            self._views = tuple(training_run.load_views(self.folder, count))
         return list(self._views[:count])
 
     def colouring(self) -> Colouring:
         """Colours of the points of all views."""
-        clips, _ = load_curve_points(self.folder)
+        clips, _ = training_run.load_curve_points(self.folder)
         values = np.array(self.colouring_values)[clips]
         return Colouring(self.colouring_name, values, spread=True)
 
@@ -154,7 +148,7 @@ def start_training(clips: OpenClips, name: str, **options: Any) -> OwnTraining:
     return training
 
 
-def epoch_measures(epochs: tuple[Epoch, ...]) -> dict[str, Array]:
+def epoch_measures(epochs: tuple[training_run.Epoch, ...]) -> dict[str, Array]:
     """Column -> (epochs,) values of a training; NaN where an epoch has none."""
 
     def measured(measure: str) -> list[float]:

@@ -90,15 +90,9 @@ def show_player(
     second of the take's clip at which the take begins.
     """
     page = player_html(
-        [take],
-        title=title or take.name,
-        look="dark" if is_dark() else "light",
-        embedded=True,
-        playing=playing,
-        at_s=at_s,
-        clip_from_s=clip_from_s,
-        max_bytes=_PLAYER_BYTES,
-    )
+        [take], title=title or take.name, look="dark" if is_dark() else "light", embedded=True,
+        playing=playing, at_s=at_s, clip_from_s=clip_from_s, max_bytes=_PLAYER_BYTES,
+    )  # fmt: skip
     # The same at another moment is the same player, which the browser may have.
     timeless = _AT.sub("", page, count=1)
     id = hashlib.sha1(timeless.encode(), usedforsecurity=False).hexdigest()
@@ -179,15 +173,9 @@ def offer(
     words: str, data: bytes | str | Callable[[], bytes | str], file_name: str, **options: Any
 ) -> None:
     """Draw a download button; a function as `data` is called when it is pressed."""
-    st.download_button(
-        words,
-        data,
-        file_name=file_name,
-        key=f"download {file_name}",
-        on_click="ignore",
-        icon=":material/download:",
-        **options,
-    )
+    key, icon = f"download {file_name}", ":material/download:"
+    options |= {"file_name": file_name, "key": key, "icon": icon}
+    st.download_button(words, data, on_click="ignore", **options)
 
 
 def offer_motion(clip: Callable[[], Clip], name: str, unit_m: float) -> None:

@@ -100,7 +100,7 @@ def _check_kind(place: str, path: Path, skeleton: str | None) -> None:
         if path.is_file():
             kind = read_header(path)["format"].removeprefix("deepphase.")
         if kind not in accepted:
-            hint = f"give a file of deepphase {makers}"
+            hint = f"give a file of deepphase {'train dance' if parameter == 'dancer' else makers}"
             if kind == "motion_database" and "matcher" in accepted:
                 hint = "`deepphase train matching` makes a matcher of it"
             raise CheckpointError(

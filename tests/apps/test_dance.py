@@ -176,9 +176,9 @@ def test_an_interrupted_dance_leaves_nothing(folder, dancer, monkeypatch):
 @pytest.mark.parametrize(
     ("words", "message"),
     [
-        (["--dancer", "phases"], "not a deepphase.controller|this is a"),
+        (["--dancer", "phases"], "phases by a rule, not a"),
         (["--dancer", "dancer", "--start", 60], "the dance starts at 60"),
-        (["--dancer", "missing"], "No such file"),
+        (["--dancer", "missing"], "there is no such file"),
     ],
 )
 def test_what_cannot_dance_says_why(folder, dancer, capsys, words, message):

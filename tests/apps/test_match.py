@@ -94,7 +94,10 @@ def test_mistakes(database, folder, capsys, words, says):
 def test_build_refuses(folder, capsys):
     assert run("match", "build", folder / "swings.store", "-o", folder / "x.database") == 2
     assert "no phase model" in capsys.readouterr().err
-    assert run("match", "build", folder / "swings.store", "-o", folder) == 2
+    assert (
+        run("match", "build", folder / "swings.store", "--config", "pose_trajectory", "-o", folder)
+        == 2
+    )
     assert "is a folder" in capsys.readouterr().err
     assert (
         run("match", "build", folder / "swings.store", "-o", folder / "y", "--config", "smell") == 2

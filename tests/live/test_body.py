@@ -81,7 +81,7 @@ def test_joints_that_do_not_match_are_named(answers):
 
 @pytest.mark.parametrize(
     ("content", "words"),
-    [(b"HIERARCHY", "not a glb file"), (None, "not readable")],
+    [(b"HIERARCHY", "not a glb file"), (None, "there is no such file")],
 )
 def test_other_files_are_refused(content, words, tmp_path, capsys):
     body, page = tmp_path / "hero.glb", tmp_path / "live.html"
@@ -94,5 +94,6 @@ def test_other_files_are_refused(content, words, tmp_path, capsys):
 
 def test_a_body_belongs_to_a_page(tmp_path, capsys):
     body, output = tmp_path / "hero.glb", tmp_path / "walk.onnx"
+    body.write_bytes(b"glTF")
     assert main(["export", str(CONTROLLER), "--body", str(body), "-o", str(output)]) == 2
     assert "add --web" in capsys.readouterr().err

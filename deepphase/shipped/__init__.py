@@ -79,7 +79,7 @@ SHIPPED: Mapping[str, ShippedModel] = MappingProxyType(
             "two_legs.editor",
             "any body on two legs",
             f"{_DANCES} and {_SYNTHETIC}",
-            "in a second that people whom it never saw lack it is 62 to 154 mm off, a line 156 to 185; "
+            "a lost second of people whom it never saw is 62 to 154 mm off, a line 156 to 185; "
             "an editor of your own clips (train editor) also halves the error of single joints",
         ),
         "any_skeleton": ShippedModel(

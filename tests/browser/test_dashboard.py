@@ -213,6 +213,9 @@ def test_a_point_moves_on_the_manifold_while_a_character_is_steered(visit):
     settled(page)
     page.get_by_text("Steer by hand").click()
     frame = live_frame(page)
+    # The character stands below the player.
+    page.mouse.move(700, 600)
+    page.mouse.wheel(0, 2000)
     until(lambda: colours(frame.locator("#manifold")) > 5)
     frame.evaluate("deepphaseLive.view.draw = () => {}")
     frame.evaluate("for (let i = 0; i < 120; i++) deepphaseLive.driver.step([0, 2], null)")

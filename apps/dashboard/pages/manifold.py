@@ -81,10 +81,10 @@ def page() -> None:
     with left, st.container(key="stays"):
         every = _OFTEN_S if read.reading else None
         # Before the picture: what is beside it draws the frames that the picture sends.
-        whole = read.is_whole
-        st.fragment(_picture, run_every=every)(read, max_points, played, every)
+        whole, ring = read.is_whole, played.ring(read)
+        st.fragment(_picture, run_every=every)(read, max_points, played, ring, every)
         if whole:
-            _other_spaces(read, max_points, played)
+            _other_spaces(read, max_points, played, ring)
 
 
 def _manifold_of(read: Encodings, passage: Passage) -> Array:
@@ -92,7 +92,9 @@ def _manifold_of(read: Encodings, passage: Passage) -> Array:
     return phases[passage.start : passage.stop].manifold()
 
 
-def _picture(read: Encodings, max_points: int, played: _Played, every: float | None) -> None:
+def _picture(
+    read: Encodings, max_points: int, played: _Played, ring: Ring | None, every: float | None
+) -> None:
     """Draw the manifold of the clips that have been read, and say how many are missing.
 
     While clips are read it is drawn `every` so many seconds; at the end the whole page runs again.
@@ -112,7 +114,6 @@ def _picture(read: Encodings, max_points: int, played: _Played, every: float | N
         )
     seen = {name: st.query_params[name] for name in cloud_view.SEEN if name in st.query_params}
     spaces = {_RINGS: cloud.ring_places, _PCA: cloud.places}
-    ring = played.ring(read)
     note = "No steady cycle in what plays: axes of the cycles of all frames."
     if ring is not None:
         spaces = {_OWN_RING: cloud.along(ring.projection), **spaces}
@@ -240,7 +241,7 @@ def _clip_take(read: Encodings) -> tuple[Take, _Played]:
     return take, _Played(passages, False, at_once=other is not None)
 
 
-def _other_spaces(read: Encodings, max_points: int, played: _Played) -> None:
+def _other_spaces(read: Encodings, max_points: int, played: _Played, ring: Ring | None) -> None:
     """Draw the same frames as joint velocities, an embedding without phase layers, and poses."""
     cloud = open_cloud(read, max_points)
     id = clouds.frames_id(read, cloud)
@@ -264,7 +265,6 @@ def _other_spaces(read: Encodings, max_points: int, played: _Played) -> None:
             ring=ring if parts else None,
         )  # fmt: skip
 
-    ring = played.ring(read)
     columns = widgets.wide_columns("beside", 3)
     spaces = clouds.other_spaces(read, max_points).items()
     for column, (name, places), values in zip(columns[::2], spaces, (moved, posed), strict=True):

@@ -17,7 +17,7 @@ from deepphase.arrays import Array
 from deepphase.controllers.runtime.controller import Controller
 from deepphase.controllers.runtime.start import CharacterSource
 from deepphase.errors import DeepPhaseError
-from deepphase.files import temporary_folder
+from deepphase.files import temporary_folder, user_cache
 from deepphase.formats.bvh.writer import save_bvh
 from deepphase.matching.learned.matcher import Matcher
 from deepphase.motion.clip import Clip
@@ -91,8 +91,7 @@ def save_samples(
 
 def sample_folder() -> Path | None:
     """A folder for samples in the user's cache, with one clip; None where it cannot be written."""
-    cache = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
-    folder = Path(cache) / "deepphase" / f"samples-{version()}"
+    folder = user_cache() / f"samples-{version()}"
     try:
         folder.mkdir(parents=True, exist_ok=True)
         if not any(folder.glob("*/*.bvh")):

@@ -31,6 +31,13 @@ _live: set[Path] = set()
 _looked_through: set[Path] = set()
 
 
+def user_cache() -> Path:
+    """The folder of this package in the user's cache. It need not exist."""
+    import platformdirs
+
+    return Path(platformdirs.user_cache_dir("deepphase", appauthor=False))
+
+
 @contextmanager
 def temporary_folder(parent: Path | None = None) -> Iterator[Path]:
     """A new folder in `parent`, else the system's, that is removed with its content at the end."""

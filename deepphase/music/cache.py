@@ -15,6 +15,7 @@ from pathlib import Path
 import numpy as np
 
 from deepphase.errors import CheckpointError, DeepPhaseError
+from deepphase.files import user_cache
 from deepphase.formats.array_file import read_arrays, write_arrays
 from deepphase.formats.header_values import checked_count, checked_number
 from deepphase.music.audio import decoded, sound_bytes
@@ -38,9 +39,7 @@ def cache_folder() -> Path | None:
     given = os.environ.get(CACHE_VARIABLE)
     if given is not None:
         return Path(given) / "songs" if given else None
-    import platformdirs
-
-    return Path(platformdirs.user_cache_dir("deepphase", appauthor=False)) / "songs"
+    return user_cache() / "songs"
 
 
 def song_features(

@@ -10,12 +10,11 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
-import platformdirs
 import pytorch_lightning as pl
 import torch
 
 from deepphase.errors import CheckpointError
-from deepphase.files import atomic_write
+from deepphase.files import atomic_write, user_cache
 from deepphase.training.metrics_file import metrics_beside, metrics_file
 
 _CHECKPOINT, _PART, _FINGERPRINT = "resume.ckpt", "resume.part", "fingerprint"
@@ -84,8 +83,7 @@ def checked_checkpoint(folder: Path, fingerprint: Mapping[str, Any]) -> Path:
 def cached_folder(fingerprint: Mapping[str, Any]) -> Path:
     """The folder in the user's cache of a training for which none is given."""
     digest = hashlib.sha256(json.dumps(fingerprint, sort_keys=True).encode()).hexdigest()
-    cache = Path(platformdirs.user_cache_dir("deepphase", appauthor=False))
-    return cache / "trainings" / digest[:16]
+    return user_cache() / "trainings" / digest[:16]
 
 
 def unfinished(folder: Path) -> bool:

@@ -38,6 +38,8 @@ _ACCEPTED = {
     "live source": ("controller", "matcher"),
     "rig-controls rig": ("rig",),
 }
+# Parameter -> the command that makes its files, where that of their kind is not meant.
+_MAKERS = {"dancer": "train dance"}
 # Parameters with motion: files of it, folders, or stores.
 _CLIPS = ("store", "stores", "clips", "clip", "dances", "poses", "rig")
 # Commands whose networks may need phases -> the folder of their configs.
@@ -100,7 +102,7 @@ def _check_kind(place: str, path: Path, skeleton: str | None) -> None:
         if path.is_file():
             kind = read_header(path)["format"].removeprefix("deepphase.")
         if kind not in accepted:
-            hint = f"give a file of deepphase {'train dance' if parameter == 'dancer' else makers}"
+            hint = f"give a file of deepphase {_MAKERS.get(parameter, makers)}"
             if kind == "motion_database" and "matcher" in accepted:
                 hint = "`deepphase train matching` makes a matcher of it"
             raise CheckpointError(

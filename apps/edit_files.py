@@ -181,7 +181,7 @@ def read_body(path: Path) -> Clip:
 
 def read_clip(path: Path, editor: MotionEditor) -> Clip:
     """The clip of a file. Raises SkeletonError where it is not of the editor's skeleton."""
-    from deepphase.corpus.rest_frames import check_fits_body
+    from deepphase.corpus.groups import check_fits_body
     from deepphase.formats.load import load
 
     clip = load(path, **folder_reader(path))

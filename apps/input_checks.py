@@ -84,9 +84,8 @@ def _exists(path: Path) -> bool:
 
 def _check_kind(place: str, path: Path, skeleton: str | None) -> None:
     """Refuse a file of another kind, by its header, and a store without the named skeleton."""
-    from deepphase.corpus.motion_files import SONG_SUFFIXES
+    from deepphase.corpus.motion_files import SONG_SUFFIXES, STORE_FORMAT, is_store
     from deepphase.corpus.store import groups_with, open_store
-    from deepphase.corpus.store_format import STORE_FORMAT, is_store
     from deepphase.formats.array_file import is_array_file, read_header
     from deepphase.formats.load import format_of
 
@@ -127,8 +126,7 @@ def _check_kind(place: str, path: Path, skeleton: str | None) -> None:
 def _check_phases(name: str, values: Mapping[str, Any], changes: Mapping[str, Any]) -> None:
     """Raise ParameterError where the network of a config needs phases and there is no model."""
     from deepphase.controllers.schema.config import GATES, GATES_OF_PHASES
-    from deepphase.corpus.motion_files import find_motion_files
-    from deepphase.corpus.store_format import is_store
+    from deepphase.corpus.motion_files import find_motion_files, is_store
     from deepphase.formats.load import holds_points
 
     content = read_yaml(config_path(_CONFIGS[name], values["config"]))

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from deepphase.config import YAML_ERRORS, config_path, parse_yaml
-from deepphase.corpus.store_format import is_store
+from deepphase.corpus.motion_files import is_store
 from deepphase.errors import ParameterError
 from deepphase.files import check_writable
 from deepphase.packages import extra_packages

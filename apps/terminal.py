@@ -29,9 +29,9 @@ from rich.progress import (
 from rich.table import Table
 from rich.text import Text
 
+from deepphase.arrays import counted
 from deepphase.errors import CheckpointError, DeepPhaseError, FormatError
 from deepphase.progress import Progress as Report
-from deepphase.short_repr import counted
 
 if TYPE_CHECKING:
     from deepphase.corpus.clips import ClipEntry

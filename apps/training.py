@@ -106,9 +106,9 @@ def read_corpora(
     any_skeleton: bool,
 ) -> list[Any]:
     """One store or one corpus of songs at some paths, or all skeletons of all paths."""
-    from deepphase.corpus.clips import holds_only_songs
+    from deepphase.corpus.motion_files import is_store
+    from deepphase.corpus.songs import holds_only_songs
     from deepphase.corpus.store import open_store, store_groups
-    from deepphase.corpus.store_format import is_store
 
     if any_skeleton:
         corpora: list[ClipStore] = []
@@ -128,7 +128,7 @@ def read_corpora(
 
 
 def _songs(path: Path, features: tuple[str, ...] | None, on_progress: Progress) -> SignalCorpus:
-    from deepphase.corpus.clips import find_songs
+    from deepphase.corpus.songs import find_songs
     from deepphase.phase.signal_corpus import SignalCorpus
     from deepphase.phase.song_signals import SONG_FEATURES
 

@@ -8,12 +8,12 @@ from dataclasses import asdict, dataclass, field, fields
 from pathlib import Path
 from typing import Any, Literal, get_args
 
+from deepphase.arrays import brief_repr
 from deepphase.config import as_mapping, check_known, load_config, section
 from deepphase.controllers.networks.network import ControllerNetworkConfig
 from deepphase.controllers.networks.registry import network_kind
 from deepphase.controllers.schema.config import SchemaConfig
 from deepphase.errors import ParameterError
-from deepphase.short_repr import brief_repr
 
 Optimizer = Literal["adamw", "muon"]
 Schedule = Literal["cosine", "restarts", "constant"]

@@ -11,9 +11,9 @@ from typing import Any, ClassVar, Self, TypeVar
 
 import yaml
 
+from deepphase.arrays import short_repr
 from deepphase.errors import ParameterError
 from deepphase.files import LARGEST_BYTES, check_size
-from deepphase.short_repr import short_repr
 
 ConfigValues = TypeVar("ConfigValues")
 

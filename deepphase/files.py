@@ -7,6 +7,8 @@ skeletons one in joints (formats/reading.py).
 
 from __future__ import annotations
 
+import hashlib
+import json
 import math
 import os
 import secrets
@@ -14,11 +16,11 @@ import shutil
 import stat
 import tempfile
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from functools import partial
 from pathlib import Path
-from typing import BinaryIO
+from typing import Any, BinaryIO
 
 import numpy as np
 
@@ -231,3 +233,9 @@ def check_size(path: Path, kind: str, error: type[DeepPhaseError] = FormatError)
             path=path,
         )
     return size
+
+
+def json_hash(header: Mapping[str, Any]) -> str:
+    """Hash of a JSON mapping, whatever the order of its keys."""
+    text = json.dumps(header, sort_keys=True, separators=(",", ":"))
+    return hashlib.sha256(text.encode()).hexdigest()

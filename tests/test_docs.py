@@ -30,7 +30,7 @@ from deepphase.apps.reports import phase_pages
 from deepphase.figures.image import write_images
 from deepphase.formats.load import save
 from deepphase.formats.points import save_points
-from deepphase.motion.kinematics import joint_positions
+from deepphase.motion.clip import joint_positions
 from deepphase.motion.point_track import PointTrack
 from deepphase.synthetic.dance_motion import dance
 from deepphase.synthetic.gait_motion import locomotion

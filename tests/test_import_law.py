@@ -12,7 +12,7 @@ ROOT = Path(__file__).parent.parent
 # Each layer may import the layers above it in this list, and itself.
 LAYERS = [
     {"deepphase.arrays", "deepphase.errors"},
-    {"deepphase.packages", "deepphase.progress", "deepphase.shipped", "deepphase.short_repr"},
+    {"deepphase.packages", "deepphase.progress", "deepphase.shipped"},
     {"deepphase.files"},
     {"deepphase.config"},
     {"deepphase.motion"},

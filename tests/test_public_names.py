@@ -164,7 +164,7 @@ def test_dataclasses_with_many_values_have_a_brief_representation():
             or any("Array" in str(each.type) for each in dataclasses.fields(kind))
         )
     ]
-    assert not wordy, "decorate them with deepphase.short_repr.brief_repr"
+    assert not wordy, "decorate them with deepphase.arrays.brief_repr"
 
 
 @pytest.mark.parametrize(

@@ -147,7 +147,7 @@ def _start(
 
     from deepphase.controllers.data.initial_states import InitialStates
     from deepphase.corpus.clips import clips_in
-    from deepphase.corpus.rest_frames import check_fits_body
+    from deepphase.corpus.groups import check_fits_body
     from deepphase.motion.resample import resample
     from deepphase.phase.extractor import load_model
 

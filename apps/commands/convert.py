@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from deepphase.apps.options import FileOptions
 from deepphase.apps.terminal import each_clip, note, refuse_unwritten, table, warn
+from deepphase.arrays import counted
 from deepphase.errors import ParameterError
-from deepphase.short_repr import counted
 
 if TYPE_CHECKING:
     from deepphase.corpus.clips import ClipEntry
@@ -122,8 +122,8 @@ def command(
 def _sample(path: Path) -> Clip:
     """The clip whose skeleton others are put on; says which it is of several."""
     from deepphase.corpus.clips import clips_in
+    from deepphase.corpus.motion_files import is_store
     from deepphase.corpus.store import open_store
-    from deepphase.corpus.store_format import is_store
     from deepphase.formats.reading import listed
 
     if is_store(path):
@@ -157,7 +157,7 @@ def _cut(clip: Clip, start: float | None, stop: float | None, fps: float | None)
 
 def _without(clip: Clip, listed: str) -> Clip:
     """The clip without the joints of a list of names and patterns."""
-    from deepphase.motion.kinematics import without_joints
+    from deepphase.motion.clip import without_joints
 
     names, patterns = clip.skeleton.names, [each.strip() for each in listed.split(",")]
     left_out: set[int] = set()

@@ -37,9 +37,9 @@ def command(
     csv
         Also write CLIP.phases.csv.
     """
-    from deepphase.corpus.clips import clips_in, song_entries
-    from deepphase.corpus.motion_files import SONG_SUFFIXES, unique_stems
-    from deepphase.corpus.store_format import is_store
+    from deepphase.corpus.clips import clips_in
+    from deepphase.corpus.motion_files import SONG_SUFFIXES, is_store, unique_stems
+    from deepphase.corpus.songs import song_entries
     from deepphase.files import check_writable
     from deepphase.phase.encode_files import encode_files, opened_model
     from deepphase.phase.extractor import reads_songs
@@ -115,8 +115,7 @@ def _song_without_model(song: Path, fact: str) -> ParameterError:
 
 def _is_motion(path: Path) -> bool:
     """Whether a path holds clips: a folder, a motion file or a store; not a model."""
-    from deepphase.corpus.motion_files import is_motion_file
-    from deepphase.corpus.store_format import STORE_FORMAT
+    from deepphase.corpus.motion_files import STORE_FORMAT, is_motion_file
     from deepphase.formats.array_file import is_array_file, read_header
 
     if path.is_dir():

@@ -36,7 +36,7 @@ def command(
     from deepphase.apps.options import claim_folder
     from deepphase.apps.reports.evaluation_report import evaluation_report
     from deepphase.apps.reports.page import headline_table
-    from deepphase.corpus.store_format import is_store
+    from deepphase.corpus.motion_files import is_store
 
     others = [name.strip() for name in (against or "").split(",") if name.strip()]
     claim_folder(output)

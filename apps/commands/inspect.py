@@ -18,19 +18,17 @@ from deepphase.apps.corpus_notes import (
 )
 from deepphase.apps.options import FileOptions
 from deepphase.apps.terminal import Outcome, list_left_out, next_step, note, progress, table, warn
-from deepphase.arrays import Array
+from deepphase.arrays import Array, counted
+from deepphase.corpus.groups import other_frames_sentence, same_rest_frames, translated_joints
 from deepphase.corpus.inspection import FileFacts, inspect_files
-from deepphase.corpus.motion_files import find_motion_files
+from deepphase.corpus.motion_files import find_motion_files, is_store
 from deepphase.corpus.name_labels import read_name_labels
-from deepphase.corpus.rest_frames import other_frames_sentence, same_rest_frames
 from deepphase.corpus.store import open_store, store_groups
-from deepphase.corpus.store_format import is_store, translated_joints
 from deepphase.errors import DeepPhaseError, FormatError
 from deepphase.features.moment_kinds import KINDS, clip_kinds
 from deepphase.formats.frame_rates import is_warning
 from deepphase.motion.clip import Clip
 from deepphase.motion.orientation import body_length, other_floors
-from deepphase.short_repr import counted
 
 _ROWS = 40
 

@@ -17,7 +17,7 @@ from deepphase.apps.terminal import (
     table,
     warn,
 )
-from deepphase.short_repr import counted
+from deepphase.arrays import counted
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -15,8 +15,8 @@ from deepphase.apps.dashboard.parts import collection, folder, messages
 from deepphase.apps.dashboard.parts.choosers import chooser, open_address
 from deepphase.apps.dashboard.parts.encodings import page_runs, read_ahead, suggest_clip
 from deepphase.apps.dashboard.parts.widgets import ICON, apply_theme
+from deepphase.arrays import counted
 from deepphase.errors import DeepPhaseError
-from deepphase.short_repr import counted
 
 # Modules that Streamlit imports at their first use, and one that compiles itself on a new machine.
 _LAZY_IMPORTS = ("pandas", "pyarrow", "plotly.graph_objects", "deepphase.matching.search.exact")

@@ -10,7 +10,7 @@ import numpy as np
 import plotly.graph_objects as go
 
 from deepphase.arrays import Array
-from deepphase.corpus.store_format import unique_clip_names
+from deepphase.corpus.groups import unique_clip_names
 from deepphase.figures.colouring import Colouring
 from deepphase.figures.manifold import phase_manifold
 from deepphase.figures.theme import thinning, thinning_note

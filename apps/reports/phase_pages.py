@@ -14,7 +14,7 @@ import torch
 from deepphase.apps.reports.evaluation_report import add_health
 from deepphase.apps.reports.manifold_cloud import PhaseCloud, ground_speed
 from deepphase.apps.reports.page import Page
-from deepphase.arrays import Array, wrapped
+from deepphase.arrays import Array, counted, wrapped
 from deepphase.corpus.clip_store import ClipStore
 from deepphase.errors import ParameterError
 from deepphase.figures.channel_joints import explained_by_joint
@@ -40,7 +40,6 @@ from deepphase.phase.signal_corpus import SignalCorpus
 from deepphase.phase.song_signals import SongSignals
 from deepphase.phase.windows import gather, padded
 from deepphase.progress import Progress
-from deepphase.short_repr import counted
 
 FigureSet = dict[str, go.Figure]
 

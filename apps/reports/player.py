@@ -13,8 +13,7 @@ from deepphase.apps.reports.manifold_cloud import PhaseCloud
 from deepphase.arrays import Array
 from deepphase.corpus.clip_store import ClipStore
 from deepphase.errors import FormatError
-from deepphase.motion.clip import Clip
-from deepphase.motion.kinematics import velocities
+from deepphase.motion.clip import Clip, velocities
 from deepphase.music.audio import SAMPLE_RATE, read_sound
 from deepphase.music.cache import song_features
 from deepphase.music.features import SongFeatures

@@ -9,8 +9,7 @@ from deepphase.controllers.ball.ball_track import BallTouches, BallTrack, check_
 from deepphase.controllers.ball.fitting import FOOT_RADIUS_M, LegPoints
 from deepphase.errors import FormatError, ParameterError
 from deepphase.motion.ball import Ball, BallState, advanced
-from deepphase.motion.clip import Clip
-from deepphase.motion.kinematics import velocities
+from deepphase.motion.clip import Clip, velocities
 from deepphase.motion.point_track import PointTrack, ball_points
 from deepphase.motion.roles import Roles
 

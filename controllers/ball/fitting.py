@@ -16,10 +16,9 @@ from deepphase.arrays import Array, true_runs
 from deepphase.controllers.ball.ball_track import BallTouches, BallTrack
 from deepphase.controllers.ball.fit_kernel import best_touches, roll_cost, roll_speeds, touch_cost
 from deepphase.motion.ball import Ball
-from deepphase.motion.clip import Clip
+from deepphase.motion.clip import Clip, end_positions, global_transforms, velocities
 from deepphase.motion.contacts import foot_contacts
 from deepphase.motion.foot_ik import LegChains
-from deepphase.motion.kinematics import end_positions, global_transforms, velocities
 from deepphase.motion.roles import Roles, find_roles
 from deepphase.motion.root_trajectory import root_trajectory
 from deepphase.motion.skeleton import Skeleton

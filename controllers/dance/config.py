@@ -7,11 +7,11 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any, Literal, get_args
 
+from deepphase.arrays import brief_repr
 from deepphase.config import load_config, section
 from deepphase.controllers.config import ControllerConfig
 from deepphase.errors import ParameterError
 from deepphase.music.features import check_names
-from deepphase.short_repr import brief_repr
 
 DanceTiming = Literal["bars", "recorded"]
 

@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 
 from deepphase.corpus.clip_store import ClipStore
-from deepphase.corpus.clips import ClipSongs, songs_of_clips
+from deepphase.corpus.songs import ClipSongs, songs_of_clips
 from deepphase.motion.clip import Clip
 from deepphase.motion.resample import at_frames
 from deepphase.music.features import SongFeatures, stretched

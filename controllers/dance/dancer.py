@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from scipy.ndimage import convolve1d
 
-from deepphase.arrays import Array
+from deepphase.arrays import Array, counted, short_repr
 from deepphase.controllers.dance.config import MUSIC
 from deepphase.controllers.runtime.controller import Controller
 from deepphase.errors import CheckpointError, ParameterError
@@ -24,7 +24,6 @@ from deepphase.music.features import (
     sample_at,
     value_names,
 )
-from deepphase.short_repr import counted, short_repr
 
 # Key of the dancer's part of a controller file.
 _HEADER = "dance"

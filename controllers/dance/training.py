@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from deepphase.arrays import Array
+from deepphase.arrays import Array, brief_repr
 from deepphase.controllers.dance.config import MUSIC, DanceConfig
 from deepphase.controllers.dance.dance_set import DanceSet
 from deepphase.controllers.dance.dancer import Dancer, MusicInput
@@ -29,7 +29,6 @@ from deepphase.motion.clip import Clip
 from deepphase.phase.extractor import PhaseExtractor
 from deepphase.phase.windows import held_out_sources
 from deepphase.progress import Progress
-from deepphase.short_repr import brief_repr
 
 # Number of dances of which the reference is measured.
 _MEASURED = 120

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from deepphase.arrays import Array
+from deepphase.arrays import Array, brief_repr
 from deepphase.controllers.ball.ball_track import ClipBalls, ball_measures
 from deepphase.controllers.config import ControllerConfig, ControllerTraining
 from deepphase.controllers.data.captured_rows import RestRows
@@ -27,7 +27,7 @@ from deepphase.controllers.schema.schema import ControllerSchema
 from deepphase.corpus.clip_store import ClipStore
 from deepphase.errors import ParameterError
 from deepphase.evaluation.motion_measures import measured_data
-from deepphase.features.frame_rows import reach_inside
+from deepphase.features.layout import reach_inside
 from deepphase.features.moment_kinds import ACTION, clip_kinds, source_kinds
 from deepphase.motion.contacts import foot_contacts
 from deepphase.motion.roles import find_roles
@@ -35,7 +35,6 @@ from deepphase.phase.extractor import PhaseExtractor
 from deepphase.phase.signals import JointVelocities
 from deepphase.phase.windows import interior_frames
 from deepphase.progress import Progress
-from deepphase.short_repr import brief_repr
 from deepphase.terrain.grounded_clip import ClipGrounds
 from deepphase.terrain.laying import median_soles
 

@@ -18,9 +18,8 @@ from deepphase.corpus.clip_store import ClipStore
 from deepphase.features.moment_kinds import IDLE, LOCOMOTION, clip_kinds
 from deepphase.features.trajectory import complex_of
 from deepphase.motion import quaternions
-from deepphase.motion.clip import Clip
+from deepphase.motion.clip import Clip, global_transforms
 from deepphase.motion.contacts import Contacts, foot_contacts
-from deepphase.motion.kinematics import global_transforms
 from deepphase.motion.resample import resample
 from deepphase.motion.roles import Roles, find_roles
 from deepphase.motion.root_trajectory import root_trajectory

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from deepphase.arrays import Array
+from deepphase.arrays import Array, counted, short_repr
 from deepphase.controllers.config import ControllerConfig
 from deepphase.controllers.data.captured_rows import ARRAYS, DetailRows, RestRows, rest_layout
 from deepphase.controllers.data.initial_states import InitialStates
@@ -34,7 +34,6 @@ from deepphase.motion.clip import Source
 from deepphase.motion.skeleton import Skeleton
 from deepphase.phase.extractor import PhaseExtractor
 from deepphase.phase.model import load_weights
-from deepphase.short_repr import counted, short_repr
 from deepphase.steering.goal_limits import GoalLimits
 
 FORMAT, VERSION = "deepphase.controller", 3

@@ -6,8 +6,8 @@ import math
 from dataclasses import dataclass
 from typing import Literal, get_args
 
+from deepphase.arrays import brief_repr
 from deepphase.errors import ParameterError
-from deepphase.short_repr import brief_repr
 
 Feedback = Literal["pose", "prediction"]
 BLENDS = {"natural": (0.5, 2.0), "balanced": (2.0, 5.0), "responsive": (5.0, 10.0)}

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from deepphase.arrays import Array
+from deepphase.arrays import Array, brief_repr
 from deepphase.controllers.ball.running_balls import BallSettings
 from deepphase.controllers.data.initial_states import InitialStates
 from deepphase.controllers.runtime.characters import Characters
@@ -16,7 +16,6 @@ from deepphase.controllers.runtime.controller import Controller
 from deepphase.controllers.runtime.frame import CharacterSettings
 from deepphase.errors import ParameterError
 from deepphase.features.trajectory import TRAJECTORY_POSITION, TrajectoryBlocks, complex_of
-from deepphase.short_repr import brief_repr
 from deepphase.steering.goal_sources import GoalSource
 from deepphase.steering.root_states import RootStates
 from deepphase.steering.run import Run

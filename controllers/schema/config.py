@@ -6,9 +6,9 @@ import math
 from dataclasses import dataclass
 from typing import Literal
 
+from deepphase.arrays import brief_repr
 from deepphase.errors import ParameterError
 from deepphase.features.trajectory import TRAJECTORY_BLOCKS
-from deepphase.short_repr import brief_repr
 
 Gate = Literal["phase", "manifold", "feet", "goal", "none"]
 GATES_OF_PHASES = ("phase", "manifold")

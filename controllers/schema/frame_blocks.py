@@ -16,8 +16,8 @@ from deepphase.controllers.schema.config import BALL_BLOCKS, PHASE_BLOCKS, TRAJE
 from deepphase.controllers.schema.schema import ControllerSchema
 from deepphase.errors import ParameterError
 from deepphase.features.feature import Feature
-from deepphase.features.frame_rows import BodyFrames, at_offsets, offset_frames, reach_inside
-from deepphase.features.layout import FeatureLayout
+from deepphase.features.layout import FeatureLayout, at_offsets, offset_frames, reach_inside
+from deepphase.features.moment_kinds import BodyFrames
 from deepphase.features.trajectory import (
     TRAJECTORY_PATH,
     TRAJECTORY_VELOCITY,
@@ -26,9 +26,8 @@ from deepphase.features.trajectory import (
     relative_trajectory,
 )
 from deepphase.motion import quaternions
-from deepphase.motion.clip import Clip
+from deepphase.motion.clip import Clip, global_transforms, velocities
 from deepphase.motion.contacts import foot_contacts
-from deepphase.motion.kinematics import global_transforms, velocities
 from deepphase.motion.quaternions import six_numbers
 from deepphase.motion.roles import find_roles
 from deepphase.motion.root_trajectory import (

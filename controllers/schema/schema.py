@@ -40,7 +40,7 @@ from typing import Any, get_args
 
 import numpy as np
 
-from deepphase.arrays import Array
+from deepphase.arrays import Array, brief_repr
 from deepphase.controllers.networks.network import NetworkDims
 from deepphase.controllers.schema.config import (
     AUTO,
@@ -66,7 +66,6 @@ from deepphase.motion.clip import Clip
 from deepphase.motion.contacts import foot_contacts
 from deepphase.motion.roles import find_roles
 from deepphase.phase.signals import JointVelocities
-from deepphase.short_repr import brief_repr
 from deepphase.terrain.heightmap import SIDES
 
 # Numbers of a rotation: its x and y axis.

@@ -21,8 +21,7 @@ from deepphase.controllers.training.course import course_run
 from deepphase.errors import DeepPhaseError
 from deepphase.evaluation.runs import below, joint_rotation_rates
 from deepphase.features.moment_kinds import ACTION, RESTS, clip_kinds
-from deepphase.motion.clip import Clip
-from deepphase.motion.kinematics import joint_positions
+from deepphase.motion.clip import Clip, joint_positions
 from deepphase.motion.quaternions import from_six_numbers
 from deepphase.motion.resample import BANDS_HZ
 from deepphase.motion.roles import find_roles

@@ -11,15 +11,18 @@ from typing import Any
 
 import numpy as np
 
-from deepphase.arrays import Array
-from deepphase.corpus.rest_frames import check_one_body
-from deepphase.corpus.store_format import group_arrays, spread_translations, unique_clip_names
+from deepphase.arrays import Array, counted, short_repr, timed
+from deepphase.corpus.groups import (
+    check_one_body,
+    group_arrays,
+    spread_translations,
+    unique_clip_names,
+)
 from deepphase.corpus.store_writer import write_store
 from deepphase.errors import ParameterError, SkeletonError
 from deepphase.motion.clip import Clip, Source
 from deepphase.motion.roles import checked_description
 from deepphase.motion.skeleton import Skeleton
-from deepphase.short_repr import counted, short_repr, timed
 
 # Fields with an entry for each clip.
 _PER_CLIP = ("skeletons", "labels", "sources", "provenance", "range_starts", "range_stops")

@@ -9,14 +9,17 @@ from typing import Any
 
 import numpy as np
 
-from deepphase.arrays import Array
-from deepphase.corpus.rest_frames import other_frames_sentence, rest_difference
-from deepphase.corpus.store_format import spread_translations, translated_joints
+from deepphase.arrays import Array, counted
+from deepphase.corpus.groups import (
+    other_frames_sentence,
+    rest_difference,
+    spread_translations,
+    translated_joints,
+)
 from deepphase.corpus.store_writer import StoreWriter
 from deepphase.errors import ParameterError, SkeletonError
 from deepphase.formats.frame_rates import CHECK, CORRECTED
-from deepphase.motion.clip import Clip, in_float32
-from deepphase.motion.kinematics import joint_positions
+from deepphase.motion.clip import Clip, in_float32, joint_positions
 from deepphase.motion.mirror import mirror_map, mirrored
 from deepphase.motion.orientation import (
     ASSUMED_UP,
@@ -29,7 +32,6 @@ from deepphase.motion.retarget import retarget
 from deepphase.motion.roles import find_roles
 from deepphase.motion.skeleton import Skeleton
 from deepphase.progress import Progress
-from deepphase.short_repr import counted
 
 # Sizes of bodies, children and adults, differ by less than this factor; centimetres
 # and inches, the nearest two units, differ by 2.54.

@@ -11,22 +11,22 @@ from pathlib import Path
 from typing import Any
 
 from deepphase.arrays import Array
-from deepphase.corpus.clips import ANIMATION_LABEL, PointSets, agreed_point_sets, load_clips
-from deepphase.corpus.group_passes import other_axes
-from deepphase.corpus.motion_files import (
-    MotionFile,
-    find_motion_files,
+from deepphase.corpus.clips import (
+    ANIMATION_LABEL,
+    PointSets,
+    agreed_point_sets,
     fitting_workers,
-    song_beside,
+    load_clips,
+    map_in_order,
 )
-from deepphase.corpus.parallel import map_in_order
-from deepphase.corpus.store_format import first_frame
+from deepphase.corpus.group_passes import other_axes
+from deepphase.corpus.groups import first_frame
+from deepphase.corpus.motion_files import MotionFile, find_motion_files, song_beside
 from deepphase.errors import DeepPhaseError, within_memory
 from deepphase.formats.reading import checked_options
-from deepphase.motion.clip import Clip
+from deepphase.motion.clip import Clip, global_transforms
 from deepphase.motion.contacts import foot_contacts
 from deepphase.motion.glitches import Glitch, find_glitches
-from deepphase.motion.kinematics import global_transforms
 from deepphase.motion.orientation import AXES, axis_levels, body_length
 from deepphase.motion.roles import find_roles
 from deepphase.progress import Progress

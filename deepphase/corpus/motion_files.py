@@ -1,8 +1,9 @@
-"""Motion files under folders, in an order that does not depend on the disk, with the settings of
-their folders (`deepphase.yaml`); files of clips."""
+"""Motion files and stores under folders, in an order that does not depend on the disk, with the
+settings of their folders (`deepphase.yaml`); files of clips."""
 
 from __future__ import annotations
 
+import hashlib
 import logging
 import os
 from collections import Counter
@@ -15,13 +16,13 @@ from typing import Any
 import yaml
 
 from deepphase.config import read_yaml
-from deepphase.corpus.parallel import workers_for
-from deepphase.corpus.store_format import STORE_JSON, is_store_folder
 from deepphase.errors import FormatError, ParameterError
-from deepphase.files import atomic_write, check_writable
+from deepphase.files import PREFIX, atomic_write, check_writable
+from deepphase.formats.array_file import is_array_file
 from deepphase.formats.load import MOTION_FORMATS
 from deepphase.formats.reading import checked_floor, checked_options
 
+STORE_FORMAT, STORE_JSON = "deepphase.store", "store.json"
 SETTINGS_FILE = "deepphase.yaml"
 # The program prints what is logged here.
 _LOG = logging.getLogger("deepphase")
@@ -37,8 +38,6 @@ _PHASES = ".phases.npz"
 MAX_LISTED_FILES = 20_000
 # Bytes. With a number and the suffix, the name of a file stays within the 255 of file systems.
 _MAX_STEM_BYTES = 230
-# Below this much data per process, starting one costs more than it saves.
-_BYTES_PER_WORKER = 4_000_000
 
 
 @dataclass(frozen=True)
@@ -204,19 +203,6 @@ def song_beside(path: Path) -> str:
     return next((name for name in names if os.path.isfile(path.with_name(name))), "")
 
 
-def fitting_workers(
-    files: Sequence[MotionFile],
-    workers: int | None = None,
-    *,
-    bytes_per_worker: int = _BYTES_PER_WORKER,
-) -> int:
-    """Number of processes for the files: the given one, else by cores and amount of data."""
-    # Links may lead nowhere, or to themselves, and files end meanwhile.
-    paths = (file.path for file in files)
-    sizes = (os.path.getsize(path) if os.path.isfile(path) else 0 for path in paths)
-    return workers_for(sizes, len(files), bytes_per_worker, workers)
-
-
 def is_motion_file(path: Path) -> bool:
     """Whether a file is motion, by its name; a CSV by its first words, a .npy by its shape."""
     name = path.name.lower()
@@ -251,6 +237,35 @@ def files_under(root: Path) -> Iterator[Path]:
             names = [STORE_JSON]
         folders[:] = sorted(name for name in folders if not name.startswith("."))
         yield from (Path(folder) / name for name in sorted(names) if not name.startswith("."))
+
+
+def is_store(path: str | Path) -> bool:
+    """Whether a path is to be opened as a store: its folder, or a file of an earlier version.
+
+    Other files of deepphase are, too: `open_store` says what they are.
+    """
+    path = Path(path)
+    return is_store_folder(path) or (path.is_file() and is_array_file(path))
+
+
+def is_store_folder(path: Path) -> bool:
+    """Whether a folder has the JSON of a store.
+
+    A writer that was killed between its two renames left the older store aside: it is put back.
+    """
+    try:
+        if not os.path.lexists(path) and path.name and place_aside(path).exists():
+            os.replace(place_aside(path), path)
+        with (path / STORE_JSON).open("rb") as file:
+            return STORE_FORMAT.encode() in file.read(100)
+    except OSError:
+        return False
+
+
+def place_aside(path: Path) -> Path:
+    """Where an older store lies while another one takes its place."""
+    digest = hashlib.sha256(os.fsencode(path.name)).hexdigest()[:16]
+    return path.with_name(f"{PREFIX}{digest}.older")
 
 
 def _plain(text: str) -> str:

@@ -8,8 +8,9 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+from deepphase.arrays import counted, short_repr
 from deepphase.corpus.clip_store import ClipStore
-from deepphase.corpus.clips import agreed_point_sets
+from deepphase.corpus.clips import agreed_point_sets, check_workers, fitting_workers, map_in_order
 from deepphase.corpus.group_passes import (
     add_mirrored_clips,
     files_of_another_axis,
@@ -19,12 +20,10 @@ from deepphase.corpus.group_passes import (
     retarget_clips,
 )
 from deepphase.corpus.labels import LabelPattern, read_label_table
-from deepphase.corpus.motion_files import MotionFile, existing, find_motion_files, fitting_workers
+from deepphase.corpus.motion_files import MotionFile, existing, find_motion_files, is_store
 from deepphase.corpus.name_labels import NameLabels, read_name_labels
-from deepphase.corpus.parallel import check_workers, map_in_order
 from deepphase.corpus.prepare_file import FileTask, PreparedFile, prepare_file
 from deepphase.corpus.store import StoreGroup, open_store, store_groups
-from deepphase.corpus.store_format import is_store
 from deepphase.corpus.store_writer import StoreWriter
 from deepphase.errors import FormatError, ParameterError
 from deepphase.files import temporary_folder
@@ -33,7 +32,6 @@ from deepphase.formats.load import MOTION_FORMATS
 from deepphase.formats.reading import checked_options
 from deepphase.motion.glitches import Glitch
 from deepphase.progress import Progress
-from deepphase.short_repr import counted, short_repr
 
 
 @dataclass(frozen=True)

@@ -15,9 +15,8 @@ from deepphase.corpus.labels import LabelledPiece
 from deepphase.corpus.motion_files import MotionFile, song_beside
 from deepphase.errors import DeepPhaseError, FormatError, OutOfMemoryError, within_memory
 from deepphase.formats.frame_rates import warnings_of
-from deepphase.motion.clip import Clip, in_float32
+from deepphase.motion.clip import Clip, in_float32, joint_positions
 from deepphase.motion.glitches import Glitch, find_glitches
-from deepphase.motion.kinematics import joint_positions
 from deepphase.motion.resample import DEFAULT_LIMIT, ResampleLimit, resample
 
 # Share of the frames in which a clip's lowest joint is at its lowest, or lower.

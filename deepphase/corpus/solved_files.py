@@ -13,9 +13,8 @@ from typing import Any
 import numpy as np
 
 from deepphase.arrays import Array
-from deepphase.corpus.clips import PointSets
-from deepphase.corpus.motion_files import MotionFile, fitting_workers, song_beside
-from deepphase.corpus.parallel import check_workers, map_in_order
+from deepphase.corpus.clips import PointSets, check_workers, fitting_workers, map_in_order
+from deepphase.corpus.motion_files import MotionFile, song_beside
 from deepphase.errors import CheckpointError, DeepPhaseError, within_memory
 from deepphase.files import atomic_write
 from deepphase.formats.load import holds_points, load, save

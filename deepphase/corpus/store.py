@@ -17,20 +17,13 @@ from typing import Any
 
 import numpy as np
 
-from deepphase.arrays import Array
+from deepphase.arrays import Array, brief_repr
 from deepphase.corpus.clip_store import ClipStore, shared_skeletons
-from deepphase.corpus.rest_frames import same_rest_frames
-from deepphase.corpus.store_format import (
-    ARRAY_TYPES,
-    ONE_BODY,
-    STORE_FORMAT,
-    STORE_JSON,
-    STORE_VERSION,
-    is_store_folder,
-    json_hash,
-)
+from deepphase.corpus.groups import same_rest_frames
+from deepphase.corpus.motion_files import STORE_FORMAT, STORE_JSON, is_store_folder
+from deepphase.corpus.store_writer import ARRAY_TYPES, ONE_BODY, STORE_VERSION
 from deepphase.errors import CheckpointError, DeepPhaseError, ParameterError
-from deepphase.files import check_size
+from deepphase.files import check_size, json_hash
 from deepphase.formats.array_file import map_arrays, read_header
 from deepphase.formats.header_values import (
     check_numbers,
@@ -44,7 +37,6 @@ from deepphase.formats.header_values import (
 )
 from deepphase.formats.reading import checked_skeleton
 from deepphase.motion.skeleton import Skeleton
-from deepphase.short_repr import brief_repr
 
 # These stay in their files.
 _MAPPED = ("rotations", "translations")

@@ -17,28 +17,36 @@ from typing import Any
 import numpy as np
 
 from deepphase.arrays import Array
-from deepphase.corpus.rest_frames import same_rest_frames
-from deepphase.corpus.store_format import (
-    ARRAY_TYPES,
-    ONE_BODY,
-    STORE_FORMAT,
-    STORE_JSON,
-    STORE_VERSION,
+from deepphase.corpus.groups import (
     first_frame,
     group_arrays,
-    is_store_folder,
-    json_hash,
-    place_aside,
+    same_rest_frames,
     spread_translations,
     translated_joints,
     unique_clip_names,
 )
+from deepphase.corpus.motion_files import STORE_FORMAT, STORE_JSON, is_store_folder, place_aside
 from deepphase.errors import CheckpointError, ParameterError
-from deepphase.files import temporary_folder, writing
+from deepphase.files import json_hash, temporary_folder, writing
 from deepphase.formats.array_file import is_array_file
 from deepphase.formats.header_values import checked_rate
 from deepphase.motion.clip import Clip
 from deepphase.motion.skeleton import Skeleton
+
+STORE_VERSION = 2
+# Key of a group whose clips are known to have one body's rest frames.
+ONE_BODY = "one_body"
+ARRAY_TYPES = {
+    "rotations": np.float32,
+    "translations": np.float32,
+    "translated_joints": np.int64,
+    "range_starts": np.int64,
+    "range_stops": np.int64,
+    "offsets": np.float64,
+    "end_starts": np.int64,
+    "end_parents": np.int64,
+    "end_offsets": np.float64,
+}
 
 
 def write_store(path: str | Path, clips: Iterable[Clip]) -> None:

@@ -14,10 +14,9 @@ from deepphase.edit.editor import MotionEditor
 from deepphase.edit.motion_rows import JointStatistics, MotionSpace
 from deepphase.edit.targets import JointTarget
 from deepphase.motion import quaternions
-from deepphase.motion.clip import Clip
+from deepphase.motion.clip import Clip, joint_positions
 from deepphase.motion.contacts import foot_contacts
 from deepphase.motion.correspondence import match_joints
-from deepphase.motion.kinematics import joint_positions
 from deepphase.motion.retarget import retarget
 from deepphase.motion.roles import Roles, find_roles
 from deepphase.motion.skeleton import ancestors, path_length

@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import ClassVar
 
+from deepphase.arrays import brief_repr
 from deepphase.config import SectionedConfig, require, require_in
 from deepphase.errors import ParameterError
-from deepphase.short_repr import brief_repr
 
 _EFFECTORS = ("networks for hands and feet", " --effectors")
 

@@ -24,10 +24,9 @@ from deepphase.edit.motion_rows import MotionRows, MotionSpace, SampledMotion
 from deepphase.edit.targets import JointTarget
 from deepphase.errors import ParameterError, SkeletonError
 from deepphase.motion import quaternions
-from deepphase.motion.clip import Clip
+from deepphase.motion.clip import Clip, joint_positions
 from deepphase.motion.contacts import foot_contacts
 from deepphase.motion.foot_ik import LegChains
-from deepphase.motion.kinematics import joint_positions
 from deepphase.motion.roles import Roles
 from deepphase.motion.root_trajectory import (
     RootTrajectory,

@@ -10,8 +10,7 @@ from deepphase.arrays import Array, smoothstep
 from deepphase.edit.curves import blended, bridged, bridged_rotations
 from deepphase.edit.motion_rows import MotionSpace, integrated_root, root_velocities
 from deepphase.motion import quaternions
-from deepphase.motion.clip import Clip
-from deepphase.motion.kinematics import joint_positions
+from deepphase.motion.clip import Clip, joint_positions
 from deepphase.motion.root_trajectory import (
     RootTrajectory,
     from_root_space,

@@ -8,14 +8,13 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.ndimage import binary_closing, maximum_filter1d
 
-from deepphase.arrays import Array, true_runs
+from deepphase.arrays import Array, brief_repr, true_runs
 from deepphase.edit.editor import MotionEditor
 from deepphase.edit.missing import NOISY
 from deepphase.edit.motion_rows import MotionSpace, pose_steps, roughness
 from deepphase.errors import ParameterError, SkeletonError
 from deepphase.motion.clip import Clip
 from deepphase.motion.resample import at_frames
-from deepphase.short_repr import brief_repr
 
 # A pose is held where no joint turns by more than this, in radians, nor the hips move, in metres.
 _STILL = 2e-5

@@ -11,7 +11,7 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from deepphase.arrays import Array
+from deepphase.arrays import Array, counted, short_repr
 from deepphase.config import section
 from deepphase.edit.body_points import BodyPoints
 from deepphase.edit.config import EditorConfig
@@ -26,7 +26,6 @@ from deepphase.motion import quaternions
 from deepphase.motion.clip import Clip
 from deepphase.motion.skeleton import Skeleton
 from deepphase.phase.model import load_weights
-from deepphase.short_repr import counted, short_repr
 
 FORMAT, VERSION = "deepphase.editor", 2
 _SKELETON = ("parents", "offsets", "end_parents", "end_offsets")

@@ -10,7 +10,7 @@ import numpy as np
 import torch
 from scipy.interpolate import PchipInterpolator
 
-from deepphase.arrays import Array
+from deepphase.arrays import Array, counted, short_repr
 from deepphase.edit.config import no_networks
 from deepphase.edit.editor import EditedMotion, MotionEditor
 from deepphase.edit.held_feet import faded_to, limbs_of_roles, with_held_feet
@@ -20,14 +20,12 @@ from deepphase.edit.path_motion import made_clip, padded, root_on
 from deepphase.errors import FormatError, ParameterError
 from deepphase.formats.csv_table import read_csv_table
 from deepphase.formats.reading import LARGEST_LENGTH_M
-from deepphase.motion.clip import Clip
+from deepphase.motion.clip import Clip, joint_positions
 from deepphase.motion.foot_ik import LegChains
-from deepphase.motion.kinematics import joint_positions
 from deepphase.motion.limbs import rest_clip
 from deepphase.motion.resample import resample
 from deepphase.motion.roles import find_roles
 from deepphase.motion.root_trajectory import RootTrajectory, from_root_space, to_root_space
-from deepphase.short_repr import counted, short_repr
 from deepphase.solving.feet import HOLD_BLEND_S, with_tips_at
 from deepphase.steering.path import GroundPath
 

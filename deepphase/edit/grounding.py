@@ -12,10 +12,9 @@ from deepphase.arrays import Array, smoothstep, true_runs
 from deepphase.edit.motion_rows import MotionSpace
 from deepphase.errors import SkeletonError
 from deepphase.motion import quaternions
-from deepphase.motion.clip import Clip
+from deepphase.motion.clip import Clip, end_positions, global_transforms, joint_positions
 from deepphase.motion.contacts import foot_contacts, sliding_speed
 from deepphase.motion.foot_ik import LegChains
-from deepphase.motion.kinematics import end_positions, global_transforms, joint_positions
 from deepphase.motion.resample import low_passed_clip
 from deepphase.motion.roles import Roles
 from deepphase.motion.skeleton import longest_chains, path_length

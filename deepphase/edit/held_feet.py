@@ -8,9 +8,8 @@ import numpy as np
 
 from deepphase.arrays import Array, smoothstep, true_runs
 from deepphase.edit.motion_rows import MotionSpace
-from deepphase.motion.clip import Clip
+from deepphase.motion.clip import Clip, global_transforms
 from deepphase.motion.foot_ik import LegChains
-from deepphase.motion.kinematics import global_transforms
 from deepphase.motion.roles import Roles
 from deepphase.motion.skeleton import Skeleton, path_length
 from deepphase.solving.feet import HOLD_BLEND_S, faded_corrections, find_holds, with_tips_at

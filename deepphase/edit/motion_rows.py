@@ -11,13 +11,12 @@ import numpy as np
 from scipy.ndimage import gaussian_filter1d, uniform_filter1d
 
 from deepphase.arrays import Array
-from deepphase.corpus.rest_frames import check_fits_body
+from deepphase.corpus.groups import check_fits_body
 from deepphase.edit.body_points import BodyPoints
 from deepphase.errors import SkeletonError
 from deepphase.motion import quaternions
-from deepphase.motion.clip import Clip
+from deepphase.motion.clip import Clip, global_transforms
 from deepphase.motion.contacts import foot_contacts
-from deepphase.motion.kinematics import global_transforms
 from deepphase.motion.mirror import MirrorMap, mirror_map
 from deepphase.motion.resample import at_frames, resample
 from deepphase.motion.roles import Roles, find_roles

@@ -27,8 +27,7 @@ from deepphase.edit.missing import NOISY
 from deepphase.edit.motion_rows import MotionRows, MotionSpace, SampledMotion, root_velocities
 from deepphase.errors import ParameterError
 from deepphase.motion import quaternions
-from deepphase.motion.clip import Clip
-from deepphase.motion.kinematics import global_transforms, joint_positions
+from deepphase.motion.clip import Clip, global_transforms, joint_positions
 from deepphase.motion.mirror import mirrored
 from deepphase.motion.resample import low_passed
 from deepphase.motion.root_trajectory import RootTrajectory

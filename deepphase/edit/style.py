@@ -9,7 +9,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from deepphase.arrays import Array
+from deepphase.arrays import Array, short_repr
 from deepphase.edit.bound_editor import BoundEditor
 from deepphase.edit.editor import MotionEditor, carrier_distances, standing_points, with_change
 from deepphase.edit.held_feet import with_held_feet
@@ -18,7 +18,6 @@ from deepphase.errors import ParameterError
 from deepphase.motion.clip import Clip
 from deepphase.motion.contacts import foot_contacts
 from deepphase.motion.resample import low_passed
-from deepphase.short_repr import short_repr
 
 MAX_AMOUNT = 1.5
 _ITERATIONS, _RATE = 250, 0.05

@@ -13,9 +13,8 @@ from scipy.signal import welch
 from deepphase.arrays import Array
 from deepphase.errors import CheckpointError, ParameterError, SkeletonError
 from deepphase.evaluation.runs import foot_speeds, joint_jerks
-from deepphase.motion.clip import Clip
+from deepphase.motion.clip import Clip, global_transforms, joint_positions, velocities
 from deepphase.motion.contacts import foot_contacts
-from deepphase.motion.kinematics import global_transforms, joint_positions, velocities
 from deepphase.motion.roles import Roles, find_roles
 from deepphase.music.features import SongFeatures
 

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from deepphase.arrays import Array
-from deepphase.corpus.clips import ClipSongs
+from deepphase.corpus.songs import ClipSongs
 from deepphase.evaluation.dance import body_of_clip, cycle_fit, cycle_windows, cycles_at
 from deepphase.motion.clip import Clip
 from deepphase.motion.resample import at_frames, low_passed

@@ -19,7 +19,7 @@ from deepphase.evaluation.motion_measures import (
 from deepphase.evaluation.response import smoothed_velocities
 from deepphase.evaluation.run_measures import AT_REST_M_S, RUNAWAY_M, idle_speeds
 from deepphase.evaluation.runs import foot_speeds, joint_accelerations, seconds_of
-from deepphase.motion.kinematics import global_transforms, joint_positions, velocities
+from deepphase.motion.clip import global_transforms, joint_positions, velocities
 from deepphase.motion.roles import find_roles
 from deepphase.motion.root_trajectory import to_root_space
 from deepphase.steering.laid_run import FeetOnGround

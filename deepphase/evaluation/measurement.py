@@ -9,12 +9,11 @@ from typing import Any
 
 import numpy as np
 
-from deepphase.arrays import Array
+from deepphase.arrays import Array, brief_repr
 from deepphase.errors import ParameterError
 from deepphase.evaluation.motion_measures import MIN_FRAMES, MeasuredMotion
 from deepphase.evaluation.response import Responses, goal_changes
 from deepphase.evaluation.runs import BLEND_S, near_marked
-from deepphase.short_repr import brief_repr
 from deepphase.steering.run import Run
 
 _IN_CONTACT = 0.5

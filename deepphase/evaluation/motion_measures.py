@@ -26,12 +26,10 @@ from deepphase.evaluation.runs import (
     means_by_speed,
     seconds_of,
 )
-from deepphase.features.frame_rows import BodyFrames
-from deepphase.features.moment_kinds import IDLE, moment_kinds
-from deepphase.motion.clip import Clip
+from deepphase.features.moment_kinds import IDLE, BodyFrames, moment_kinds
+from deepphase.motion.clip import Clip, end_positions, global_transforms, velocities
 from deepphase.motion.contacts import GRAVITY, foot_contacts
 from deepphase.motion.foot_ik import LegChains, LimbSolver
-from deepphase.motion.kinematics import end_positions, global_transforms, velocities
 from deepphase.motion.resample import BANDS_HZ, low_passed_rotations
 from deepphase.motion.roles import Roles, find_roles
 from deepphase.motion.root_trajectory import root_trajectory, to_root_space

@@ -15,7 +15,7 @@ import numpy as np
 from scipy.ndimage import gaussian_filter1d, maximum_filter1d, uniform_filter1d
 
 from deepphase.arrays import Array
-from deepphase.motion.kinematics import velocities
+from deepphase.motion.clip import velocities
 from deepphase.steering.springs import wrapped_angle
 
 CHANGES = ("start", "stop", "turn_90", "turn_180")

@@ -23,7 +23,7 @@ from deepphase.evaluation.runs import (
     seconds_of,
 )
 from deepphase.features.moment_kinds import KINDS, LYING, SITTING
-from deepphase.motion.kinematics import joint_positions
+from deepphase.motion.clip import joint_positions
 from deepphase.motion.resample import BANDS_HZ
 from deepphase.motion.skeleton import bone_lengths
 from deepphase.steering.run import Run

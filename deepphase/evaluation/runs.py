@@ -10,7 +10,7 @@ import numpy as np
 from deepphase.arrays import Array
 from deepphase.errors import ParameterError
 from deepphase.motion import quaternions
-from deepphase.motion.kinematics import derivative_sizes, velocities
+from deepphase.motion.clip import derivative_sizes, velocities
 from deepphase.motion.resample import BANDS_HZ, low_passed
 
 BLEND_S = 0.1

@@ -6,10 +6,10 @@ import math
 from dataclasses import dataclass, fields
 from typing import Any
 
+from deepphase.arrays import brief_repr
 from deepphase.config import section
 from deepphase.errors import ParameterError
 from deepphase.features.trajectory import TRAJECTORY_DIRECTION, TRAJECTORY_POSITION
-from deepphase.short_repr import brief_repr
 
 
 @dataclass(frozen=True)

@@ -8,9 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from deepphase.arrays import Array
+from deepphase.arrays import Array, brief_repr
 from deepphase.figures.theme import NEUTRAL, channel_style, label
-from deepphase.short_repr import brief_repr
 
 # Categories with a colour of their own; all further ones share a colour.
 _MAX_CATEGORIES = 12

@@ -14,8 +14,7 @@ import numpy as np
 from deepphase.errors import FormatError
 from deepphase.files import atomic_write
 from deepphase.formats.reading import read_text
-from deepphase.motion.clip import Clip
-from deepphase.motion.kinematics import joint_positions
+from deepphase.motion.clip import Clip, joint_positions
 
 
 def save_places(clip: Clip, path: str | Path) -> None:

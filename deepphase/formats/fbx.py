@@ -36,8 +36,7 @@ from deepphase.formats.reading import (
     read_content,
     unit_in_words,
 )
-from deepphase.motion.clip import Clip, Source
-from deepphase.motion.kinematics import without_joints
+from deepphase.motion.clip import Clip, Source, without_joints
 from deepphase.motion.orientation import LARGEST_BODY, SMALLEST_BODY, body_length, infer_up
 from deepphase.motion.skeleton import Skeleton
 

@@ -14,9 +14,8 @@ from deepphase.errors import FormatError, ParameterError
 from deepphase.files import check_size
 from deepphase.formats.frame_rates import CHECK, check_rate_option, is_plausible_rate
 from deepphase.motion import quaternions
-from deepphase.motion.clip import Clip, Source
+from deepphase.motion.clip import Clip, Source, joint_positions
 from deepphase.motion.contacts import GRAVITY
-from deepphase.motion.kinematics import joint_positions
 from deepphase.motion.orientation import (
     ASSUMED_UP,
     AXES,

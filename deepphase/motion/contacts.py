@@ -7,13 +7,11 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.ndimage import binary_closing, binary_opening, uniform_filter1d
 
-from deepphase.arrays import Array
+from deepphase.arrays import Array, counted, short_repr
 from deepphase.errors import SkeletonError
-from deepphase.motion.clip import Clip
-from deepphase.motion.kinematics import end_positions, global_transforms, velocities
+from deepphase.motion.clip import Clip, end_positions, global_transforms, velocities
 from deepphase.motion.roles import Roles
 from deepphase.motion.skeleton import path_length
-from deepphase.short_repr import counted, short_repr
 
 GRAVITY = 9.81
 _TRAVEL_WINDOW_S = 0.5

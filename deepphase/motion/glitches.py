@@ -9,8 +9,7 @@ from scipy.ndimage import percentile_filter
 
 from deepphase.arrays import Array
 from deepphase.motion import quaternions
-from deepphase.motion.clip import Clip
-from deepphase.motion.kinematics import joint_positions
+from deepphase.motion.clip import Clip, joint_positions
 from deepphase.motion.skeleton import joint_depths
 
 # A step between two frames jumps where it departs from its neighbours by this share of the body's

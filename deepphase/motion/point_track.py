@@ -8,9 +8,8 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 
-from deepphase.arrays import Array
+from deepphase.arrays import Array, counted, short_repr, timed
 from deepphase.motion.clip import MotionBase, Source
-from deepphase.short_repr import counted, short_repr, timed
 
 # A prefix of the subject or the sport, as markers have it, and a number.
 _BALL = re.compile(r"(?:.*[:/])?(?:foot|soccer|basket|hand|volley)?[ _-]?ball[ _-]?\d*")

@@ -12,7 +12,7 @@ from scipy.ndimage import gaussian_filter1d
 from deepphase.arrays import Array, smoothstep
 from deepphase.errors import SkeletonError
 from deepphase.motion import quaternions
-from deepphase.motion.clip import Clip, Source
+from deepphase.motion.clip import Clip, Source, global_transforms, joint_positions
 from deepphase.motion.contacts import foot_contacts, sliding_speed
 from deepphase.motion.correspondence import (
     JointMatch,
@@ -22,7 +22,6 @@ from deepphase.motion.correspondence import (
     reference_pose,
 )
 from deepphase.motion.foot_ik import LegChains, LimbSolver
-from deepphase.motion.kinematics import global_transforms, joint_positions
 from deepphase.motion.roles import Roles, find_roles
 from deepphase.motion.root_trajectory import root_trajectory
 from deepphase.motion.skeleton import Skeleton, path_length

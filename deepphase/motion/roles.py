@@ -15,24 +15,23 @@ from weakref import WeakKeyDictionary
 
 import numpy as np
 
-from deepphase.arrays import Array
+from deepphase.arrays import Array, brief_repr
 from deepphase.config import read_yaml
 from deepphase.errors import ParameterError, SkeletonError
-from deepphase.motion.clip import Clip
-from deepphase.motion.joint_names import JointName, parse_names
-from deepphase.motion.kinematics import global_transforms
+from deepphase.motion.clip import Clip, global_transforms
 from deepphase.motion.limbs import UPRIGHT, find_limbs, pair_joints, tip_positions
 from deepphase.motion.skeleton import (
+    JointName,
     Skeleton,
     ancestors,
     common_ancestor,
     longest_chain,
     longest_chains,
+    parse_names,
     path_length,
     subtree_mask,
     tip_end,
 )
-from deepphase.short_repr import brief_repr
 
 # Ratio of trunk (hip to shoulder) to leg: people have 0.5 to 0.75, dogs and horses 1 to 1.5.
 _LONG_TRUNK = 0.9

@@ -12,14 +12,12 @@ from typing import Literal, get_args
 import numpy as np
 from scipy.ndimage import gaussian_filter1d
 
-from deepphase.arrays import Array
+from deepphase.arrays import Array, counted, short_repr
 from deepphase.errors import ParameterError
 from deepphase.motion import quaternions
-from deepphase.motion.clip import Clip
-from deepphase.motion.kinematics import global_transforms, joint_positions
+from deepphase.motion.clip import Clip, global_transforms, joint_positions
 from deepphase.motion.roles import Roles
 from deepphase.motion.skeleton import Skeleton, ancestors
-from deepphase.short_repr import counted, short_repr
 
 # Standard deviation, in seconds, of the Gaussian that smooths the facing: it removes the sway of
 # the pelvis in a step and keeps turns.

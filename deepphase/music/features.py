@@ -7,14 +7,13 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from deepphase.arrays import Array
+from deepphase.arrays import Array, short_repr, timed
 from deepphase.errors import ParameterError
 from deepphase.music.audio import HOP, SAMPLE_RATE
 from deepphase.music.bars import BarEvidence, Bars, bar_position, find_bars, find_rhythm
 from deepphase.music.beats import Beats, beat_position, check_hint, local_tempo_bpm
 from deepphase.music.beats_file import GivenBeats
 from deepphase.music.spectra import MEL_BANDS, MFCC, PITCH_CLASSES, Spectra, short_time_spectra
-from deepphase.short_repr import short_repr, timed
 
 FPS = SAMPLE_RATE / HOP
 """Frames a second, exactly 60: frame i is second i / 60 of the song."""

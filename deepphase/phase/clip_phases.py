@@ -11,13 +11,12 @@ from typing import Any
 
 import numpy as np
 
-from deepphase.arrays import Array
+from deepphase.arrays import Array, counted, short_repr, timed
 from deepphase.errors import FormatError, ParameterError
 from deepphase.files import atomic_write
 from deepphase.formats.header_values import checked_rate, checked_text
 from deepphase.formats.npz.archive import read_npz, write_npz
 from deepphase.phase.parameters import PhaseParameters
-from deepphase.short_repr import counted, short_repr, timed
 
 FORMAT, VERSION = "deepphase.phases", 1
 CURVES = ("phase", "frequency", "amplitude", "offset")

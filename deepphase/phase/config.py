@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 from typing import ClassVar, Literal
 
+from deepphase.arrays import brief_repr
 from deepphase.config import SectionedConfig, require, require_in
 from deepphase.errors import ParameterError
-from deepphase.short_repr import brief_repr
 
 SHIPPED = (
     "sine_fit",

@@ -10,9 +10,8 @@ from typing import Any
 
 import torch
 
-from deepphase.corpus.clips import ClipEntry
+from deepphase.corpus.clips import ClipEntry, check_workers, map_in_order, workers_for
 from deepphase.corpus.motion_files import unique_stems
-from deepphase.corpus.parallel import check_workers, map_in_order, workers_for
 from deepphase.errors import DeepPhaseError, within_memory
 from deepphase.formats.frame_rates import warnings_of
 from deepphase.motion.clip import Clip

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import torch
 
-from deepphase.arrays import Array, release_pages, wrapped
+from deepphase.arrays import Array, counted, release_pages, short_repr, wrapped
 from deepphase.formats.header_values import (
     checked_count,
     checked_mapping,
@@ -21,7 +21,6 @@ from deepphase.phase.encode import encode_windows, encoding_threads
 from deepphase.phase.networks.autoencoder import PeriodicAutoencoder
 from deepphase.phase.parameters import PhaseParameters
 from deepphase.phase.windows import gather
-from deepphase.short_repr import counted, short_repr
 from deepphase.training.threads import threads_after
 
 # A channel whose mean amplitude is below this share of the strongest one's is not in use.

@@ -8,10 +8,9 @@ from pathlib import Path
 
 import numpy as np
 
-from deepphase.arrays import Array
+from deepphase.arrays import Array, short_repr
 from deepphase.errors import CheckpointError, ParameterError
 from deepphase.formats.array_file import read_arrays, write_arrays
-from deepphase.short_repr import short_repr
 
 FORMAT, VERSION = "deepphase.projection", 1
 _VIEW_AXES = 3

@@ -13,9 +13,10 @@ import numpy as np
 import torch
 from torch import nn
 
-from deepphase.arrays import Array
+from deepphase.arrays import Array, counted, short_repr
 from deepphase.corpus.clip_store import ClipStore
-from deepphase.corpus.clips import clips_in, song_entries
+from deepphase.corpus.clips import clips_in
+from deepphase.corpus.songs import song_entries
 from deepphase.errors import CheckpointError, DeepPhaseError, ParameterError
 from deepphase.formats.array_file import is_array_file, read_arrays, write_arrays
 from deepphase.formats.header_values import checked_mapping
@@ -32,7 +33,6 @@ from deepphase.phase.networks.presets import make_autoencoder
 from deepphase.phase.signals import JointVelocities
 from deepphase.phase.song_signals import SongSignals
 from deepphase.phase.windows import interior_frames
-from deepphase.short_repr import counted, short_repr
 
 Signals = TypeVar("Signals", bound=JointVelocities | SongSignals | PointVelocities)
 

@@ -17,9 +17,8 @@ from typing import Self
 
 import numpy as np
 
-from deepphase.arrays import Array, wrapped
+from deepphase.arrays import Array, short_repr, wrapped
 from deepphase.errors import ParameterError
-from deepphase.short_repr import short_repr
 
 
 @dataclass(frozen=True, eq=False)

@@ -10,7 +10,7 @@ from typing import Any, Generic
 
 import numpy as np
 
-from deepphase.arrays import Array, release_pages
+from deepphase.arrays import Array, counted, release_pages, short_repr, timed
 from deepphase.corpus.clip_store import ClipStore
 from deepphase.errors import DeepPhaseError, FormatError, ParameterError
 from deepphase.features.moment_kinds import source_kinds
@@ -25,7 +25,6 @@ from deepphase.phase.signals import JointVelocities, check_speed
 from deepphase.phase.song_signals import SONG_FEATURES, SongSignals
 from deepphase.phase.windows import Centres, Split, split_by_source
 from deepphase.progress import Progress
-from deepphase.short_repr import counted, short_repr, timed
 
 # A joint that moves less than this share of the liveliest one is left out of the signals.
 _STILL = 1e-4

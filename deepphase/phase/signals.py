@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from deepphase.arrays import Array
+from deepphase.arrays import Array, counted, short_repr
 from deepphase.errors import ParameterError, SkeletonError
 from deepphase.formats.header_values import (
     checked_count,
@@ -16,8 +16,7 @@ from deepphase.formats.header_values import (
     checked_labels,
     checked_rate,
 )
-from deepphase.motion.clip import Clip
-from deepphase.motion.kinematics import joint_positions, velocities
+from deepphase.motion.clip import Clip, joint_positions, velocities
 from deepphase.motion.resample import resample
 from deepphase.motion.roles import Roles, find_roles
 from deepphase.motion.root_trajectory import (
@@ -26,7 +25,6 @@ from deepphase.motion.root_trajectory import (
     to_root_space,
     velocities_in_root_space,
 )
-from deepphase.short_repr import counted, short_repr
 
 _ROOT_ROLES = ("hips", "left_hip", "right_hip", "left_shoulder", "right_shoulder")
 # No joint of a body that is measured in metres moves faster than this; see `check_speed`.

@@ -16,7 +16,7 @@ import numpy as np
 from deepphase.arrays import Array
 from deepphase.errors import ParameterError, SkeletonError
 from deepphase.formats.reading import LARGEST_LENGTH_M
-from deepphase.motion.kinematics import velocities
+from deepphase.motion.clip import velocities
 from deepphase.motion.roles import Roles
 from deepphase.motion.root_trajectory import (
     FACING_SMOOTHING_S,

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from deepphase.arrays import Array
+from deepphase.arrays import Array, counted, short_repr
 from deepphase.errors import ParameterError, SkeletonError
 from deepphase.formats.array_file import array_part
 from deepphase.formats.reading import checked_skeleton
@@ -38,7 +38,6 @@ from deepphase.rigs.turns import (
     turns,
     unit,
 )
-from deepphase.short_repr import counted, short_repr
 
 # An end site nearer to its joint is not a joint of the rig, metres.
 _MIN_END = 0.005

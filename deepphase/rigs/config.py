@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import ClassVar
 
+from deepphase.arrays import brief_repr
 from deepphase.config import SectionedConfig, require_in
-from deepphase.short_repr import brief_repr
 
 
 @brief_repr

@@ -10,13 +10,12 @@ from typing import Any, Literal
 import numpy as np
 from scipy.ndimage import gaussian_filter1d
 
-from deepphase.arrays import Array
+from deepphase.arrays import Array, brief_repr, counted, short_repr
 from deepphase.errors import CheckpointError, DeepPhaseError, ParameterError
 from deepphase.formats.array_file import array_part, joined_parts, read_arrays, write_arrays
 from deepphase.formats.header_values import checked_mapping
 from deepphase.rigs.body_rig import BodyRig
 from deepphase.rigs.regression import MultiquadricProcess, ReluNetwork, RigScale, chosen_width
-from deepphase.short_repr import brief_repr, counted, short_repr
 
 FORMAT, VERSION = "deepphase.rig", 2
 Method = Literal["regression", "computed"]

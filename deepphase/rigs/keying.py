@@ -14,8 +14,7 @@ from scipy.spatial.transform import Rotation
 from deepphase.arrays import Array, smoothstep
 from deepphase.errors import SkeletonError
 from deepphase.motion import quaternions
-from deepphase.motion.clip import Clip
-from deepphase.motion.kinematics import end_positions, global_transforms
+from deepphase.motion.clip import Clip, end_positions, global_transforms
 from deepphase.motion.retarget import retarget
 from deepphase.motion.roles import find_roles
 from deepphase.motion.root_trajectory import RootTrajectory, root_trajectory

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from deepphase.arrays import Array
+from deepphase.arrays import Array, brief_repr
 from deepphase.errors import DeepPhaseError, FormatError
 from deepphase.files import atomic_write, check_size
 from deepphase.formats.header_values import (
@@ -20,7 +20,6 @@ from deepphase.formats.header_values import (
 )
 from deepphase.motion.root_trajectory import RootTrajectory
 from deepphase.rigs.body_rig import BodyRig
-from deepphase.short_repr import brief_repr
 
 FORMAT, VERSION = "deepphase.keys", 1
 _PLACEMENT, _HEIGHT = ("x", "z", "turn", "y"), "y"

@@ -9,10 +9,9 @@ import numpy as np
 
 from deepphase.arrays import Array, smoothstep, true_runs
 from deepphase.motion import quaternions
-from deepphase.motion.clip import Clip
+from deepphase.motion.clip import Clip, global_transforms
 from deepphase.motion.contacts import foot_contacts
 from deepphase.motion.foot_ik import LegChains, LimbSolver
-from deepphase.motion.kinematics import global_transforms
 from deepphase.motion.roles import Roles
 
 # Largest travel of a foot in a contact that was captured, as a share of the leg length.

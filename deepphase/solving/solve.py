@@ -11,9 +11,8 @@ from scipy.ndimage import gaussian_filter1d, grey_opening
 
 from deepphase.arrays import Array
 from deepphase.errors import SkeletonError
-from deepphase.motion.clip import Clip, in_float32
+from deepphase.motion.clip import Clip, in_float32, joint_positions
 from deepphase.motion.contacts import sliding_speed
-from deepphase.motion.kinematics import joint_positions
 from deepphase.motion.point_track import PointTrack
 from deepphase.motion.resample import low_passed
 from deepphase.motion.roles import Roles

@@ -6,13 +6,12 @@ import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from deepphase.arrays import Array
+from deepphase.arrays import Array, brief_repr
 from deepphase.errors import ParameterError
 from deepphase.motion.clip import Clip
 from deepphase.motion.root_trajectory import RootMotion, RootTrajectory, with_root_motion
 from deepphase.music.features import SongFeatures
 from deepphase.phase.parameters import PhaseParameters
-from deepphase.short_repr import brief_repr
 
 
 @dataclass(frozen=True)

@@ -10,9 +10,8 @@ from pathlib import Path as FilePath
 import numpy as np
 from scipy.ndimage import gaussian_filter1d, minimum_filter1d
 
-from deepphase.arrays import Array, true_runs
+from deepphase.arrays import Array, brief_repr, true_runs
 from deepphase.errors import FormatError, ParameterError
-from deepphase.short_repr import brief_repr
 from deepphase.steering.timed_table import read_timed_table, value_at
 
 # Standard deviation in seconds of the smoothing for the direction of travel and the velocity, so

@@ -6,9 +6,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from deepphase.arrays import Array
+from deepphase.arrays import Array, brief_repr
 from deepphase.errors import ParameterError
-from deepphase.short_repr import brief_repr
 from deepphase.steering.path import GroundPath
 
 

@@ -8,7 +8,7 @@ from typing import Any, Protocol, TypeVar
 
 import numpy as np
 
-from deepphase.arrays import Array
+from deepphase.arrays import Array, counted, short_repr, timed
 from deepphase.errors import ParameterError
 from deepphase.motion import quaternions
 from deepphase.motion.ball import Ball
@@ -17,7 +17,6 @@ from deepphase.motion.root_trajectory import RootMotion, RootTrajectory, with_ro
 from deepphase.motion.skeleton import Skeleton
 from deepphase.phase.parameters import PhaseParameters
 from deepphase.progress import Progress
-from deepphase.short_repr import counted, short_repr, timed
 from deepphase.steering.gamepad import Gamepad
 from deepphase.steering.goal_sources import (
     GamepadSettings,

@@ -7,12 +7,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from deepphase.arrays import Array, wrapped
+from deepphase.arrays import Array, counted, short_repr, timed, wrapped
 from deepphase.errors import ParameterError
 from deepphase.motion import quaternions
 from deepphase.motion.clip import Clip, Source
 from deepphase.motion.contacts import GRAVITY
-from deepphase.short_repr import counted, short_repr, timed
 from deepphase.synthetic.bodies import Body, body_named
 from deepphase.synthetic.gait import ARM, FREEDOMS, Gait, Style
 from deepphase.synthetic.posture import (

@@ -8,9 +8,8 @@ from functools import cached_property
 
 import numpy as np
 
-from deepphase.arrays import Array, wrapped
+from deepphase.arrays import Array, counted, short_repr, wrapped
 from deepphase.errors import ParameterError
-from deepphase.short_repr import counted, short_repr
 
 SAMPLE_RATE = 30720
 """512 samples of it are exactly one frame of 60 a second."""

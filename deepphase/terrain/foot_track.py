@@ -9,10 +9,9 @@ import numpy as np
 
 from deepphase.arrays import Array, true_runs
 from deepphase.errors import ParameterError
-from deepphase.motion.clip import Clip
+from deepphase.motion.clip import Clip, velocities
 from deepphase.motion.contacts import GRAVITY, Contacts, foot_contacts
 from deepphase.motion.foot_ik import LegChains, LimbSolver
-from deepphase.motion.kinematics import velocities
 from deepphase.motion.roles import find_roles
 
 # A point stands up to this share of the speed sqrt(g * limb length).

@@ -9,9 +9,8 @@ from math import isfinite
 import numpy as np
 from scipy.ndimage import gaussian_filter, map_coordinates, zoom
 
-from deepphase.arrays import Array
+from deepphase.arrays import Array, short_repr
 from deepphase.errors import ParameterError
-from deepphase.short_repr import short_repr
 
 # Values beyond these are mistakes of units.
 _MAX_HEIGHT_M = 10_000.0

@@ -18,10 +18,9 @@ from scipy.ndimage import gaussian_filter1d, maximum_filter1d
 
 from deepphase.arrays import Array, smoothstep, true_runs
 from deepphase.motion import quaternions
-from deepphase.motion.clip import Clip
+from deepphase.motion.clip import Clip, global_transforms, velocities
 from deepphase.motion.contacts import Contacts, foot_contacts
 from deepphase.motion.foot_ik import LegChains, LimbSolver, LimbTransforms
-from deepphase.motion.kinematics import global_transforms, velocities
 from deepphase.motion.roles import Roles, find_roles
 from deepphase.motion.root_trajectory import root_trajectory
 from deepphase.terrain.heightmap import Heightmap

@@ -9,16 +9,14 @@ from typing import Any
 
 import numpy as np
 
-from deepphase.arrays import Array
+from deepphase.arrays import Array, brief_repr
 from deepphase.errors import ParameterError, SkeletonError
-from deepphase.motion.clip import Clip
+from deepphase.motion.clip import Clip, end_positions, global_transforms
 from deepphase.motion.contacts import foot_contacts
-from deepphase.motion.kinematics import end_positions, global_transforms
 from deepphase.motion.point_track import PointTrack
 from deepphase.motion.roles import Roles, find_roles
 from deepphase.motion.root_trajectory import root_trajectory
 from deepphase.motion.skeleton import Skeleton
-from deepphase.short_repr import brief_repr
 
 # Percentile of the lowest joint's height over time, which ignores single frames below the floor.
 _FLOOR_PERCENTILE = 5

@@ -10,14 +10,13 @@ from typing import Any
 import numpy as np
 from plotly.colors import sample_colorscale
 
-from deepphase.arrays import Array
+from deepphase.arrays import Array, brief_repr
 from deepphase.errors import FormatError, ParameterError
 from deepphase.figures.colouring import Colouring
 from deepphase.figures.theme import CYCLIC, SEQUENTIAL, percentile_range
 from deepphase.motion.clip import Clip
 from deepphase.motion.point_track import PointTrack
 from deepphase.phase.parameters import PhaseParameters
-from deepphase.short_repr import brief_repr
 from deepphase.terrain.heightmap import Heightmap
 from deepphase.viewer.actor import Actor, check_array, check_times
 

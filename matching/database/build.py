@@ -15,8 +15,8 @@ from joblib import cpu_count
 
 from deepphase.arrays import Array, ComputedRows, release_pages
 from deepphase.corpus.clip_store import ClipStore
-from deepphase.corpus.parallel import map_in_order
-from deepphase.corpus.rest_frames import check_one_body
+from deepphase.corpus.clips import map_in_order
+from deepphase.corpus.groups import check_one_body
 from deepphase.corpus.store import open_store
 from deepphase.errors import CheckpointError, DeepPhaseError, ParameterError
 from deepphase.features.layout import FeatureLayout, Moments

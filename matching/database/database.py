@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from deepphase.arrays import Array, ComputedRows
+from deepphase.arrays import Array, ComputedRows, counted, short_repr
 from deepphase.corpus.clip_store import ClipStore
 from deepphase.errors import CheckpointError, DeepPhaseError, ParameterError
 from deepphase.features.layout import FeatureLayout, Normalisation, checked_block
@@ -31,7 +31,6 @@ from deepphase.matching.database.frame_reader import (
 from deepphase.motion.clip import Clip
 from deepphase.phase.parameters import PhaseParameters
 from deepphase.progress import Progress
-from deepphase.short_repr import counted, short_repr
 
 if TYPE_CHECKING:
     from deepphase.phase.extractor import PhaseExtractor

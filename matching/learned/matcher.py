@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from deepphase.arrays import Array
+from deepphase.arrays import Array, counted, short_repr
 from deepphase.errors import CheckpointError, DeepPhaseError
 from deepphase.features.layout import FeatureLayout, Normalisation
 from deepphase.formats.array_file import read_arrays, write_arrays
@@ -37,7 +37,6 @@ from deepphase.matching.learned.kept_states import (
 from deepphase.matching.player.source import PlayerSource
 from deepphase.matching.player.trajectory_queries import SECTORS
 from deepphase.motion.skeleton import Skeleton
-from deepphase.short_repr import counted, short_repr
 
 FORMAT, VERSION = "deepphase.matcher", 2
 _SKELETON = ("parents", "offsets", "end_parents", "end_offsets")

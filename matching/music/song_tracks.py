@@ -12,7 +12,7 @@ from scipy.ndimage import uniform_filter1d
 
 from deepphase.arrays import Array
 from deepphase.corpus.clip_store import ClipStore
-from deepphase.corpus.clips import ClipSongs, songs_of_clips
+from deepphase.corpus.songs import ClipSongs, songs_of_clips
 from deepphase.errors import ParameterError, SkeletonError
 from deepphase.evaluation.dance_clock import DanceClocks, clocks_of_clips
 from deepphase.features.layout import FeatureLayout

@@ -8,8 +8,8 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from deepphase.arrays import Array
-from deepphase.corpus.rest_frames import check_one_body
+from deepphase.arrays import Array, brief_repr
+from deepphase.corpus.groups import check_one_body
 from deepphase.errors import ParameterError, SkeletonError
 from deepphase.evaluation.motion_measures import LOWEST_PERCENTILE
 from deepphase.evaluation.runs import joint_accelerations
@@ -20,14 +20,12 @@ from deepphase.matching.player.settings import CONSTANTS
 from deepphase.matching.player.stored_rotations import StoredRotations
 from deepphase.matching.player.trajectory_queries import FacingCoverage
 from deepphase.motion import quaternions
-from deepphase.motion.clip import Clip, Source
+from deepphase.motion.clip import Clip, Source, global_transforms, joint_positions
 from deepphase.motion.contacts import GRAVITY, foot_contacts
 from deepphase.motion.foot_ik import LegChains, LimbSolver
-from deepphase.motion.kinematics import global_transforms, joint_positions
 from deepphase.motion.roles import Roles, find_roles
 from deepphase.motion.skeleton import Skeleton, ancestors, bone_lengths, path_length, subtree_mask
 from deepphase.progress import Progress
-from deepphase.short_repr import brief_repr
 from deepphase.steering.goal_limits import GoalLimits
 from deepphase.steering.rest import CONSTANTS as REST
 from deepphase.steering.rest import breathing

@@ -7,11 +7,10 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from deepphase.arrays import Array
+from deepphase.arrays import Array, brief_repr
 from deepphase.errors import ParameterError
 from deepphase.features.moment_kinds import kind_numbers, kind_shares_text
 from deepphase.matching.database.database import MotionDatabase
-from deepphase.short_repr import brief_repr
 from deepphase.steering.foot_lock import FootLockSettings
 from deepphase.steering.springs import spring_rate
 

@@ -8,7 +8,7 @@ from typing import Any, Self
 
 import numpy as np
 
-from deepphase.arrays import Array
+from deepphase.arrays import Array, brief_repr
 from deepphase.evaluation.motion_measures import measured_data
 from deepphase.features.moment_kinds import KINDS
 from deepphase.matching.database.database import MotionDatabase
@@ -19,7 +19,6 @@ from deepphase.matching.player.trajectory_search import TrajectorySearch
 from deepphase.matching.search.request import Searcher
 from deepphase.matching.search.searcher import open_searcher
 from deepphase.progress import Progress
-from deepphase.short_repr import brief_repr
 from deepphase.steering.goal_sources import GoalSource
 from deepphase.steering.root_states import RootStates
 from deepphase.steering.run import Run

@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from deepphase.arrays import Array
+from deepphase.arrays import Array, brief_repr
 from deepphase.corpus.motion_files import settings_in
 from deepphase.errors import ParameterError
-from deepphase.features.frame_rows import BodyFrames
+from deepphase.features.moment_kinds import BodyFrames
 from deepphase.formats.load import load
 from deepphase.matching.database.database import MotionDatabase
 from deepphase.matching.database.frame_reader import TrackReader, floor_tracks, has_ground_heights
@@ -20,7 +20,6 @@ from deepphase.matching.search.request import Searcher
 from deepphase.motion import quaternions
 from deepphase.motion.clip import Clip
 from deepphase.motion.resample import resample
-from deepphase.short_repr import brief_repr
 
 if TYPE_CHECKING:
     from deepphase.phase.extractor import PhaseExtractor

@@ -18,7 +18,7 @@ from deepphase.controllers.schema.config import SchemaConfig
 from deepphase.corpus.clip_store import ClipStore
 from deepphase.evaluation.motion_measures import measured_data
 from deepphase.formats.load import load, save
-from deepphase.motion.kinematics import joint_positions
+from deepphase.motion.clip import joint_positions
 from deepphase.phase.baselines.foot_phases import PfnnPhase
 from deepphase.synthetic.gait_motion import locomotion
 

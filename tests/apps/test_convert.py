@@ -7,7 +7,7 @@ import pytest
 
 from deepphase.apps.cli import main
 from deepphase.formats.load import load, save
-from deepphase.motion.kinematics import joint_positions
+from deepphase.motion.clip import joint_positions
 from deepphase.motion.orientation import scaled
 from deepphase.synthetic.gait_motion import locomotion
 

@@ -11,7 +11,7 @@ import soundfile
 from deepphase.apps.cli import main
 from deepphase.formats.load import load, save
 from deepphase.matching.database.database import MotionDatabase
-from deepphase.motion.kinematics import joint_positions
+from deepphase.motion.clip import joint_positions
 from deepphase.synthetic.dance_motion import dance
 from deepphase.synthetic.song import make_song
 

@@ -14,7 +14,7 @@ from deepphase.apps.cli import COMMANDS, command_named
 from deepphase.apps.command_line import read_command_line
 from deepphase.formats.load import save
 from deepphase.formats.points import save_points
-from deepphase.motion.kinematics import joint_positions
+from deepphase.motion.clip import joint_positions
 from deepphase.motion.point_track import PointTrack
 from deepphase.synthetic.dance_motion import dance
 from deepphase.synthetic.gait_motion import locomotion

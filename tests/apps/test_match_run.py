@@ -11,7 +11,7 @@ from deepphase.apps.demo import CONTROLLER
 from deepphase.corpus.store import open_store
 from deepphase.formats.load import load, save
 from deepphase.matching.database.database import MotionDatabase
-from deepphase.motion.kinematics import joint_positions
+from deepphase.motion.clip import joint_positions
 from deepphase.steering.path import read_path
 from deepphase.synthetic.gait_motion import locomotion
 from deepphase.terrain.ground_file import save_ground

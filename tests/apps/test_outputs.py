@@ -11,7 +11,7 @@ from deepphase.apps.options import claim, claim_file, claim_folder, protected
 from deepphase.errors import ParameterError
 from deepphase.formats.load import save
 from deepphase.formats.points import save_points
-from deepphase.motion.kinematics import joint_positions
+from deepphase.motion.clip import joint_positions
 from deepphase.motion.point_track import PointTrack
 from deepphase.synthetic.gait_motion import locomotion
 

@@ -10,7 +10,7 @@ from deepphase.corpus.store import open_store
 from deepphase.formats.bvh.writer import save_bvh
 from deepphase.formats.load import load
 from deepphase.formats.points import save_points
-from deepphase.motion.kinematics import joint_positions
+from deepphase.motion.clip import joint_positions
 from deepphase.motion.point_track import PointTrack
 from deepphase.solving.point_structure import plain_names
 from deepphase.synthetic.gait_motion import locomotion

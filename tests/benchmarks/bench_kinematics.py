@@ -10,8 +10,7 @@ from dataclasses import replace
 import numpy as np
 from scipy.spatial.transform import Rotation
 
-from deepphase.motion.clip import Clip
-from deepphase.motion.kinematics import joint_positions
+from deepphase.motion.clip import Clip, joint_positions
 from tests.benchmarks.rounds import medians
 from tests.motion.bodies import HUMAN, body, random_clip
 

@@ -9,7 +9,7 @@ from deepphase.apps.demo import CONTROLLER
 from deepphase.apps.live.assets import asset_of
 from deepphase.apps.live.page import live_page
 from deepphase.formats.load import load
-from deepphase.motion.kinematics import joint_positions
+from deepphase.motion.clip import joint_positions
 from deepphase.terrain.heightmap import Heightmap
 from tests.browser.dashboard_pages import until
 from tests.browser.test_player import WITHOUT_WEBGL

@@ -15,7 +15,7 @@ from deepphase.formats.load import load
 from deepphase.matching.database.database import MotionDatabase
 from deepphase.matching.learned.matcher import Matcher
 from deepphase.matching.search.searcher import open_searcher
-from deepphase.motion.kinematics import joint_positions
+from deepphase.motion.clip import joint_positions
 from deepphase.music import cache
 from deepphase.phase.clip_phases import load_phases
 from deepphase.phase.extractor import load_extractor

@@ -5,8 +5,7 @@ import pytest
 
 from deepphase.controllers.runtime.body_pose import BodyPoses
 from deepphase.motion import quaternions
-from deepphase.motion.clip import Clip
-from deepphase.motion.kinematics import global_transforms
+from deepphase.motion.clip import Clip, global_transforms
 from deepphase.motion.quaternions import from_six_numbers, six_numbers
 from tests.controllers.made_controllers import samples_for, walking_store
 

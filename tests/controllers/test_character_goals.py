@@ -20,7 +20,7 @@ from deepphase.controllers.runtime.frame import CharacterSettings
 from deepphase.controllers.schema.config import SchemaConfig
 from deepphase.corpus.clip_store import ClipStore
 from deepphase.errors import CheckpointError, ParameterError
-from deepphase.motion.kinematics import joint_positions
+from deepphase.motion.clip import joint_positions
 from deepphase.steering.goal_sources import PathGoals
 from deepphase.steering.path import GroundPath, circle
 from deepphase.steering.run import rollout

@@ -9,8 +9,7 @@ from deepphase.controllers.runtime.characters import Characters
 from deepphase.controllers.runtime.frame import CharacterSettings
 from deepphase.controllers.training.health import RecordedGoals
 from deepphase.motion import quaternions
-from deepphase.motion.clip import Clip
-from deepphase.motion.kinematics import global_transforms, joint_positions
+from deepphase.motion.clip import Clip, global_transforms, joint_positions
 from deepphase.motion.skeleton import Skeleton
 from deepphase.steering.run import rollout
 from deepphase.synthetic.gait_motion import locomotion

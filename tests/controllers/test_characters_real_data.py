@@ -8,7 +8,7 @@ import pytest
 from deepphase.controllers.runtime.characters import Characters
 from deepphase.controllers.runtime.frame import CharacterSettings
 from deepphase.formats.load import load
-from deepphase.motion.kinematics import joint_positions
+from deepphase.motion.clip import joint_positions
 from deepphase.motion.resample import resample
 from deepphase.steering.run import rollout
 from tests.controllers.made_controllers import FormulaPhases

@@ -12,7 +12,7 @@ from deepphase.controllers.runtime.frame import CharacterSettings
 from deepphase.controllers.schema.config import TRAJECTORY_HEIGHT, SchemaConfig
 from deepphase.controllers.schema.frame_blocks import FrameBlocks
 from deepphase.corpus.clip_store import ClipStore
-from deepphase.motion.kinematics import joint_positions
+from deepphase.motion.clip import joint_positions
 from deepphase.motion.roles import find_roles
 from deepphase.motion.root_trajectory import root_trajectory
 from deepphase.steering.laid_run import feet_on_ground

@@ -16,8 +16,7 @@ from deepphase.errors import ParameterError
 from deepphase.features.moment_kinds import IDLE, LOCOMOTION, clip_kinds
 from deepphase.features.trajectory import TRAJECTORY_BLOCKS
 from deepphase.motion import quaternions
-from deepphase.motion.clip import Source
-from deepphase.motion.kinematics import global_transforms, joint_positions
+from deepphase.motion.clip import Source, global_transforms, joint_positions
 from deepphase.motion.roles import find_roles
 from deepphase.motion.root_trajectory import root_trajectory
 from deepphase.synthetic.gait_motion import locomotion

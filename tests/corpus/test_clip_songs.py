@@ -9,7 +9,8 @@ import pytest
 import soundfile
 
 from deepphase.corpus.clip_store import ClipStore
-from deepphase.corpus.clips import PointSets, load_clips, songs_of_clips
+from deepphase.corpus.clips import PointSets, load_clips
+from deepphase.corpus.songs import songs_of_clips
 from deepphase.errors import ParameterError
 from deepphase.formats.load import save
 from deepphase.music.audio import SAMPLE_RATE

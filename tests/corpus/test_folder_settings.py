@@ -19,7 +19,7 @@ from deepphase.corpus.store import open_store
 from deepphase.errors import ParameterError
 from deepphase.formats.load import save
 from deepphase.formats.points import load_points, save_points
-from deepphase.motion.kinematics import joint_positions
+from deepphase.motion.clip import joint_positions
 from deepphase.motion.point_track import PointTrack
 from deepphase.synthetic.gait_motion import locomotion
 

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from deepphase.corpus.parallel import check_workers, map_in_order
+from deepphase.corpus.clips import check_workers, map_in_order
 from deepphase.errors import ParameterError
 
 

@@ -23,8 +23,7 @@ from deepphase.errors import (
 from deepphase.formats.bvh.writer import save_bvh
 from deepphase.formats.load import load
 from deepphase.motion import quaternions
-from deepphase.motion.clip import Source
-from deepphase.motion.kinematics import joint_positions
+from deepphase.motion.clip import Source, joint_positions
 from deepphase.motion.skeleton import Skeleton
 from deepphase.synthetic.gait_motion import locomotion
 from tests.corpus.made_clips import PARTNERS, contents, made_clip, made_skeleton, write_bvh

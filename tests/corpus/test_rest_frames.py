@@ -19,7 +19,7 @@ from deepphase.formats.load import load, save
 from deepphase.matching.database.database import MotionDatabase
 from deepphase.matching.player.playback import Playback
 from deepphase.motion import quaternions
-from deepphase.motion.kinematics import joint_positions
+from deepphase.motion.clip import joint_positions
 from deepphase.motion.roles import find_roles
 from deepphase.motion.skeleton import Skeleton
 from deepphase.rigs.body_rig import BodyRig

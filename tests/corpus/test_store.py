@@ -11,12 +11,12 @@ import numpy as np
 import pytest
 
 from deepphase.corpus.clip_store import ClipStore
+from deepphase.corpus.motion_files import is_store, place_aside
 from deepphase.corpus.store import open_store, store_groups
-from deepphase.corpus.store_format import is_store, json_hash, place_aside
 from deepphase.corpus.store_writer import StoreWriter, write_store
 from deepphase.errors import CheckpointError, DeepPhaseError, ParameterError, SkeletonError
-from deepphase.motion.clip import Clip
-from deepphase.motion.kinematics import joint_positions
+from deepphase.files import json_hash
+from deepphase.motion.clip import Clip, joint_positions
 from deepphase.motion.skeleton import Skeleton
 from tests.corpus.made_clips import (
     OTHER_ORDER,

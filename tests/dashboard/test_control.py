@@ -38,7 +38,7 @@ from deepphase.evaluation.measurement import values_by_name
 from deepphase.formats.bvh.writer import save_bvh
 from deepphase.matching.database.database import MotionDatabase
 from deepphase.matching.player.settings import PlayerSettings
-from deepphase.motion.kinematics import joint_positions
+from deepphase.motion.clip import joint_positions
 from deepphase.motion.roles import find_roles
 from deepphase.motion.root_trajectory import root_trajectory
 from deepphase.steering.path import made_path

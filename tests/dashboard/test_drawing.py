@@ -16,7 +16,7 @@ from deepphase.apps.dashboard.parts.drawing import (
     sent_spans,
     span_timeline,
 )
-from deepphase.motion.kinematics import joint_positions
+from deepphase.motion.clip import joint_positions
 from deepphase.motion.roles import find_roles
 from deepphase.synthetic.gait_motion import locomotion
 from deepphase.viewer.bundle import VIEWER

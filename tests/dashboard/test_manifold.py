@@ -33,7 +33,7 @@ from deepphase.apps.dashboard.parts.encodings import (
 from deepphase.corpus.clip_store import ClipStore
 from deepphase.corpus.store_writer import write_store
 from deepphase.figures.colouring import Colouring
-from deepphase.motion.kinematics import joint_positions
+from deepphase.motion.clip import joint_positions
 from deepphase.phase.model import PhaseModel
 from deepphase.phase.networks.presets import make_autoencoder
 from deepphase.phase.signal_corpus import SignalCorpus

@@ -24,7 +24,7 @@ from deepphase.apps.dashboard.parts.collection import OpenModel, demo_clips, dem
 from deepphase.apps.dashboard.parts.encodings import Encodings, encodings
 from deepphase.corpus.clip_store import ClipStore
 from deepphase.corpus.store_writer import write_store
-from deepphase.motion.kinematics import joint_positions
+from deepphase.motion.clip import joint_positions
 from deepphase.synthetic.gait_motion import locomotion
 from tests.dashboard.app_pages import opened, players, words
 

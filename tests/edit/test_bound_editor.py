@@ -12,7 +12,7 @@ from deepphase.edit.damage import Damage, find_damage
 from deepphase.edit.editor import MotionEditor
 from deepphase.edit.repair import repaired
 from deepphase.formats.load import load
-from deepphase.motion.kinematics import joint_positions
+from deepphase.motion.clip import joint_positions
 from deepphase.shipped import SHIPPED
 from tests.phase.test_any_skeleton import foreign
 from tests.real_data import real_clips

@@ -10,7 +10,7 @@ from deepphase.apps.cli import main
 from deepphase.edit.editor import MotionEditor
 from deepphase.edit.effector_motion import effector_joints
 from deepphase.formats.load import load, save
-from deepphase.motion.kinematics import joint_positions
+from deepphase.motion.clip import joint_positions
 from deepphase.shipped import SHIPPED
 from deepphase.synthetic.gait_motion import locomotion
 from tests.edit.conftest import swings

@@ -7,9 +7,9 @@ from deepphase.edit import constrain
 from deepphase.edit.constrain import constrained
 from deepphase.edit.targets import JointTarget, read_targets
 from deepphase.errors import FormatError, ParameterError
+from deepphase.motion.clip import joint_positions
 from deepphase.motion.contacts import foot_contacts
 from deepphase.motion.foot_ik import LegChains
-from deepphase.motion.kinematics import joint_positions
 from deepphase.motion.roles import find_roles
 from deepphase.motion.root_trajectory import root_trajectory
 from deepphase.steering.path import GroundPath

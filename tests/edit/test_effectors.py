@@ -12,7 +12,7 @@ from deepphase.edit.effector_motion import (
     read_effector_paths,
 )
 from deepphase.errors import FormatError, ParameterError
-from deepphase.motion.kinematics import joint_positions
+from deepphase.motion.clip import joint_positions
 from deepphase.motion.resample import resample
 from deepphase.steering.path import GroundPath
 

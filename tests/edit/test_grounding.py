@@ -14,8 +14,8 @@ from deepphase.edit.motion_rows import MotionSpace
 from deepphase.edit.repair import repaired
 from deepphase.edit.targets import JointTarget
 from deepphase.motion import quaternions
+from deepphase.motion.clip import joint_positions
 from deepphase.motion.contacts import sliding_speed
-from deepphase.motion.kinematics import joint_positions
 from deepphase.synthetic.gait_motion import locomotion
 
 

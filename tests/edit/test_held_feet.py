@@ -7,9 +7,9 @@ import pytest
 
 from deepphase.edit.held_feet import with_gaps_held
 from deepphase.edit.motion_rows import MotionSpace
+from deepphase.motion.clip import joint_positions
 from deepphase.motion.contacts import foot_contacts
 from deepphase.motion.foot_ik import LegChains
-from deepphase.motion.kinematics import joint_positions
 from deepphase.motion.roles import find_roles
 from deepphase.synthetic.gait_motion import locomotion
 

@@ -8,7 +8,7 @@ import pytest
 from deepphase.edit.inbetween import between_keys, in_between
 from deepphase.errors import ParameterError
 from deepphase.motion import quaternions
-from deepphase.motion.kinematics import joint_positions
+from deepphase.motion.clip import joint_positions
 from tests.formula_motion import swinging
 
 pytestmark = pytest.mark.slow

@@ -10,7 +10,7 @@ from deepphase.edit.body_points import BodyPoints
 from deepphase.edit.motion_rows import MotionRows, MotionSpace, integrated_root, root_velocities
 from deepphase.errors import SkeletonError
 from deepphase.motion import quaternions
-from deepphase.motion.kinematics import global_transforms, joint_positions
+from deepphase.motion.clip import global_transforms, joint_positions
 from deepphase.motion.root_trajectory import RootTrajectory, root_trajectory, with_root_motion
 from deepphase.motion.skeleton import Skeleton
 from tests.formula_motion import body, swinging

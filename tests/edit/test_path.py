@@ -10,8 +10,8 @@ from deepphase.edit.held_feet import with_held_feet
 from deepphase.edit.motion_rows import MotionSpace, smoothed_root
 from deepphase.edit.path_motion import Footsteps, crowd_paths, motion_on_path
 from deepphase.errors import ParameterError
+from deepphase.motion.clip import joint_positions
 from deepphase.motion.contacts import foot_contacts, sliding_speed
-from deepphase.motion.kinematics import joint_positions
 from deepphase.motion.roles import find_roles
 from deepphase.motion.root_trajectory import RootTrajectory
 from deepphase.steering.path import GroundPath, made_path

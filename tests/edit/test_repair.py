@@ -12,8 +12,7 @@ from deepphase.edit.missing import NOISY
 from deepphase.edit.repair import repaired
 from deepphase.errors import ParameterError, SkeletonError
 from deepphase.motion import quaternions
-from deepphase.motion.clip import Clip
-from deepphase.motion.kinematics import joint_positions
+from deepphase.motion.clip import Clip, joint_positions
 from deepphase.motion.skeleton import Skeleton
 from tests.formula_motion import NAMES, swinging
 from tests.studies.repair import interpolated

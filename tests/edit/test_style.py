@@ -5,7 +5,7 @@ import pytest
 import torch
 
 from deepphase.edit.style import gram_matrix, styled
-from deepphase.motion.kinematics import joint_positions
+from deepphase.motion.clip import joint_positions
 from tests.formula_motion import swinging
 
 

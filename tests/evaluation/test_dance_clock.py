@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from deepphase.corpus.clip_store import ClipStore
-from deepphase.corpus.clips import ClipSongs
+from deepphase.corpus.songs import ClipSongs
 from deepphase.evaluation.dance_clock import (
     DanceClock,
     DanceInBars,

@@ -6,8 +6,7 @@ import numpy as np
 import pytest
 from scipy.spatial.transform import Rotation
 
-from deepphase.features.frame_rows import BodyFrames
-from deepphase.features.moment_kinds import KINDS, moment_kinds
+from deepphase.features.moment_kinds import KINDS, BodyFrames, moment_kinds
 from deepphase.motion.clip import Clip
 from deepphase.motion.skeleton import Skeleton
 from tests.formula_motion import NAMES, body, swinging

@@ -7,8 +7,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from deepphase.motion.clip import Clip
-from deepphase.motion.kinematics import global_transforms, joint_positions
+from deepphase.motion.clip import Clip, global_transforms, joint_positions
 from deepphase.motion.orientation import rotate_from_y_up
 
 

@@ -9,8 +9,7 @@ from deepphase.errors import FormatError
 from deepphase.formats.amass import LAYOUTS, save_amass
 from deepphase.formats.load import load, save
 from deepphase.formats.smpl_skeleton import BODY, STATURE_M, smpl_skeleton
-from deepphase.motion.clip import Clip
-from deepphase.motion.kinematics import end_positions, joint_positions
+from deepphase.motion.clip import Clip, end_positions, joint_positions
 from deepphase.motion.retarget import retarget
 from deepphase.motion.roles import find_roles
 from deepphase.synthetic.gait_motion import locomotion

@@ -8,7 +8,7 @@ from scipy.spatial.transform import Rotation
 
 from deepphase.errors import FormatError
 from deepphase.formats.load import load
-from deepphase.motion.kinematics import end_positions, joint_positions
+from deepphase.motion.clip import end_positions, joint_positions
 from tests.real_data import real_clips
 
 ASF = """# a hip, a thigh and a shin

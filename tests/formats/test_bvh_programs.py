@@ -14,9 +14,8 @@ import pytest
 from scipy.spatial.transform import Rotation
 
 from deepphase.formats.load import load
-from deepphase.motion.clip import Clip
+from deepphase.motion.clip import Clip, global_transforms, joint_positions
 from deepphase.motion.glitches import find_glitches
-from deepphase.motion.kinematics import global_transforms, joint_positions
 from deepphase.motion.roles import find_roles
 from deepphase.synthetic.gait_motion import locomotion
 

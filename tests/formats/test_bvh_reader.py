@@ -6,7 +6,7 @@ from scipy.spatial.transform import Rotation
 
 from deepphase.errors import FormatError
 from deepphase.formats.bvh.reader import load_bvh
-from deepphase.motion.kinematics import end_positions, global_transforms, joint_positions
+from deepphase.motion.clip import end_positions, global_transforms, joint_positions
 from tests.formats.bvh_text import (
     JOINT_CHANNELS,
     ROOT_CHANNELS,

@@ -11,8 +11,7 @@ from scipy.spatial.transform import Rotation
 from deepphase.errors import FormatError
 from deepphase.formats.bvh.reader import EULER_ORDERS, load_bvh
 from deepphase.formats.bvh.writer import save_bvh
-from deepphase.motion.clip import Clip
-from deepphase.motion.kinematics import joint_positions
+from deepphase.motion.clip import Clip, joint_positions
 from deepphase.motion.skeleton import Skeleton
 from tests.formats.bvh_text import bvh_text, raw_bvh, written
 

@@ -18,7 +18,7 @@ from deepphase.errors import FormatError, ParameterError
 from deepphase.formats import fbx
 from deepphase.formats.fbx import VARIABLE, blender_program, call_blender
 from deepphase.formats.load import load, save
-from deepphase.motion.kinematics import end_positions, joint_positions
+from deepphase.motion.clip import end_positions, joint_positions
 from deepphase.motion.orientation import scaled
 from deepphase.synthetic.gait_motion import locomotion
 from tests.formats.fbx_files import axes_of, fbx_bytes

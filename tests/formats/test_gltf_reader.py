@@ -6,7 +6,7 @@ from scipy.spatial.transform import Rotation, Slerp
 
 from deepphase.errors import FormatError, ParameterError
 from deepphase.formats.gltf.reader import load_gltf, load_gltf_clips
-from deepphase.motion.kinematics import end_positions, global_transforms, joint_positions
+from deepphase.motion.clip import end_positions, global_transforms, joint_positions
 from deepphase.motion.resample import resample
 from tests.formats.gltf_files import FPS, FRAMES, Made, travel, turns, two_joints
 from tests.formats.test_bvh_round_trip import turn_degrees

@@ -11,8 +11,7 @@ from hypothesis import strategies as st
 from deepphase.errors import FormatError, ParameterError, SkeletonError
 from deepphase.formats.gltf.reader import load_gltf, load_gltf_clips
 from deepphase.formats.gltf.writer import save_gltf
-from deepphase.motion.clip import Clip
-from deepphase.motion.kinematics import end_positions, joint_positions
+from deepphase.motion.clip import Clip, end_positions, joint_positions
 from deepphase.motion.skeleton import Skeleton
 from deepphase.synthetic.gait_motion import locomotion
 from tests.formats.test_bvh_round_trip import random_clip, turn_degrees

@@ -16,7 +16,7 @@ import pytest
 
 from deepphase.formats.bvh.writer import save_bvh
 from deepphase.formats.gltf.writer import save_gltf
-from deepphase.motion.kinematics import joint_positions
+from deepphase.motion.clip import joint_positions
 from deepphase.synthetic.gait_motion import locomotion
 from tests.formats.test_bvh_round_trip import random_clip
 from tests.formats.test_gltf_round_trip import point_clip

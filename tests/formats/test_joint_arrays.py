@@ -6,8 +6,7 @@ import pytest
 from deepphase.errors import FormatError
 from deepphase.formats.load import holds_points, load
 from deepphase.motion import quaternions
-from deepphase.motion.clip import Clip
-from deepphase.motion.kinematics import global_transforms, joint_positions
+from deepphase.motion.clip import Clip, global_transforms, joint_positions
 from deepphase.motion.mirror import is_left_handed, reflected
 from deepphase.motion.orientation import rotate_from_y_up, scaled
 from deepphase.motion.roles import find_roles

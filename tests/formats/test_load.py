@@ -9,7 +9,7 @@ import pytest
 from deepphase.errors import FormatError
 from deepphase.formats.frame_rates import CHECK
 from deepphase.formats.load import MOTION_FORMATS, WRITTEN_SUFFIXES, load, save
-from deepphase.motion.kinematics import joint_positions
+from deepphase.motion.clip import joint_positions
 from deepphase.motion.orientation import rotate_from_y_up, scaled
 from deepphase.motion.roles import find_roles
 from deepphase.synthetic.gait_motion import locomotion

@@ -14,7 +14,7 @@ from deepphase.corpus.motion_files import find_motion_files
 from deepphase.errors import FormatError
 from deepphase.formats.load import holds_points, list_animations, load, load_all
 from deepphase.formats.points import load_points, save_points
-from deepphase.motion.kinematics import joint_positions
+from deepphase.motion.clip import joint_positions
 from deepphase.solving.solve import solve_points
 from deepphase.synthetic.gait_motion import locomotion
 from tests.formats.marker_files import c3d_bytes, markers_of, motive_text, mvnx_text, trc_text

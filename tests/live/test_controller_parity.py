@@ -16,8 +16,7 @@ from deepphase.controllers.runtime.controller import Controller
 from deepphase.controllers.runtime.frame import CharacterSettings
 from deepphase.controllers.runtime.start import CharacterSource
 from deepphase.features.layout import Normalisation
-from deepphase.motion.clip import Clip
-from deepphase.motion.kinematics import joint_positions
+from deepphase.motion.clip import Clip, joint_positions
 from deepphase.phase.parameters import PhaseParameters
 from deepphase.steering.gamepad import Gamepad
 from deepphase.steering.root_states import RootStates

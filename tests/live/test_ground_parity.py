@@ -14,8 +14,7 @@ from deepphase.controllers.networks.normalised import NormalisedController
 from deepphase.controllers.networks.registry import make_network, network_kind
 from deepphase.controllers.schema.config import SchemaConfig
 from deepphase.corpus.clip_store import ClipStore
-from deepphase.motion.clip import Clip
-from deepphase.motion.kinematics import joint_positions
+from deepphase.motion.clip import Clip, joint_positions
 from deepphase.motion.roles import find_roles
 from deepphase.steering.gamepad import Gamepad
 from deepphase.steering.goal_sources import GamepadSettings

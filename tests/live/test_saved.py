@@ -8,7 +8,7 @@ import pytest
 from deepphase.apps.demo import CONTROLLER
 from deepphase.apps.live.assets import asset_of
 from deepphase.formats.load import load
-from deepphase.motion.kinematics import global_transforms
+from deepphase.motion.clip import global_transforms
 from tests.live.node import ask_node, needs_node
 
 _MM, _RADIANS = 1e-3, 1e-3

@@ -11,8 +11,7 @@ import numpy as np
 import pytest
 
 from deepphase.formats.load import load
-from deepphase.motion.clip import Clip
-from deepphase.motion.kinematics import global_transforms
+from deepphase.motion.clip import Clip, global_transforms
 from deepphase.motion.roles import find_roles
 from deepphase.viewer.actor import Skin
 from tests.live.node import NODE, needs_node

@@ -14,7 +14,7 @@ from deepphase.matching.learned.matcher import FORMAT, VERSION, Matcher
 from deepphase.matching.learned.training import train_matcher
 from deepphase.matching.player.playback import Playback
 from deepphase.matching.search.searcher import open_searcher
-from deepphase.motion.kinematics import joint_positions
+from deepphase.motion.clip import joint_positions
 from deepphase.steering.gamepad import Gamepad
 from deepphase.steering.path import MADE_PATHS
 from deepphase.steering.run import rollout, start_on_path, start_under_gamepad

@@ -18,7 +18,7 @@ from deepphase.matching.player.playback import Playback
 from deepphase.matching.player.settings import MomentFilter, PlayerSettings, moments_line
 from deepphase.matching.player.source import PlayerSource, database_measures
 from deepphase.matching.search.searcher import open_searcher
-from deepphase.motion.kinematics import joint_positions
+from deepphase.motion.clip import joint_positions
 from deepphase.steering.gamepad import Gamepad
 from deepphase.steering.path import MADE_PATHS, made_path
 from deepphase.steering.run import rollout, start_on_path, start_under_gamepad

@@ -6,8 +6,7 @@ import numpy as np
 import pytest
 
 from deepphase.errors import ParameterError, SkeletonError
-from deepphase.motion.clip import Clip
-from deepphase.motion.kinematics import joint_positions
+from deepphase.motion.clip import Clip, joint_positions
 from deepphase.motion.skeleton import Skeleton
 from tests.formula_motion import swinging
 

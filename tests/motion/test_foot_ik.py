@@ -8,8 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.spatial.transform import Rotation
 
+from deepphase.motion.clip import global_transforms, joint_positions
 from deepphase.motion.foot_ik import LegChains, LimbSolver, limb_turn
-from deepphase.motion.kinematics import global_transforms, joint_positions
 from deepphase.motion.roles import find_roles
 from tests.motion.bodies import DOG, HUMAN, body, random_clip
 

@@ -6,8 +6,7 @@ import numpy as np
 import pytest
 from scipy.spatial.transform import Rotation
 
-from deepphase.motion.clip import Clip
-from deepphase.motion.kinematics import end_positions, global_transforms, velocities
+from deepphase.motion.clip import Clip, end_positions, global_transforms, velocities
 from tests.motion.bodies import HUMAN, body, random_clip
 
 RNG = np.random.default_rng(3)

@@ -8,8 +8,7 @@ from scipy.spatial.transform import Rotation
 
 from deepphase.errors import SkeletonError
 from deepphase.motion import quaternions
-from deepphase.motion.clip import Clip
-from deepphase.motion.kinematics import global_transforms, joint_positions
+from deepphase.motion.clip import Clip, global_transforms, joint_positions
 from deepphase.motion.mirror import mirror_map, mirrored
 from deepphase.motion.roles import find_roles
 from deepphase.motion.skeleton import Skeleton

@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 
 from deepphase.formats.load import load
+from deepphase.motion.clip import global_transforms, joint_positions, velocities
 from deepphase.motion.contacts import foot_contacts
 from deepphase.motion.glitches import find_glitches
-from deepphase.motion.kinematics import global_transforms, joint_positions, velocities
 from deepphase.motion.mirror import mirror_map, mirrored
 from deepphase.motion.orientation import AXES, infer_up, rotate_from_y_up
 from deepphase.motion.resample import resample

@@ -8,9 +8,8 @@ from scipy.spatial.transform import Rotation
 
 from deepphase.errors import SkeletonError
 from deepphase.motion import quaternions
-from deepphase.motion.clip import Clip
+from deepphase.motion.clip import Clip, joint_positions
 from deepphase.motion.contacts import foot_contacts
-from deepphase.motion.kinematics import joint_positions
 from deepphase.motion.orientation import scaled
 from deepphase.motion.retarget import retarget
 from deepphase.motion.roles import find_roles

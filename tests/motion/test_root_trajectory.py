@@ -7,7 +7,7 @@ import pytest
 from scipy.spatial.transform import Rotation
 
 from deepphase.motion import quaternions
-from deepphase.motion.kinematics import joint_positions, velocities
+from deepphase.motion.clip import joint_positions, velocities
 from deepphase.motion.roles import find_roles
 from deepphase.motion.root_trajectory import (
     from_root_space,

@@ -5,7 +5,7 @@ import pytest
 import soundfile
 
 from deepphase.arrays import wrapped
-from deepphase.corpus.clips import find_songs, holds_only_songs
+from deepphase.corpus.songs import find_songs, holds_only_songs
 from deepphase.errors import CheckpointError, DeepPhaseError, FormatError, ParameterError
 from deepphase.formats.array_file import read_header
 from deepphase.music.audio import HOP, SAMPLE_RATE

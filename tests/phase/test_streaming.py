@@ -6,7 +6,7 @@ import pytest
 from deepphase.apps.demo import PHASES
 from deepphase.arrays import wrapped
 from deepphase.errors import ParameterError, SkeletonError
-from deepphase.motion.kinematics import joint_positions
+from deepphase.motion.clip import joint_positions
 from deepphase.phase.extractor import shipped_model
 from deepphase.phase.model import PhaseModel
 from deepphase.phase.streaming import PhaseStream

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from deepphase.errors import SkeletonError
-from deepphase.motion.kinematics import joint_positions
+from deepphase.motion.clip import joint_positions
 from deepphase.rigs.keying import BodyMotion, clip_of_controls, keyed, motion_on_rig
 from tests.rigs.conftest import BODIES
 

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from deepphase.errors import FormatError
-from deepphase.motion.kinematics import joint_positions
+from deepphase.motion.clip import joint_positions
 from deepphase.rigs.keying import clip_of_controls, keyed, motion_on_rig
 from deepphase.rigs.keys import RigKeys
 from deepphase.terrain.heightmap import Heightmap

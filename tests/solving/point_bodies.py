@@ -7,8 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from deepphase.motion import quaternions
-from deepphase.motion.clip import Clip
-from deepphase.motion.kinematics import global_transforms, joint_positions
+from deepphase.motion.clip import Clip, global_transforms, joint_positions
 from deepphase.motion.point_track import PointTrack
 from deepphase.solving.point_structure import PointStructure, plain_names
 from deepphase.synthetic.gait_motion import locomotion

@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from deepphase.errors import SkeletonError
-from deepphase.motion.kinematics import joint_positions
+from deepphase.motion.clip import joint_positions
 from deepphase.motion.orientation import AXES, turn_to_y
 from deepphase.motion.point_track import PointTrack
 from deepphase.motion.quaternions import conjugate, rotate

@@ -8,8 +8,8 @@ from scipy.ndimage import gaussian_filter1d
 
 from deepphase.errors import SkeletonError
 from deepphase.formats.points import load_points
+from deepphase.motion.clip import joint_positions
 from deepphase.motion.contacts import foot_contacts
-from deepphase.motion.kinematics import joint_positions
 from deepphase.motion.point_track import PointTrack
 from deepphase.motion.roles import find_roles
 from deepphase.solving.fitting import initial_guess, solve_body

@@ -17,8 +17,7 @@ from deepphase.matching.player.playback import Playback
 from deepphase.matching.player.source import PlayerSource
 from deepphase.matching.search.searcher import open_searcher
 from deepphase.motion import quaternions
-from deepphase.motion.clip import Source
-from deepphase.motion.kinematics import joint_positions
+from deepphase.motion.clip import Source, joint_positions
 from deepphase.motion.skeleton import Skeleton
 from deepphase.steering.path import made_path
 from deepphase.steering.run import rollout, start_on_path

@@ -7,7 +7,7 @@ import pytest
 
 from deepphase.controllers.runtime.characters import Characters
 from deepphase.errors import ParameterError
-from deepphase.motion.kinematics import joint_positions
+from deepphase.motion.clip import joint_positions
 from deepphase.steering.goal_sources import PathGoals
 from deepphase.steering.path import circle
 from deepphase.steering.root_states import RootStates

@@ -28,7 +28,7 @@ from deepphase.matching.player.playback import Playback
 from deepphase.matching.player.settings import MomentFilter, PlayerSettings
 from deepphase.matching.player.source import PlayerSource, database_measures
 from deepphase.matching.search.searcher import open_searcher
-from deepphase.motion.kinematics import joint_positions
+from deepphase.motion.clip import joint_positions
 from deepphase.steering.gamepad import Gamepad
 from deepphase.steering.goal_sources import GamepadSettings, GoalSource
 from deepphase.steering.path import MADE_PATHS, GroundPath, made_path

@@ -24,9 +24,8 @@ from deepphase.edit.editor import MotionEditor
 from deepphase.edit.missing import NOISY
 from deepphase.edit.repair import repaired
 from deepphase.motion import quaternions
-from deepphase.motion.clip import Clip
+from deepphase.motion.clip import Clip, joint_positions
 from deepphase.motion.contacts import foot_contacts
-from deepphase.motion.kinematics import joint_positions
 from deepphase.motion.roles import find_roles
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from scipy.spatial.transform import Rotation
 
-from deepphase.motion.kinematics import global_transforms, joint_positions
+from deepphase.motion.clip import global_transforms, joint_positions
 from deepphase.motion.quaternions import rotate
 from deepphase.synthetic.bodies import Body
 from deepphase.synthetic.gait_motion import SyntheticMotion

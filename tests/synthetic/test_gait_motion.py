@@ -5,7 +5,7 @@ from hypothesis import strategies as st
 from scipy.spatial.transform import Rotation
 
 from deepphase.errors import ParameterError
-from deepphase.motion.kinematics import joint_positions, velocities
+from deepphase.motion.clip import joint_positions, velocities
 from deepphase.motion.roles import find_roles
 from deepphase.motion.root_trajectory import root_trajectory, velocities_in_root_space
 from deepphase.synthetic.bodies import biped, body_named, quadruped

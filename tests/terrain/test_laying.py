@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from deepphase.motion import quaternions
-from deepphase.motion.kinematics import global_transforms, joint_positions
+from deepphase.motion.clip import global_transforms, joint_positions
 from deepphase.motion.roles import find_roles
 from deepphase.synthetic.gait_motion import locomotion
 from deepphase.terrain.heightmap import Heightmap, made_ground

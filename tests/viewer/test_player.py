@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from deepphase.errors import FormatError, ParameterError
 from deepphase.figures.colouring import Colouring
 from deepphase.figures.theme import channel_colour
-from deepphase.motion.kinematics import global_transforms, joint_positions
+from deepphase.motion.clip import global_transforms, joint_positions
 from deepphase.motion.point_track import PointTrack
 from deepphase.synthetic.gait import gaits_of
 from deepphase.synthetic.gait_motion import locomotion

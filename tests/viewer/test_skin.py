@@ -6,7 +6,7 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from deepphase.motion.kinematics import global_transforms
+from deepphase.motion.clip import global_transforms
 from deepphase.motion.roles import find_roles
 from deepphase.synthetic.gait_motion import locomotion
 from deepphase.viewer.actor import Actor

@@ -26,8 +26,7 @@ from deepphase.edit.repair import repaired
 from deepphase.edit.style import MAX_AMOUNT, styled
 from deepphase.edit.targets import JointTarget
 from deepphase.errors import ParameterError
-from deepphase.motion.clip import Clip
-from deepphase.motion.kinematics import joint_positions
+from deepphase.motion.clip import Clip, joint_positions
 from deepphase.motion.roles import find_roles
 from deepphase.motion.skeleton import subtree_mask
 from deepphase.shipped import SHIPPED

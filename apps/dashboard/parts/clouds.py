@@ -22,8 +22,7 @@ from deepphase.figures.colouring import Colouring
 from deepphase.figures.manifold import axis_title
 from deepphase.figures.theme import thinning
 from deepphase.files import temporary_folder
-from deepphase.motion.clip import Clip
-from deepphase.motion.kinematics import joint_positions
+from deepphase.motion.clip import Clip, joint_positions
 from deepphase.motion.roles import Roles, find_roles
 from deepphase.motion.root_trajectory import root_trajectory, to_root_space
 from deepphase.motion.skeleton import Skeleton, ancestors

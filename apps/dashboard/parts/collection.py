@@ -18,8 +18,8 @@ from deepphase.apps.dashboard.parts.session import session
 from deepphase.apps.demo import EMBEDDING, PHASES
 from deepphase.arrays import Array
 from deepphase.corpus.clip_store import ClipStore
+from deepphase.corpus.motion_files import STORE_FORMAT
 from deepphase.corpus.store import open_store, store_groups
-from deepphase.corpus.store_format import STORE_FORMAT
 from deepphase.errors import ParameterError
 from deepphase.phase.config import ANY_SKELETON
 from deepphase.phase.extractor import PhaseExtractor, load_model

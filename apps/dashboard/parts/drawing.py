@@ -13,8 +13,7 @@ from deepphase.apps.dashboard.parts.session import safe_name, session
 from deepphase.apps.dashboard.parts.widgets import browser_component, choose_one
 from deepphase.arrays import Array
 from deepphase.errors import FormatError, ParameterError
-from deepphase.motion.clip import Clip
-from deepphase.motion.kinematics import joint_positions
+from deepphase.motion.clip import Clip, joint_positions
 from deepphase.motion.roles import Roles
 from deepphase.motion.root_trajectory import (
     RootTrajectory,

@@ -16,9 +16,9 @@ import streamlit as st
 
 from deepphase.apps.dashboard.parts.messages import ResultCache
 from deepphase.corpus import motion_files
+from deepphase.corpus.motion_files import STORE_FORMAT, STORE_JSON, is_store_folder
 from deepphase.corpus.prepare import prepare
 from deepphase.corpus.store import store_header
-from deepphase.corpus.store_format import STORE_FORMAT, STORE_JSON, is_store_folder
 from deepphase.errors import DeepPhaseError
 from deepphase.features.layout import FeatureLayout
 from deepphase.files import temporary_folder

@@ -19,10 +19,9 @@ import streamlit as st
 from deepphase.apps.dashboard.parts.folder import FoundFile, folder_of
 from deepphase.corpus.clip_store import ClipStore
 from deepphase.corpus.clips import agreed_point_sets
+from deepphase.corpus.groups import have_one_body, unique_clip_names
 from deepphase.corpus.motion_files import MotionFile
 from deepphase.corpus.prepare_file import FileTask, PreparedFile, prepare_file
-from deepphase.corpus.rest_frames import have_one_body
-from deepphase.corpus.store_format import unique_clip_names
 from deepphase.errors import DeepPhaseError, FormatError, ParameterError, within_memory
 from deepphase.formats.load import MOTION_FORMATS
 from deepphase.formats.markers.c3d import is_c3d

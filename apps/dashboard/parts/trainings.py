@@ -23,7 +23,7 @@ from deepphase.apps.dashboard.parts.messages import plain, working
 from deepphase.apps.dashboard.parts.session import session, unused_name
 from deepphase.apps.demo import SAMPLE
 from deepphase.apps.training_run import TrainingRequest, TrainingRun, TrainingStatus
-from deepphase.arrays import Array
+from deepphase.arrays import Array, counted
 from deepphase.corpus.store import store_groups
 from deepphase.edit.config import EditorConfig
 from deepphase.edit.editor import MotionEditor
@@ -32,7 +32,6 @@ from deepphase.figures.colouring import Colouring
 from deepphase.files import atomic_write, temporary_folder
 from deepphase.phase.config import NetworkConfig
 from deepphase.phase.model import PhaseModel
-from deepphase.short_repr import counted
 from deepphase.training.metrics_file import metrics_beside
 
 _KEY = "trainings"

@@ -30,8 +30,7 @@ from deepphase.formats.reading import (
     with_notes,
 )
 from deepphase.motion import quaternions
-from deepphase.motion.clip import Clip, Source
-from deepphase.motion.kinematics import joint_positions
+from deepphase.motion.clip import Clip, Source, joint_positions
 from deepphase.motion.orientation import thinned
 from deepphase.motion.skeleton import Skeleton
 

@@ -31,8 +31,7 @@ from deepphase.formats.reading import (
     with_notes,
 )
 from deepphase.motion import quaternions
-from deepphase.motion.clip import Clip, Source
-from deepphase.motion.kinematics import joint_positions
+from deepphase.motion.clip import Clip, Source, joint_positions
 from deepphase.motion.mirror import is_left_handed, reflected
 from deepphase.motion.point_track import PointTrack
 from deepphase.motion.roles import find_roles

@@ -14,7 +14,7 @@ import numpy as np
 import torch
 from scipy.ndimage import gaussian_filter1d
 
-from deepphase.arrays import Array, wrapped
+from deepphase.arrays import Array, counted, short_repr, wrapped
 from deepphase.corpus.clip_store import ClipStore
 from deepphase.errors import CheckpointError, DeepPhaseError, ParameterError, SkeletonError
 from deepphase.formats.array_file import read_arrays, write_arrays
@@ -34,7 +34,6 @@ from deepphase.phase.signal_corpus import SignalCorpus
 from deepphase.phase.signals import JointVelocities
 from deepphase.phase.windows import interior_frames
 from deepphase.progress import Progress
-from deepphase.short_repr import counted, short_repr
 
 _VERSION = 1
 # Frames that the projection is fitted to, at most, and of one clip.

@@ -11,7 +11,7 @@ import pytorch_lightning as pl
 import torch
 from torch import Tensor
 
-from deepphase.arrays import release_pages
+from deepphase.arrays import release_pages, short_repr
 from deepphase.corpus.clip_store import ClipStore
 from deepphase.errors import ParameterError
 from deepphase.phase.body_points import PointVelocities
@@ -22,7 +22,6 @@ from deepphase.phase.song_signals import SongSignals
 from deepphase.phase.training.variation import Stretches, VariedWindows, WindowVariation
 from deepphase.phase.windows import WindowOrder, gather
 from deepphase.progress import Progress
-from deepphase.short_repr import short_repr
 from deepphase.training.resumable import ResumableData
 
 _VALIDATION_WINDOWS = 1024

@@ -14,8 +14,8 @@ import torch
 
 from deepphase.arrays import Array, release_pages
 from deepphase.corpus.clip_store import ClipStore
-from deepphase.corpus.clips import find_songs, holds_only_songs
 from deepphase.corpus.prepare import corpus_of
+from deepphase.corpus.songs import find_songs, holds_only_songs
 from deepphase.errors import ParameterError
 from deepphase.phase.config import ANY_SKELETON, PhaseConfig
 from deepphase.phase.model import PhaseModel

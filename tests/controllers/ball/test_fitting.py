@@ -13,8 +13,8 @@ from deepphase.errors import CheckpointError, FormatError, ParameterError
 from deepphase.formats.load import save
 from deepphase.formats.points import load_points, load_points_as_clip, save_points
 from deepphase.motion.ball import Ball
+from deepphase.motion.clip import joint_positions
 from deepphase.motion.contacts import GRAVITY
-from deepphase.motion.kinematics import joint_positions
 from deepphase.motion.point_track import PointTrack, without_balls
 from deepphase.motion.roles import find_roles
 from deepphase.synthetic.gait_motion import locomotion

@@ -14,7 +14,7 @@ from deepphase.controllers.runtime.controller import Controller
 from deepphase.controllers.runtime.network_state import RunningNetwork
 from deepphase.corpus.clip_store import ClipStore
 from deepphase.errors import CheckpointError
-from deepphase.motion.kinematics import joint_positions
+from deepphase.motion.clip import joint_positions
 from deepphase.motion.point_track import PointTrack
 from deepphase.music.audio import HOP, SAMPLE_RATE
 from deepphase.music.features import features_of

@@ -9,7 +9,7 @@ from deepphase.controllers.dance.dancing import smooth_and_lock_feet
 from deepphase.controllers.runtime.characters import Characters
 from deepphase.controllers.runtime.frame import CharacterSettings
 from deepphase.motion import quaternions
-from deepphase.motion.kinematics import joint_positions
+from deepphase.motion.clip import joint_positions
 from deepphase.steering.run import rollout
 from deepphase.synthetic.gait_motion import locomotion
 from tests.controllers.replaying import replay_of

@@ -9,8 +9,7 @@ import numpy as np
 
 from deepphase.arrays import Array
 from deepphase.errors import ParameterError
-from deepphase.motion.clip import Clip
-from deepphase.motion.kinematics import end_positions, joint_positions
+from deepphase.motion.clip import Clip, end_positions, joint_positions
 from deepphase.motion.resample import low_passed, resample
 from deepphase.motion.roles import Roles, body_parts, find_roles
 from deepphase.motion.root_trajectory import root_trajectory, to_root_space

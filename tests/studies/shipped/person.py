@@ -23,9 +23,8 @@ from deepphase.matching.database.database import MotionDatabase
 from deepphase.matching.learned.config import LearnedConfig
 from deepphase.matching.learned.matcher import Matcher
 from deepphase.matching.learned.training import train_matcher
-from deepphase.motion.clip import Clip
+from deepphase.motion.clip import Clip, joint_positions
 from deepphase.motion.contacts import foot_contacts
-from deepphase.motion.kinematics import joint_positions
 from deepphase.motion.resample import resample
 from deepphase.motion.retarget import retarget
 from deepphase.motion.roles import find_roles

@@ -92,8 +92,8 @@ if TYPE_CHECKING:
     from deepphase.formats.load import load_all as load_all
     from deepphase.formats.load import save as save
     from deepphase.motion.clip import Clip as Clip
+    from deepphase.motion.clip import joint_positions as joint_positions
     from deepphase.motion.contacts import foot_contacts as foot_contacts
-    from deepphase.motion.kinematics import joint_positions as joint_positions
     from deepphase.motion.mirror import mirrored as mirrored
     from deepphase.motion.point_track import PointTrack as PointTrack
     from deepphase.motion.resample import resample as resample

@@ -1,4 +1,4 @@
-"""Rest frames of bodies with the same joints: whether the rotations of one fit the other.
+"""Groups of clips in stores: whether bodies with the same joints have one rest pose, and arrays.
 
 Programs and laboratories give one list of joint names to skeletons whose frames at rest differ. The
 rotations of one then fold the body of the other. Lengths do no such harm: the rotations of a child
@@ -7,17 +7,16 @@ fit an adult whose frames are alike.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
 
 import numpy as np
 
-from deepphase.arrays import Array
+from deepphase.arrays import Array, counted
 from deepphase.errors import SkeletonError
 from deepphase.motion.clip import Clip
 from deepphase.motion.orientation import body_length
 from deepphase.motion.skeleton import Skeleton
-from deepphase.short_repr import counted
 
 # Share of a body's length from tip to tip up to which a joint may lie elsewhere at rest. People of
 # one laboratory with one rest pose differ by up to .04, mostly in their shins. Arms that hang in
@@ -134,8 +133,7 @@ def _misfit(both: str, difference: RestDifference) -> SkeletonError:
 
 
 def _bodies(clips: Sequence[Clip]) -> list[list[int]]:
-    translated = np.unique(np.concatenate([clip.translated_joints for clip in clips]))
-    return same_rest_frames([clip.skeleton for clip in clips], translated)
+    return same_rest_frames([clip.skeleton for clip in clips], translated_joints(clips))
 
 
 def _compared(skeletons: Sequence[Skeleton], translated: Array) -> Array:
@@ -151,3 +149,59 @@ def _in_one_size(own: Array, offsets: Array) -> Array:
     size = np.linalg.norm(own, axis=-1).sum()
     scale = np.divide(size, sizes, out=np.ones_like(sizes), where=sizes > 0)
     return offsets * scale[..., None, None]
+
+
+def group_arrays(clips: Sequence[Clip], lengths: Sequence[int]) -> dict[str, Array]:
+    """The arrays of a group but its frames, by their names in a store.
+
+    `lengths` are the frames of each clip, of which `clips` may have the first alone.
+    """
+    skeletons = [clip.skeleton for clip in clips]
+    stops = np.cumsum(lengths)
+    return {
+        "translated_joints": translated_joints(clips),
+        "range_starts": stops - lengths,
+        "range_stops": stops,
+        "offsets": np.stack([skeleton.offsets for skeleton in skeletons]),
+        "end_starts": np.cumsum([0, *(len(skeleton.end_parents) for skeleton in skeletons)]),
+        "end_parents": np.concatenate([skeleton.end_parents for skeleton in skeletons]),
+        "end_offsets": np.concatenate([skeleton.end_offsets for skeleton in skeletons]),
+    }
+
+
+def first_frame(clip: Clip) -> Clip:
+    """The first frame of a clip, copied: it does not keep the other frames in memory."""
+    return replace(
+        clip, rotations=clip.rotations[:1].copy(), translations=clip.translations[:1].copy()
+    )
+
+
+def translated_joints(clips: Iterable[Clip]) -> Array:
+    """(joints,) rising indices of those that any of the clips translates."""
+    return np.unique(np.concatenate([clip.translated_joints for clip in clips]))
+
+
+def spread_translations(clip: Clip, translations: Array, wanted: Array) -> Array:
+    """(frames, wanted, 3) translations; joints that the clip does not translate are at rest."""
+    if len(wanted) == len(clip.translated_joints):
+        return translations
+    spread = np.empty((len(translations), len(wanted), 3), translations.dtype)
+    spread[:] = clip.skeleton.offsets[wanted]
+    spread[:, np.searchsorted(wanted, clip.translated_joints)] = translations
+    return spread
+
+
+def unique_clip_names(names: Iterable[str]) -> tuple[str, ...]:
+    """Unique names; repeated ones are numbered from the second on: walk, walk-2, walk-3."""
+    plain = list(names)
+    used: set[str] = set()
+    counts: dict[str, int] = {}
+    result = []
+    for name in plain:
+        unique = name
+        while unique in used or (unique != name and unique in plain):
+            counts[name] = counts.get(name, 1) + 1
+            unique = f"{name}-{counts[name]}"
+        used.add(unique)
+        result.append(unique)
+    return tuple(result)

@@ -1,0 +1,100 @@
+"""Songs beside clips and under folders, and their features."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+
+from deepphase.corpus.clip_store import ClipStore
+from deepphase.corpus.clips import ClipEntry
+from deepphase.corpus.motion_files import SONG_SUFFIXES, existing, files_under, is_motion_file
+from deepphase.errors import DeepPhaseError, FormatError, ParameterError
+from deepphase.music.cache import song_features
+from deepphase.music.features import SongFeatures
+from deepphase.progress import Progress
+
+
+def song_entries(paths: str | Path | Sequence[str | Path]) -> list[ClipEntry]:
+    """The songs among files and in folders, as entries whose `load` gives their features.
+
+    Raises FormatError as :func:`find_songs`.
+    """
+    songs = [song.absolute() for song in find_songs(paths)]
+    return [
+        ClipEntry(song.stem, partial(song_features, song), song.stat().st_size) for song in songs
+    ]
+
+
+def find_songs(inputs: str | Path | Sequence[str | Path]) -> list[Path]:
+    """All sound files among files and under folders, sorted by their path.
+
+    Hidden files and folders are skipped.
+    """
+    given = existing(inputs)
+    found = {path for path in given if not path.is_dir()}
+    found |= {
+        path for root in given if root.is_dir() for path in files_under(root) if _is_song(path)
+    }
+    if not found:
+        raise FormatError(
+            "there are no songs here",
+            hint=f"give sound files ({', '.join(SONG_SUFFIXES)}), or a folder that has some",
+            path=given[0] if given else None,
+        )
+    return sorted(found)
+
+
+def holds_only_songs(path: str | Path) -> bool:
+    """Whether a path is a sound file, or a folder of sound files without any motion."""
+    path = Path(path)
+    if not path.is_dir():
+        return _is_song(path) and path.is_file()
+    files = list(files_under(path))
+    return any(map(_is_song, files)) and not any(map(is_motion_file, files))
+
+
+def _is_song(path: Path) -> bool:
+    return path.suffix.lower() in SONG_SUFFIXES
+
+
+@dataclass(frozen=True, eq=False)
+class ClipSongs:
+    """Clips with a song each.
+
+    `left_out` (clip, reason) of clips without a song.
+    """
+
+    store: ClipStore
+    songs: Mapping[str, SongFeatures]
+    left_out: tuple[tuple[str, str], ...]
+
+
+def songs_of_clips(store: ClipStore, folder: Path, progress: Progress | None = None) -> ClipSongs:
+    """Features of the songs of a store's clips."""
+    songs: dict[str, SongFeatures] = {}
+    refused: dict[str, str] = {"": "no song beside it"}
+    left_out, kept = [], []
+    for number, (name, source) in enumerate(zip(store.names, store.sources, strict=True), start=1):
+        if source.song not in songs and source.song not in refused:
+            try:
+                songs[source.song] = song_features(folder / source.song)
+            except DeepPhaseError as error:
+                refused[source.song] = str(error)
+        if source.song in songs:
+            kept.append(name)
+        else:
+            left_out.append((name, refused[source.song]))
+        if progress is not None:
+            progress("reading songs", number, len(store), name)
+    if not kept:
+        shown = "; ".join(f"{name}: {why}" for name, why in left_out[:3])
+        raise ParameterError(
+            "no clip has a song that can be read",
+            hint=f"put a sound file of the same name ({', '.join(SONG_SUFFIXES)}) beside each "
+            f"clip, or give the folder of the songs with --songs\n  {shown}",
+        )
+    if len(kept) < len(store):
+        store = store.selected(kept)
+    return ClipSongs(store, songs, tuple(left_out))

@@ -240,6 +240,29 @@ def test_animations_are_chosen(tmp_path):
         load_gltf(path, animation=7)
 
 
+def test_pointers_to_nodes_are_read_and_what_moves_no_joint_is_named(tmp_path):
+    made = two_joints()
+    made.document["nodes"].append({"name": "Camera"})
+    plain = load_gltf(made.written(tmp_path))
+    channels = made.document["animations"][0]["channels"]
+    sampler = next(c["sampler"] for c in channels if c["target"]["path"] == "translation")
+
+    def pointed(pointer):
+        extensions = {"KHR_animation_pointer": {"pointer": pointer}}
+        return {"sampler": sampler, "target": {"path": "pointer", "extensions": extensions}}
+
+    for channel in channels:
+        node, path = channel["target"]["node"], channel["target"]["path"]
+        channel["target"] = pointed(f"/nodes/{node}/{path}")["target"]
+    channels.append(pointed("/materials/0/emissiveFactor"))
+    channels.append({"sampler": sampler, "target": {"node": 2, "path": "translation"}})
+    clip = load_gltf(made.written(tmp_path, "pointers.glb"))
+    np.testing.assert_array_equal(clip.rotations, plain.rotations)
+    np.testing.assert_array_equal(clip.translations, plain.translations)
+    assert said(clip, "/materials/0/emissiveFactor")
+    assert said(clip, "not joints were left out: Camera")
+
+
 @pytest.mark.parametrize(
     ("times", "fps", "frames"),
     [

@@ -101,7 +101,7 @@ def parse_hierarchy(text: str, path: Path) -> Hierarchy:
         elif keyword == "}":
             if block is None:
                 raise fault("a '}' that closes nothing", line=line)
-            if block.offset is None:
+            if block.offset is None and not block.is_end:
                 raise fault(f"{block.title} has no OFFSET", line=block.line)
             if block.channels is None and not block.is_end:
                 hint = "a joint that holds has CHANNELS 0"
@@ -132,17 +132,21 @@ def parse_hierarchy(text: str, path: Path) -> Hierarchy:
     if not joints:
         raise fault("a hierarchy without a ROOT", line=line)
     names, renamed = unique_names([joint.name for joint in joints])
+    notes = [f"joint names that occur twice were numbered: {listed(renamed)}"] if renamed else []
+    placed = [end for end in ends if end.offset is not None]
+    if len(placed) < len(ends):
+        notes.append(f"{len(ends) - len(placed)} End Sites without an OFFSET were left out")
     numbers = [joint.offset or () for joint in joints]
     rests = np.array([row[3:] or (0.0, 0.0, 0.0) for row in numbers])
     return Hierarchy(
         names,
         np.array([joint.parent for joint in joints], np.int64),
         np.array([row[:3] for row in numbers], np.float64),
-        np.array([end.parent for end in ends], np.int64),
-        np.array([end.offset for end in ends], np.float64).reshape(-1, 3),
+        np.array([end.parent for end in placed], np.int64),
+        np.array([end.offset for end in placed], np.float64).reshape(-1, 3),
         tuple(joint.channels or () for joint in joints),
         rests if any(len(row) > 3 for row in numbers) else None,
-        (f"joint names that occur twice were numbered: {listed(renamed)}",) if renamed else (),
+        tuple(notes),
     )
 
 

@@ -21,8 +21,8 @@ from deepphase.formats.bvh.hierarchy import DECIMAL, LARGEST_NUMBER, is_number
 from deepphase.formats.frame_rates import resolve_frame_time
 from deepphase.formats.reading import EXPORT_AGAIN
 
-_FRAMES = re.compile(rb"\s*Frames\s*:[ \t]*(\S*)", re.IGNORECASE)
-_FRAME_TIME = re.compile(rb"\s*Frame[ \t]*Time\s*:[ \t]*(\S*)[ \t]*\n?", re.IGNORECASE)
+_ENTRY = re.compile(rb"\s*Frame(s|[ \t]*Time)\s*:[ \t]*(\S*)[ \t]*\n?", re.IGNORECASE)
+_ROW = re.compile(rb"\S[^\n]*")
 _BLANK_LINES = re.compile(rb"(?:[ \t]*\n)*")
 _WORD = re.compile(rb"\S+")
 # More digits than this are damage, and Python's own limit on them would raise.
@@ -59,7 +59,7 @@ def parse_motion(
 ) -> Motion:
     """Parse the frame count, the frame time and the table behind the word MOTION.
 
-    A given rate has precedence over the file's. With `allow_truncated`, the whole frames before the
+    Where no frames are declared, the rows are counted. A given rate has precedence over the file's. With `allow_truncated`, the whole frames before the
     first fault are taken if there are any.
     """
 
@@ -69,22 +69,30 @@ def parse_motion(
     def fault(fact: str, offset: int) -> FormatError:
         return FormatError(fact, path=path, line=line_at(offset))
 
-    counted = _FRAMES.match(text, start)
-    if counted is None:
-        raise fault("MOTION is not followed by 'Frames:'", start)
-    if not _COUNT.fullmatch(counted[1]):
-        quoted = _quoted(counted[1])
-        raise fault(f"'Frames:' is followed by {quoted}, not by a count", counted.end())
-    timed = _FRAME_TIME.match(text, counted.end())
+    counted = timed = None
+    while entry := _ENTRY.match(text, start):
+        start = entry.end()
+        if entry[1].lower() == b"s":
+            counted = entry
+        else:
+            timed = entry
     if timed is None:
-        raise fault("'Frames:' is not followed by 'Frame Time:'", counted.end())
-    word = timed[1].decode("latin-1")
+        raise fault("MOTION is not followed by 'Frame Time:'", start)
+    word = timed[2].decode("latin-1")
     if not DECIMAL.fullmatch(word):
-        raise fault(f"a Frame Time of {_quoted(timed[1])}", timed.end(1))
-    rate, notes = resolve_frame_time(word, fps, path, line_at(timed.end(1)))
-    blank = _BLANK_LINES.match(text, timed.end())
-    begin = blank.end() if blank else timed.end()
-    table = _Table(text, begin, line_at(begin), int(counted[1]), channels, path)
+        raise fault(f"a Frame Time of {_quoted(timed[2])}", timed.end(2))
+    rate, notes = resolve_frame_time(word, fps, path, line_at(timed.end(2)))
+    blank = _BLANK_LINES.match(text, start)
+    begin = blank.end() if blank else start
+    if counted is None or not counted[2]:
+        frames = sum(1 for _ in _ROW.finditer(text, begin))
+        notes = (*notes, f"no count of frames: {frames:,} by the rows")
+    elif _COUNT.fullmatch(counted[2]):
+        frames = int(counted[2])
+    else:
+        quoted = _quoted(counted[2])
+        raise fault(f"'Frames:' is followed by {quoted}, not by a count", counted.end(2))
+    table = _Table(text, begin, line_at(begin), frames, channels, path)
     values, table_notes = table.read(allow_truncated)
     return Motion(values, rate, table.first_line, (*notes, *table_notes))
 

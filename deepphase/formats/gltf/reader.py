@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -27,7 +28,13 @@ from deepphase.formats.gltf.nodes import (
     read_nodes,
 )
 from deepphase.formats.gltf.tracks import Keys, channel_target, read_tracks, sample_joints
-from deepphase.formats.reading import RawMotion, checked_options, in_metres_y_up, unique_names
+from deepphase.formats.reading import (
+    RawMotion,
+    checked_options,
+    in_metres_y_up,
+    listed,
+    unique_names,
+)
 from deepphase.motion.clip import Clip, Source
 
 
@@ -55,9 +62,8 @@ def load_gltf(
         if number not in scene.moving:
             raise scene.animations[number].fault("moves none of the joints")
     elif others:
-        listed = ", ".join(f"{other} {scene.name(other)!r}" for other in others[:12])
-        listed += ", ..." if len(others) > 12 else ""
-        notes = (f"animation {number} {scene.name(number)!r} was read; there are also {listed}",)
+        names = listed([f"{other} {scene.name(other)!r}" for other in others], 12)
+        notes = (f"animation {number} {scene.name(number)!r} was read; there are also {names}",)
     clip = scene.read(number)
     return _named(clip, scene.name(number) or Path(path).stem, notes)
 
@@ -155,6 +161,16 @@ class _Scene:
         """Whether few keys ask for too many poses of joints, in all animations together."""
         return self.poses > allowed_poses(self.file.bytes_read)
 
+    def _left_out(self, animation: Item) -> Iterator[str]:
+        """Notes on the channels of an animation that move no joint."""
+        targets = [channel_target(c, self.tree.world) for c in animation.elements("channels")]
+        if others := sorted({path[:60] for node, path in targets if node is None}):
+            yield f"channels that move no node were left out: {listed(others)}"
+        nodes = {node for node, _ in targets if node is not None} - {*self.joints.path_nodes}
+        if nodes:
+            names = listed([self.tree.name(node) for node in sorted(nodes)])
+            yield f"animated nodes that are not joints were left out: {names}"
+
     def read(self, number: int) -> Clip:
         """One animation, named after the file."""
         item, joints = self.animations[number], self.joints
@@ -192,7 +208,7 @@ class _Scene:
         )
         labels = given if isinstance(given := extras.get("labels"), dict) else {}
         labels = {name: value for name, value in labels.items() if isinstance(value, str)}
-        notes = (*notes, *joints.notes, note, *motion_notes)
+        notes = (*notes, *joints.notes, note, *motion_notes, *self._left_out(item))
         source = Source(str(self.file.path), fps=rate, notes=notes)
         try:
             motion = RawMotion(skeleton, rotations, translations, rate, translated, labels)

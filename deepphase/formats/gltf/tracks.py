@@ -10,6 +10,7 @@ a joint's rotation and translation relative to it,
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
@@ -34,6 +35,9 @@ from deepphase.motion.quaternions import IDENTITY
 from deepphase.motion.skeleton import Skeleton
 
 _KINDS = {"translation": "VEC3", "rotation": "VEC4", "scale": "VEC3"}
+# What the extension of pointers names a transform of a node by.
+_POINTER_EXTENSION = "KHR_animation_pointer"
+_POINTER = re.compile(r"/nodes/([0-9]{1,9})/(translation|rotation|scale)")
 _ROTATION_TYPES = (FLOAT, BYTE, UNSIGNED_BYTE, SHORT, UNSIGNED_SHORT)
 _INTERPOLATIONS = ("LINEAR", "STEP", "CUBICSPLINE")
 # Of a cubic spline's three values a key the middle one is the value; tangents stand around it.
@@ -149,7 +153,7 @@ class Track:
 
 
 def read_tracks(file: GltfFile, animation: Item, known_keys: dict[int, Keys]) -> list[Track]:
-    """What an animation does to nodes; channels of weights and of extensions are passed over."""
+    """What an animation does to transforms of nodes; other channels are passed over."""
     document = file.document
     nodes, accessors = len(document.array("nodes")), len(document.array("accessors"))
     tracks: dict[tuple[int, str], Track] = {}
@@ -188,6 +192,11 @@ def channel_target(channel: Item, nodes: int) -> tuple[int | None, str]:
     """The node and path of a channel; no node where it moves none."""
     target = channel.item("target")
     path = target.text("path")
+    if path == "pointer" and target.has("extensions"):
+        pointer = target.item("extensions").item(_POINTER_EXTENSION)
+        path = pointer.text("pointer")
+        if (named := _POINTER.fullmatch(path)) and int(named[1]) < nodes:
+            return int(named[1]), named[2]
     if path not in _KINDS or not target.has("node"):
         return None, path
     return target.integer("node", below=nodes), path

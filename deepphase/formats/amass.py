@@ -147,10 +147,8 @@ def _unknown_layout(archive: NpzArchive, key: str) -> FormatError:
 def load_amass(path: str | Path, *, up: str | None = None, fps: float | None = None) -> Clip:
     """Read motion of the SMPL family as a clip: metres, Y up.
 
-    Poses of 22 (body), 24 (SMPL), 52 (SMPL-H), 53 (SMPL-H and the jaw) and 55 joints (SMPL-X) are
-    read, with fingers, jaw and eyes. The pelvis is at `trans`; in the body model it differs by a
-    constant vector of some centimetres, which depends on the subject's shape. Up is z, the axis of
-    AMASS, unless the body stands along another or one is given.
+    Poses of 22, 24, 52, 53 and 55 joints are read. The pelvis is at `trans`; the body model adds a
+    constant vector to it. Up is z unless the body stands along another axis or one is given.
     """
     path = Path(path)
     checked_options(None, up, fps)
@@ -171,12 +169,9 @@ def load_amass(path: str | Path, *, up: str | None = None, fps: float | None = N
 
 
 def save_amass(clip: Clip, path: str | Path) -> None:
-    """Write a clip of a skeleton of the SMPL family as AMASS does: axis-angle poses, Z up.
+    """Write a clip of the joints of the SMPL family, in any order, as AMASS does: Z up.
 
-    The file has `poses`, `trans`, `mocap_framerate`, `gender` "neutral" and `betas` of zeros. 22
-    joints are written as the 52 of SMPL-H, with fingers at rest; 24, 52, 53 and 55 as they are.
-    Joints may be in any order. Any other skeleton is first put on this one:
-    ``retarget(clip, smpl_skeleton(BODY))``.
+    22 joints are written as the 52 of SMPL-H, with fingers at rest; 24, 52, 53 and 55 as they are.
     """
     check_writable_body(clip, path)
     names = smpl_layout(clip)

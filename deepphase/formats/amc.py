@@ -78,10 +78,7 @@ class _Asf:
 def load_amc(
     path: str | Path, *, unit: Unit | None = None, up: str | None = None, fps: float | None = None
 ) -> Clip:
-    """Read an AMC file with the ASF file beside it: metres, Y up.
-
-    Units are inches divided by the `length` of the skeleton; where that is 1, they are inferred.
-    """
+    """Read an AMC file with the ASF file beside it: metres, Y up."""
     path = Path(path)
     unit_m = checked_options(unit, up, fps)
     lines = _lines(path)

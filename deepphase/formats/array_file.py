@@ -59,10 +59,7 @@ def write_arrays(
     format: str,
     version: int,
 ) -> Header:
-    """Write arrays and a header as one file, atomically, and return the header as written.
-
-    Arrays are streamed in chunks of a few megabytes, so memory maps larger than memory work.
-    """
+    """Write arrays and a header as one file, in chunks and atomically; returns the header."""
     prepared = {
         name: array if isinstance(array, ComputedRows) else np.asanyarray(array)
         for name, array in arrays.items()
@@ -119,8 +116,7 @@ def read_arrays(
 ) -> tuple[dict[str, Array], Header]:
     """Read a whole file into memory: the arrays by name, and the header.
 
-    `types` are the types that arrays must have, such as "F32", by names or by patterns of
-    `fnmatch`, of which the first that fits counts.
+    `types`, such as "F32", are by names or patterns of `fnmatch`: the first that fits counts.
     """
     mapped, header = map_arrays(path, format=format, version=version, verify=False, types=types)
     arrays = {name: np.array(array) for name, array in mapped.items()}
@@ -139,10 +135,7 @@ def map_arrays(
     types: Mapping[str, str] = _ANY_TYPES,
     writable: bool = False,
 ) -> tuple[dict[str, Array], Header]:
-    """Map the arrays whose name starts with `prefix`, read-only; pages are read on access.
-
-    If `writable`, they may be changed, which the file does not see.
-    """
+    """Map the arrays whose name starts with `prefix`; changes, if `writable`, stay in memory."""
     path = Path(path)
     header, shapes = _read_table(path, format, version)
     for name, (found, _) in shapes.items():
@@ -177,10 +170,7 @@ def joined_parts(parts: Mapping[str, Mapping[str, Array]]) -> dict[str, Array]:
 def array_part(
     arrays: Mapping[str, Array], part: str, shapes: Mapping[str, tuple[int, ...]] | None = None
 ) -> dict[str, Array]:
-    """Name -> array in memory, of a part of what `joined_parts` returned.
-
-    `shapes` are those that arrays must have if the part has them, else ValueError is raised.
-    """
+    """Arrays in memory of a part of what `joined_parts` returned; ValueError for other shapes."""
     prefix = f"{part}."
     chosen = [name for name in arrays if name.startswith(prefix)]
     own = {name.removeprefix(prefix): np.array(arrays[name]) for name in chosen}

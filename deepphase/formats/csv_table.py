@@ -18,10 +18,7 @@ from deepphase.motion.clip import Clip, joint_positions
 
 
 def save_places(clip: Clip, path: str | Path) -> None:
-    """Write the places of a clip's joints in the world, a row a frame.
-
-    Columns are `time` in seconds, and `<joint>.x`, `.y` and `.z` of each joint in metres, Y up.
-    """
+    """Write the places of a clip's joints in metres, a row a frame: time, <joint>.x, .y, .z, ..."""
     columns = ["time", *(f"{name}.{axis}" for name in clip.skeleton.names for axis in "xyz")]
     head = io.StringIO()
     csv.writer(head, lineterminator="").writerow(columns)

@@ -131,10 +131,7 @@ def _rows(node) -> list:
 
 
 def _keep_one_tree(armature) -> list:
-    """Remove all bones but the largest tree's, and let those move; return notes.
-
-    The importer connects bones at their parents' tails, which holds them.
-    """
+    """Remove all bones but the largest tree's, and let those move; return notes."""
     import bpy
 
     bpy.context.view_layer.objects.active = armature

@@ -57,9 +57,7 @@ def check_rate_option(fps: float | None) -> None:
 def frame_rate(frame_time: float, decimals: int) -> float:
     """Frames per second of a frame time in seconds that was written with `decimals` decimals.
 
-    The nearest usual or NTSC rate within 0.1 %. Where there is none, a usual rate whose frame time,
-    rounded or cut to as many decimals, is what was written; else a whole rate within 0.1 %, else
-    1 / `frame_time`.
+    The nearest usual or NTSC rate within 0.1 %, else one that is so written; else a whole rate.
     """
     rate = 1.0 / frame_time
     last_digit = 10.0**-decimals
@@ -89,8 +87,7 @@ def resolve_frame_time(
 ) -> tuple[float, tuple[str, ...]]:
     """Frames per second of a file that states the time of a frame, and notes.
 
-    The time is in seconds. One of 2 to 200 is taken for milliseconds, unless it is also a usual
-    rate, such as 30: that could be the rate itself, written in the wrong place.
+    A time of 2 to 200 is taken for milliseconds, unless it is a usual rate in the wrong place.
     """
     if given is not None:
         instead = f"{given:g} frames a second as given, instead of the file's Frame Time"
@@ -118,10 +115,7 @@ def resolve_frame_time(
 def resolve_rate(
     stated: Mapping[str, float], given: float | None, path: str | Path
 ) -> tuple[float, tuple[str, ...]]:
-    """Frames per second of a file that states its rate as a number, under several names, and notes.
-
-    A rate within 0.1 % of a whole or NTSC rate is that rate.
-    """
+    """Frames per second of a file that states its rate under several names, and notes."""
     if given is not None:
         said = ", ".join(f"{name} {value:.6g}" for name, value in stated.items())
         instead = f", instead of the file's {said}" if said else ""
@@ -183,12 +177,7 @@ _FREE_POSES, _BYTES_PER_POSE = 2_000_000, 4
 
 
 def sampling_rate(key_times: Sequence[Array], stated: float | None) -> tuple[float, str]:
-    """Frames a second for an animation, and a note on why.
-
-    Keys on every frame tell it, and keys on most the slowest usual rate that has them all. Between
-    the rarer keys of poses the file interpolates: the rate is 60, or the next that has the keys,
-    and resampling changes nothing of the file's own curves.
-    """
+    """Frames a second for an animation by its keys, or the file's statement, and a note on why."""
     keys = merged_times(key_times)
     if len(keys) < 2:
         return stated or DEFAULT_FPS, f"one key: {stated or DEFAULT_FPS:g} frames a second"

@@ -1,8 +1,4 @@
-"""Checks of single values in the headers of files: rates, numbers, counts, names, texts, sources.
-
-A header whose hash is right may still be made by hand. Every reader takes its values through these
-functions, so that a file is refused before anything is computed with it.
-"""
+"""Checks of single values in the headers of files, before anything is computed with them."""
 
 from __future__ import annotations
 

@@ -19,8 +19,7 @@ from deepphase.motion.clip import Clip
 class MotionFormat:
     """A format of motion files: its name, reader and writer; `save` is None if it is only read.
 
-    `load_all` and `list_animations` are given if a file can hold several clips. A function may be
-    named, as "package.module:function": it is then imported when it is first used.
+    Functions may be named, as "package.module:function": imported when they are first used.
     """
 
     name: str
@@ -169,10 +168,7 @@ def holds_points(path: str | Path) -> bool:
 
 
 def list_animations(path: str | Path) -> tuple[tuple[int, str], ...]:
-    """Number and name of each clip that `load_all` reads; `load(animation=)` accepts the number.
-
-    Empty for formats whose files hold one clip; the file is then not opened.
-    """
+    """Number and name of each clip that `load_all` reads; empty where a file holds one clip."""
     kind = format_of(path)
     if kind.list_animations is None:
         return ()

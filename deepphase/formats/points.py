@@ -1,20 +1,7 @@
-"""Point tracks, positions over time without rotations: files of markers, and .npz.
+"""Point tracks, positions over time without rotations: files of markers, .npz and .npy.
 
-Files of markers are read by `deepphase.formats.markers`. Of .npz:
-
-===========  =======================  ==========================================================
-positions    (frames, points, 3)      in the file's unit; or both of the next two
-joints_rel   (frames, points, 3)      relative to the body's centre
-center       (frames, 3)              the centre
-fps          ()                       frames a second; also `framerate`, `mocap_framerate`
-units        () str                   "m", "cm", "mm", "inch", "foot"; inferred if it is missing
-names        (points,) str            if known; also `bone_names`, `joint_names`
-edges        (edges, 2) int           pairs of connected points, if known
-present      (frames, points) bool    whether a point was seen; positions in gaps are bridged
-===========  =======================  ==========================================================
-
-A .npy has positions alone, (frames, joints, 3), as programs that make motion from text write them:
-the 22 joints of SMPL at 20 frames a second.
+The arrays of an .npz are listed in docs/formats.md. A .npy has (frames, joints, 3) positions alone,
+as programs that make motion from text write them: the 22 joints of SMPL at 20 frames a second.
 """
 
 from __future__ import annotations
@@ -97,11 +84,10 @@ def load_points(
     floor: float | None = None,
     animation: int | None = None,
 ) -> PointTrack:
-    """Read a point track of .npz, .npy, .c3d, .trc or .csv: metres, Y up.
+    """Read a point track of .npz, .npy, .c3d, .trc or .csv: metres, Y up, gaps bridged.
 
-    Gaps of markers are bridged by straight lines, and stated in `present` and in the notes. Unit,
-    up axis and rate have precedence over the file's; `floor` is the height in metres that becomes
-    0, and `animation` the number of the body, where labels have prefixes of several.
+    Unit, up axis and rate have precedence over the file's; `floor` is the height in metres that
+    becomes 0, and `animation` the number of the body, where labels have prefixes of several.
     """
     path, options = Path(path), _checked(unit, up, fps, floor)
     bodies = _bodies(path)
@@ -123,10 +109,7 @@ def load_point_bodies(
     fps: float | None = None,
     floor: float | None = None,
 ) -> tuple[PointTrack, ...]:
-    """Read a track of every body of a file: one a prefix of labels, which is its name.
-
-    A body that cannot be read is left out, with a note in the others.
-    """
+    """Read a track of every body of a file: one a prefix of labels, which is its name."""
     path, options = Path(path), _checked(unit, up, fps, floor)
     tracks, faults = [], {}
     for body in _bodies(path):

@@ -224,10 +224,9 @@ def depth_first(root: int, children: Sequence[Sequence[int]]) -> list[int]:
 
 
 def parents_first(parents: Sequence[int]) -> tuple[list[int], Array]:
-    """Joints with parents before children, and the parents of the joints in this order.
+    """Joints with parents before children, in order where they were, and their new parents.
 
-    The order stays where parents come first already. Joints that do not hang from the first root
-    (a parent below 0) are missing.
+    Joints that do not hang from the first root (a parent below 0) are missing.
     """
     root = next((joint for joint, parent in enumerate(parents) if parent < 0), None)
     order = [] if root is None else depth_first(root, children_of(parents))
@@ -254,8 +253,7 @@ def in_metres_y_up(
 ) -> Clip:
     """The motion of a file as a clip in metres with Y up, named after its file.
 
-    A unit or an up axis that is None is inferred, and said in the source's notes. FormatError if
-    the lengths are not those of a body.
+    A unit or an up axis that is None is inferred, and said in the source's notes.
     """
     skeleton, notes = motion.skeleton, source.notes
     if unit_m is None:

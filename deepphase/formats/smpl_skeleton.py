@@ -82,10 +82,7 @@ FINGERS = LEFT_FINGERS + RIGHT_FINGERS
 
 @cache
 def smpl_skeleton(names: tuple[str, ...]) -> Skeleton:
-    """The rest skeleton of the named joints in their order; the pelvis is at the origin.
-
-    Metres, Y up, facing +Z, T-pose.
-    """
+    """Rest skeleton of the named joints, pelvis at the origin: metres, Y up, facing +Z, T-pose."""
     index = {name: position for position, name in enumerate(names)}
     parents, offsets, end_parents, end_offsets = [], [], [], []
     for name in names:

@@ -80,18 +80,12 @@ def check_no_text(content: bytes, path: str | Path) -> None:
 
 
 def read_sound(path: str | Path) -> Array:
-    """(samples,) float32 of a file: mono, finite, SAMPLE_RATE a second, as loud as in the file.
-
-    Its content decides what it is, not its suffix.
-    """
+    """(samples,) float32 of a file by its content: mono, finite, SAMPLE_RATE a second."""
     return decoded(sound_bytes(path), path)
 
 
 def stated_duration_s(content: bytes, path: str | Path) -> float:
-    """Seconds of sound that a file's header states, without decoding it; 0 where it states none.
-
-    `path` is only named. Raises FormatError for a container without sound.
-    """
+    """Seconds of sound that a file's header states, without decoding it; 0 where it states none."""
     import soundfile
 
     try:
@@ -282,13 +276,7 @@ def has_av() -> bool:
 
 
 class ContainerSound:
-    """The first sound stream of a container, opened.
-
-    Attributes
-    ----------
-    rate, channels
-        Samples a second, and channels.
-    """
+    """The first sound stream of a container, opened; `rate` is samples a second."""
 
     def __init__(self, content: bytes, path: Path) -> None:
         import av

@@ -85,10 +85,7 @@ class BarEvidence:
 
 
 def find_bars(evidence: BarEvidence) -> Bars | None:
-    """The metre by which sound returns, and the beats on which bass and chords come in.
-
-    Returns None where there are too few beats, or all beats sound alike.
-    """
+    """The metre by which sound returns, and its first beats; None of few beats or beats alike."""
     beats = len(evidence.places[METERS[0]])
     if beats < _FEWEST_BARS * max(METERS) or not any(evidence.strength.values()):
         return None
@@ -158,10 +155,7 @@ def _returns(sound: Array) -> Array:
 
 
 def _places(accent: Array, metre: int) -> tuple[Array, float]:
-    """(beats,) each beat's place in its bar, 0 the first, and how much stronger firsts are.
-
-    The best way through the places (Viterbi): one further with each beat, unless it pays to slip.
-    """
+    """(beats,) each beat's place in its bar (Viterbi), 0 the first, and how much stronger that is."""
     beats = len(accent)
     total = np.where(np.arange(metre) == 0, accent[0], 0.0)
     came = np.zeros((beats, metre), int)
@@ -244,15 +238,11 @@ class _Level:
 def find_rhythm(
     spectra: Spectra, fps: float, bpm: float | None = None
 ) -> tuple[Beats, Bars | None]:
-    """Beats and bars of a song.
+    """Beats and bars of a song; `bpm` is about how many beats a minute there are, if known.
 
-    The confidence of the beats is the probability that the song has a beat, where noise, speech
-    and sounds at random times have none, and each is as likely beforehand; times the probability
-    that people count this tempo, and not half or twice of it, or two beats for three. That of the
-    bars is at most as high as the first of these.
-
-    `fps`: frames of the spectra a second. `bpm`: about how many beats a minute there are, if that
-    is known.
+    The confidence of the beats is the probability that there is a beat (noise, speech and sounds at
+    random times have none, and each is as likely), times the one that people count this tempo, and
+    not half or twice of it, or two beats for three. That of the bars is at most the first of these.
     """
     onsets, bass = spectra.onset_strength, spectra.bass_onset_strength
     if not has_sounds(onsets):
@@ -298,10 +288,7 @@ def _on_bass(beats_s: Array, bass: Array, fps: float) -> Array:
 
 
 def _shares(levels: list[_Level]) -> tuple[list[_Level], Array, Array]:
-    """Levels of different tempi; for each, how likely people count it, and what speaks for it.
-
-    Probabilities and log odds, (levels,) each; the log odds leave out which tempi are usual.
-    """
+    """Levels of different tempi; how likely people count each; log odds without people's habit."""
     scores = [float(_LEVEL_WEIGHTS @ level.evidence) for level in levels]
     kept: list[int] = []
     for index in np.argsort(scores, kind="stable")[::-1].tolist():

@@ -85,13 +85,9 @@ class OnsetReturns:
 
 
 def lay_beats(onset_strength: Array, tempo_bpm: Array, fps: float) -> Array:
-    """(beats,) seconds of beats at a tempo, by dynamic programming; empty where there are none.
+    """(beats,) seconds of beats at a tempo (frames,), by dynamic programming (Ellis 2007).
 
-    Beats are moved off the frames, onto an even grid where they keep to one, and go on from the
-    first sound to the last.
-
-    `onset_strength`, `tempo_bpm` (frames,). Ellis 2007, "Beat tracking by dynamic programming"; see
-    `beat_path`.
+    They lie on an even grid where they keep to one, and go on from the first sound to the last.
     """
     frames = beat_path(np.minimum(onset_strength, 1.5), tempo_bpm, fps, _TIGHTNESS)
     audible_frames = np.flatnonzero(onset_strength > _AUDIBLE)
@@ -112,10 +108,7 @@ def has_sounds(onset_strength: Array) -> bool:
 
 
 def beat_position(beats_s: Array, seconds: Array) -> Array:
-    """Beats since the first at times in seconds, linear between beats, even beyond them.
-
-    `beats_s` (beats,) rising; at least two. `seconds` (...,).
-    """
+    """Beats since the first at times in seconds (...,), linear between and beyond (beats,)."""
     seconds = np.asarray(seconds, np.float64)
     last = len(beats_s) - 1
     inside = np.interp(seconds, beats_s, np.arange(last + 1))
@@ -171,10 +164,7 @@ def check_hint(bpm: float) -> None:
 
 
 def follow_tempo(returns: OnsetReturns, frames: int, fps: float, bpm: float | None = None) -> Array:
-    """(frames,) beats a minute, followed through the windows, near a tempo if one is given.
-
-    Without it, the tempo may be that of another level.
-    """
+    """(frames,) beats a minute, near a tempo if one is given; else perhaps of another level."""
     steps = int(np.log(_FASTEST_BPM / _SLOWEST_BPM) / np.log(_GRID)) + 1
     grid = _SLOWEST_BPM * _GRID ** np.arange(steps)
     lag = 60 * fps / grid
@@ -268,11 +258,9 @@ _FIRST = 0.01
 
 
 def beat_path(onset_strength: Array, tempo_bpm: Array, fps: float, tightness: float) -> Array:
-    """The path of beats with the strongest onsets and the steadiest steps.
+    """(beats,) frames of the beats with the strongest onsets and the steadiest steps (Ellis 2007).
 
-    `onset_strength` (frames,) onset strength, not negative; that of the first frame is not read.
-    `tempo_bpm` (frames,) beats a minute. Returns (beats,) frames of the beats, rising; none where
-    no onset has strength. Ellis 2007, "Beat tracking by dynamic programming".
+    `onset_strength` and `tempo_bpm` are (frames,); none where no onset has strength.
     """
     onsets = np.asarray(onset_strength, np.float64)
     periods = np.round(60.0 * fps / np.asarray(tempo_bpm, np.float64)).astype(np.intp)
@@ -309,8 +297,7 @@ def _filtered(onsets: Array, periods: Array) -> Array:
 def _best_steps(score: Array, periods: Array, tightness: float) -> tuple[Array, Array]:
     """(frames,) each: the frame of the beat before, or -1; and the best sum of scores and costs.
 
-    A beat lies half a period to two periods behind the one before. So no frame depends on those
-    of the last half period, and as many are computed at once.
+    A beat lies half a period behind the one before at least: as many frames are computed at once.
     """
     frames = len(score)
     # Half periods are rounded as librosa's, to even numbers.

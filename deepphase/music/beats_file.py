@@ -72,12 +72,9 @@ class GivenBeats:
 
 
 def read_beats(path: str | Path) -> GivenBeats:
-    """The beats in a text file.
+    """The beats in a text file: a second a line, or second and number in the bar, or labels.
 
-    Each line has the second of a beat; or its second and its number in the bar, separated by
-    spaces, a tab or a comma; or start, end and text of a label, separated by tabs, as Audacity
-    exports them, where a text that is a whole number is the number in the bar. Empty lines and
-    lines that begin with # are skipped.
+    Labels are those of Audacity. Empty lines and lines that begin with # are skipped.
     """
     path = Path(path)
     check_is_file(path)
@@ -113,10 +110,7 @@ def read_beats(path: str | Path) -> GivenBeats:
 
 
 def check_beats(song: str | Path, beats: str | Path | None, bpm: float | None = None) -> None:
-    """Raise an error, without decoding the song, where its beats or a hint cannot be used.
-
-    Beats are those of a file, or of the file beside the song; a hint is in beats a minute.
-    """
+    """Raise an error, without decoding the song, where its beats or a hint cannot be used."""
     if bpm is not None:
         check_hint(bpm)
         if beats is not None:

@@ -33,10 +33,7 @@ _MPEG_RATES = (44_100, 48_000, 32_000)
 def truncation(content: bytes) -> str:
     """What a file's bytes promise and lack, in words; empty where nothing is known to lack.
 
-    Wav by its chunk sizes, Ogg by the numbers of its pages and their end mark, MP3 (layer III) by
-    its count of bytes and its last frame. Other formats say it when they are decoded.
-
-    Multimedia Programming Interface 1.0 (RIFF); RFC 3533 (Ogg); ISO 11172-3, 13818-3 (MPEG).
+    Wav by chunk sizes (RIFF), Ogg by pages (RFC 3533), MP3 by frames (ISO 11172-3, 13818-3).
     """
     if content[:4] == b"RIFF" and content[8:12] == b"WAVE":
         return _missing_wav(content)
@@ -176,12 +173,7 @@ def mixed(piece: Array) -> Array:
 
 
 def both_halves(content: bytes, file: Any) -> Array | None:
-    """All samples of a sound file, mono, at its own rate.
-
-    Returns (samples,) float32: what decoding from the start to the end gives, bit for bit. None
-    where that is not sure (the file is damaged, or silent in its middle) or nothing is to be
-    gained: then it has to be decoded so.
-    """
+    """(samples,) mono of a file whose halves are decoded at once; None where that is not sure."""
     import soundfile
 
     if file.format not in _FORMATS and file.subtype not in _SUBTYPES:
@@ -231,14 +223,9 @@ _lock = threading.RLock()
 
 @contextmanager
 def decoder_errors(content: bytes) -> Iterator[list[str]]:
-    """Context of a decoding whose messages are not printed.
+    """Context of a decoding whose messages are not printed: yields a list, then of its errors.
 
-    The C library writes to the file descriptor, so that is redirected into a file. What other
-    threads write meanwhile is printed at the end.
-
-    Yields
-    ------
-    A list that holds the decoder's error messages once the context has ended.
+    The C library writes to the file descriptor. What other threads write is printed at the end.
     """
     errors: list[str] = []
     if content[:4] in _DECODED_SILENTLY:

@@ -232,11 +232,7 @@ def features_of(
 
 
 def stretched(song: SongFeatures, factor: float) -> SongFeatures:
-    """The song played at `factor` times its tempo, at the same pitch.
-
-    Features of sound are those of the nearest moment, beats and bars are where they are then:
-    nothing is detected again.
-    """
+    """The song played at `factor` times its tempo: features of the nearest moment, beats moved."""
     frames = max(round(len(song) / factor), 1)
     nearest = np.clip(np.rint(np.arange(frames) * factor), 0, len(song) - 1).astype(np.intp)
     blocks = {name: song.blocks[name][nearest] for name in SONG_FEATURE_KINDS}
@@ -318,9 +314,6 @@ def feature_values(song: SongFeatures, name: str) -> Array:
 
 
 def sample_at(values: Array, times: Array) -> Array:
-    """(..., values) the frames of (frames, values), 60 a second, nearest to seconds of a song.
-
-    Before the start and after the end, the first and last frame are repeated.
-    """
+    """(..., values) the frames of (frames, values), 60 a second, nearest to seconds of a song."""
     frames = np.rint(np.asarray(times, np.float64) * FPS)
     return values[np.clip(frames, 0, len(values) - 1).astype(np.intp)]

@@ -60,10 +60,7 @@ class Spectra:
 
 
 def short_time_spectra(samples: Array) -> Spectra:
-    """The spectra of a song (samples,) at SAMPLE_RATE: frame i is of the window around i * HOP.
-
-    Loudness is relative to the song: its level in the file has no effect.
-    """
+    """The spectra of a song (samples,): frame i is around i * HOP; the level has no effect."""
     import scipy.fft
 
     frames = -(-len(samples) // HOP)
@@ -142,10 +139,7 @@ def fine_centres() -> Array:
 
 @lru_cache(maxsize=101)
 def _chroma_filter(tuning: float) -> Array:
-    """(12, bins), from C on: Gaussians around each pitch class, and over the octaves (Ellis 2007).
-
-    `librosa.filters.chroma` gives the same.
-    """
+    """(12, bins) from C on, as `librosa.filters.chroma`: Gaussians around pitches (Ellis 2007)."""
     bins = np.fft.rfftfreq(_WINDOW, 1 / SAMPLE_RATE)
     halftones = PITCH_CLASSES * np.log2(bins[1:] / _concert_octave_hz(tuning))
     # Bin 0 has no pitch: it lies one and a half octaves below bin 1.
@@ -168,10 +162,7 @@ def _concert_octave_hz(tuning: float) -> float:
 
 
 def _tuning(windows: Array, taper: Array) -> float:
-    """Halftones from 440 Hz tuning, of frames spread over the song: a tuning does not change.
-
-    Pitches are peaks of the spectrum between two parabolas' bins, as of `librosa.piptrack`.
-    """
+    """Halftones from 440 Hz tuning, by peaks of frames over the song (`librosa.piptrack`)."""
     import scipy.fft
 
     step = max(len(windows) // _TUNING_FRAMES, 1)

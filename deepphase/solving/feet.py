@@ -45,11 +45,10 @@ def find_holds(
     flags: Array | None = None,
     hold_share: float = _HOLD_SHARE,
 ) -> FootHolds:
-    """Compute corrections that hold each foot in place from touch-down to lift-off.
+    """Corrections that hold each foot in place from touch-down to lift-off, faded in and out.
 
-    The correction of a hold fades in before it and out after it. Feet below the floor are lifted
-    onto it. Contacts are `flags` (frames, feet), or those of the clip. A contact with more travel
-    than this share of the leg length `size` is split: it is several contacts, or a slide.
+    Contacts are `flags` (frames, feet), or those of the clip. A contact with more travel than this
+    share of the leg length `size` is split: it is several contacts, or a slide.
     """
     limbs = LegChains.from_skeleton(clip.skeleton, roles)
     transforms = global_transforms(clip)
@@ -74,10 +73,7 @@ def reach_holds(clip: Clip, roles: Roles, holds: FootHolds) -> Clip:
 
 
 def with_tips_at(clip: Clip, limbs: LegChains, wanted: Array) -> Clip:
-    """The clip with the tips of limbs at places (frames, limbs, 3), by inverse kinematics.
-
-    Last joints keep their orientation in the world.
-    """
+    """The clip with the tips of limbs at places (frames, limbs, 3); last joints do not turn."""
     solver = LimbSolver(clip.skeleton, limbs, poses=clip.rotations)
     rotations, places = clip.rotations.copy(), clip.local_positions()
     for _ in range(_REACHES):

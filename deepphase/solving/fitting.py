@@ -47,10 +47,7 @@ def solve_body(
     *,
     structure: PointStructure | None = None,
 ) -> BodyModel:
-    """The body shared by tracks of the same points.
-
-    It is fitted to tracks of about the median size; tracks of people of other sizes are ignored.
-    """
+    """The body shared by tracks of the same points, fitted to those of about the median size."""
     if not tracks:
         raise ParameterError("a body needs at least one track")
     structure = find_structure(tracks[0], description) if structure is None else structure
@@ -79,10 +76,7 @@ def _measured(track: PointTrack, plan: JointPlan) -> float:
 
 
 def _rest_body(tracks: Sequence[PointTrack], plan: JointPlan) -> BodyModel:
-    """The body of median lengths of one or several tracks of the same points.
-
-    Points that are not joints are placed at their carriers; fitting finds their positions.
-    """
+    """The body of median lengths of tracks of the same points; points lie at their carriers."""
     offsets = np.median([_rest_offsets(track, plan) for track in tracks], axis=0)
     limbs = [joint for limb in plan.limbs for joint in limb[1:]]
     measured = float(np.linalg.norm(offsets[limbs], axis=1).sum())
@@ -140,9 +134,8 @@ def _body_of_offsets(
 def initial_guess(body: BodyModel, points: Array, fps: float) -> SolverState:
     """Initial poses whose joints have the directions measured in (frames, points, 3), metres.
 
-    Each joint takes the rotation that best aligns its children and points with their measured
-    directions: the rigid fit of Kabsch (1976), with a small weight on its parent's rotation, and
-    with the hinge axis of knees and elbows.
+    Each joint takes the rigid fit of its children and points (Kabsch 1976), with a small weight on
+    its parent's rotation, and with the hinge axis of knees and elbows.
     """
     skeleton, plan = body.skeleton, body.plan
     positions = plan.structure.joint_positions(points)
@@ -182,10 +175,7 @@ def _nearest_rotation(matrices: Array) -> Array:
 def _hinges(
     body: BodyModel, positions: Array, fps: float
 ) -> list[tuple[tuple[int, int], Array, Array]]:
-    """Upper two joints of each limb, its hinge axis at rest, and (frames, 3) as measured.
-
-    The length of a measured axis is the sine of the bend.
-    """
+    """Upper joints of each limb, hinge axis at rest, and as measured (sine of the bend)."""
     left_leg, right_leg = body.plan.legs
     left = positions[:, left_leg[0]] - positions[:, right_leg[0]]
     left /= np.maximum(np.linalg.norm(left, axis=1, keepdims=True), 1e-9)

@@ -62,11 +62,7 @@ def plan_joints(
     *,
     structure: PointStructure | None = None,
 ) -> JointPlan:
-    """Plan the joints of a skeleton for the points of a track.
-
-    Limbs have three joints each; several points on a forearm, a hand or a head share one joint.
-    Without a point at the spine or the neck, a joint is added there.
-    """
+    """Plan the joints of a skeleton for the points of a track: limbs have three joints each."""
     structure = find_structure(track, description) if structure is None else structure
     clip = clip_of_points(track, description, structure=structure)
     roles = find_roles(clip.skeleton, description, clip)
@@ -88,11 +84,7 @@ def plan_joints(
 
 
 class _Planner:
-    """Chooses the joints, parents first; indices named `old` are those of the structure found.
-
-    `carriers` (points,) the joint that each point is attached to, -1 if it is not known yet.
-    `of_old` joint of the structure -> joint of the plan.
-    """
+    """Chooses the joints, parents first; indices named `old` are those of the structure found."""
 
     def __init__(self, points: int, clip: Clip, roles: Roles, found: PointStructure) -> None:
         self._old, self._roles, self._found = clip.skeleton, roles, found

@@ -80,8 +80,7 @@ def spanning_tree(
 ) -> list[list[int]]:
     """Neighbours of every point in the tree that joins close points of constant distance.
 
-    The tree contains the `edges` (edges, 2), which are known, first. Points that are not `within`
-    have no neighbours.
+    Known `edges` (edges, 2) come first; points that are not `within` have no neighbours.
     """
     points = len(distances.medians)
     weights = distances.medians * (1.0 + (distances.changes / _FREE_SHARE) ** 2)
@@ -331,11 +330,7 @@ def body_size(positions: Array) -> float:
 
 
 def infer_points_up(positions: Array, edges: Array) -> tuple[str, str]:
-    """The up axis of points (frames, points, 3), as in "y" or "-z", and a note on the evidence.
-
-    A standing body extends most along its up axis, and its lowest point stays at the height of
-    the floor. The legs decide the direction: two branches lead up from the lowest points.
-    """
+    """The up axis of points (frames, points, 3), as in "y" or "-z", and a note on the evidence."""
     frames = distance_frames(positions)
     size = body_size(positions)
     if size <= 0:

@@ -77,12 +77,9 @@ def find_structure(
 ) -> PointStructure:
     """Find the joints and the hierarchy of a track's points.
 
-    Names and edges come from the description, else from the file. Without edges, points at
-    constant distances are connected; legs are the two branches that reach down to the lowest
-    points, arms those that leave the middle line above. The root is the hips: a point if there is
-    one, else the middle between both hips. Left and right are distinguished by names, else by the
-    directions of feet, knees and elbows. Unnamed points get the names of their roles. Markers of a
-    standard set are known by their labels, unless a description names points.
+    Names and edges come from the description, else from the file, else from a standard marker set,
+    else from motion: points at constant distances are connected, legs reach down to the lowest
+    points, arms leave the middle line above; feet, knees and elbows tell left from right.
     """
     description = description or {}
     if not {*description} - {"kind"} and (rows := marker_joints(track.names)):
@@ -188,10 +185,7 @@ def _sides(
     description: Mapping[str, Any],
     distances: PointDistances,
 ) -> tuple[float, str]:
-    """Confidence that the first leg is the left one, from -1 (it is the right one) to 1.
-
-    Names and the description come first, then the motion.
-    """
+    """Confidence that the first leg is the left one, from -1 to 1: names first, then motion."""
     described = {
         description.get(f"{side}_{part}"): side
         for side in ("left", "right")
@@ -251,11 +245,7 @@ def _bends(positions: Array, limbs: tuple[PointLimb, PointLimb], last: int) -> A
 
 
 def _last_place(limbs: tuple[PointLimb, PointLimb], distances: PointDistances) -> int | None:
-    """Index of the ankle or wrist among two limbs' points; the middle joint is at 1.
-
-    Both limbs share one index, so that partners have one name. None if a limb has fewer than 3
-    points.
-    """
+    """Index of the ankle or wrist in two limbs, for both one; None of fewer than 3 points."""
     places = min(len(limb.points) for limb in limbs)
     if places < 3:
         return None
@@ -316,11 +306,7 @@ def _body_tree(
     neck: tuple[list[int], list[int]],
     neighbours: list[list[int]],
 ) -> dict[int, int]:
-    """Point -> the point above it, -1 for the root, parents first.
-
-    Legs and middle line are below the root, arms and head below that; the spanning tree places
-    all other points.
-    """
+    """Point -> the point above it, -1 for the root, parents first."""
     above: dict[int, int] = {}
     root = -1
     if hips is not None:
@@ -377,8 +363,7 @@ def clip_of_points(
 ) -> Clip:
     """Convert a track to a clip whose joints are its points: all translated, none rotated.
 
-    The joints are exactly at the points. In the rest pose each joint is at its median distance
-    from its parent, in its mean direction in upright poses. Files of one set share a structure.
+    At rest each joint is at its median distance from its parent, in its mean upright direction.
     """
     structure = find_structure(track, description) if structure is None else structure
     points = {point for joint_points in structure.points for point in joint_points}

@@ -133,8 +133,7 @@ class PoseSolver:
     ) -> SolverState:
         """The state after a number of Gauss-Newton steps towards (frames, points, 3) targets.
 
-        Rotations stay close to those of a `prior` with a weight in metres per radian; `weights` of
-        the residuals are (points,) or (frames, points).
+        A `prior` pulls by metres per radian; `weights` are (points,) or (frames, points).
         """
         solved = SolverState(state.local.copy(), state.root.copy())
         weights = np.ones(1) if weights is None else weights
@@ -223,10 +222,7 @@ def _add_pull(
 
 
 def hinge_axis(direction: Array) -> Array:
-    """(3,) unit hinge axis of a knee or elbow, from the direction of its lower part at rest.
-
-    Knees point down and bend backwards; elbows point sideways and bend forwards.
-    """
+    """(3,) hinge axis at rest: knees point down and bend back, elbows sideways and forwards."""
     if direction[1] < -0.5:
         return np.array([1.0, 0.0, 0.0])
     return np.array([0.0, -np.sign(direction[0]), 0.0])

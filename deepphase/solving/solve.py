@@ -103,11 +103,7 @@ def solve_points(
 
 
 def _level(points: Array, body: BodyModel, fps: float) -> list[str]:
-    """Take the drift of the floor out of (frames, points, 3), in place; returns notes.
-
-    The height from inertial suits drifts over minutes. The floor is the lower envelope of the
-    feet: within two seconds one of them is in contact.
-    """
+    """Take the drift of the floor, the lower envelope of the feet, out of points; returns notes."""
     feet = {joint for leg in body.plan.legs for joint in leg[2:] if joint >= 0}
     of_feet = [point for point, joint in enumerate(body.plan.carriers) if joint in feet]
     low = points[:, of_feet, 1].min(axis=1)
@@ -151,10 +147,7 @@ def _with_held_feet(
 
 
 def track_of(motion: PointTrack | Clip) -> PointTrack:
-    """Convert a clip of points back to a track; a track is returned unchanged.
-
-    Raises SkeletonError if the clip has rotations.
-    """
+    """Convert a clip of points back to a track; SkeletonError if the clip has rotations."""
     if isinstance(motion, PointTrack):
         return motion
     if motion.has_rotations:

@@ -163,8 +163,7 @@ _EULER_SIGNATURE = types.void(
 def rotate_joints(tangents, columns, joints, axes, parity, rotations):
     """Fill (frames, all joints, 4) rotations of joints of one order, as `quaternions_from_euler`.
 
-    It takes (frames, channels) tangents of a quarter of the angles, (joints, 3) columns of them in
-    the order of its (3,) axes, -1 for an angle of zero. The results are the same to the last bit.
+    `tangents` (frames, channels) are of quarters of angles; `columns` (joints, 3), -1 for none.
     """
     first, second, third = axes[0], axes[1], axes[2]
     for frame in range(tangents.shape[0]):

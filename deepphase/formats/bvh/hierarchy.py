@@ -78,10 +78,7 @@ class _Block:
 
 
 def parse_hierarchy(text: str, path: Path) -> Hierarchy:
-    """Parse all that stands before MOTION.
-
-    Keywords are taken in any case, names to the end of the line or to the brace.
-    """
+    """Parse all that stands before MOTION; keywords are taken in any case."""
     fault = partial(FormatError, path=path)
     joints: list[_Block] = []
     ends: list[_Block] = []

@@ -57,11 +57,7 @@ def parse_motion(
     fps: float | None = None,
     allow_truncated: bool = False,
 ) -> Motion:
-    """Parse the frame count, the frame time and the table behind the word MOTION.
-
-    Where no frames are declared, the rows are counted. A given rate has precedence over the file's. With `allow_truncated`, the whole frames before the
-    first fault are taken if there are any.
-    """
+    """Parse the frame count (else rows are counted), the frame time and the table behind MOTION."""
 
     def line_at(offset: int) -> int:
         return text.count(b"\n", 0, offset) + 1
@@ -210,12 +206,7 @@ def _numbers(body: BinaryIO, first_line: int) -> tuple[array, array, array, tupl
 
 
 def _is_wrapped(counts: array, frames: int, channels: int) -> bool:
-    """Whether lines with other than one frame are meant so, rather than damaged.
-
-    As many lines as frames are one frame a line. Else every frame begins on a new line, or every
-    line holds whole frames, or all lines are shorter than a frame and the total fits; a table
-    with one frame a line that lost or gained a number is none of these.
-    """
+    """Whether lines with other than one frame are meant so, rather than damaged."""
     if len(counts) == frames or not counts:
         return False
     if all(count == channels for count in counts[:-1]) and counts[-1] <= channels:
@@ -258,11 +249,7 @@ def scan_for(size: int) -> Scan | None:
 
 
 def scan_table(scan: Scan, text: bytes, start: int, frames: int, columns: int) -> Array | None:
-    """(frames, columns) float64 of the table that begins at an offset, each as `float` reads it.
-
-    None where the text is not a table of `frames` lines of `columns` decimal numbers below
-    `LARGEST_NUMBER`, or where many numbers have exponents or eight digits and more.
-    """
+    """(frames, columns) float64 of a table of decimal numbers; None where it is not one."""
     # A number has a digit and a blank behind it: a count beyond that is not allocated.
     if not 0 < 2 * frames * columns <= len(text) - start + 1:
         return None

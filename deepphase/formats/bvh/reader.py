@@ -138,10 +138,7 @@ def load_bvh(
 
 
 def _with_root_offset(clip: Clip) -> Clip:
-    """The clip, with the root's OFFSET added to its path where only so the feet are on the floor.
-
-    Programs differ in whether a root's positions take the place of its OFFSET.
-    """
+    """The clip, with the root's OFFSET added where only so the feet are on the floor."""
     offset = clip.skeleton.offsets[0]
     if abs(offset[1]) <= STILL:
         return clip
@@ -182,10 +179,7 @@ def _rotation_order(channels: tuple[str, ...]) -> str:
 
 
 def quaternions_from_euler(angles: Array, order: str) -> Array:
-    """Unit quaternions (..., 4) of Euler angles (3, ...) in degrees, in the order's order.
-
-    Angles that grow past 180 degrees keep the quaternion's sign continuous.
-    """
+    """Unit quaternions (..., 4) of Euler angles (3, ...) in degrees, in the order's order."""
     # sin and cos of the half angle from the tangent of the quarter: one transcendental function
     # in place of two.
     tangent = np.tan(angles * _QUARTER_DEGREE)

@@ -48,15 +48,12 @@ def save_bvh(
     decimals: int = 6,
     keep_names: bool = False,
 ) -> None:
-    """Write a clip as a BVH file, by default as its source wrote it.
+    """Write a clip as a BVH file, by default as its source wrote it, whole or not at all.
 
-    Joints are written depth first. Every joint has three rotation channels, the root and
-    every joint that travels three position channels before them. These have an OFFSET of zeros,
-    which some programs add to the positions and others do not. Angles are continuous over time and
-    may pass 180 degrees. The file appears whole or not at all.
-
-    A rotation order such as "ZXY" is for all joints, or there is one for each; the source's are
-    filled up to three axes. Names are written as by `plain_names`, unless `keep_names`.
+    The root and every joint that travels have three position channels, and an OFFSET of zeros,
+    which some programs add to them. Angles are continuous, may pass 180 degrees. A rotation order
+    such as "ZXY" is for all joints, or there is one for each. Names are written as by
+    `plain_names`, unless `keep_names`.
     """
     path = Path(path)
     unit_m = metres_per_unit(clip.source.unit_m if unit is None else unit)
@@ -211,9 +208,7 @@ def _channel_values(clip: Clip, orders: list[str]) -> Array:
 def continuous_euler(rotations: Array, order: str) -> Array:
     """Euler angles (frames, ..., 3), degrees, that follow quaternions (frames, ..., 4) smoothly.
 
-    Of the two triples that give a rotation, each frame takes the one nearer to the frame before,
-    and whole turns are added where that is nearer still. In gimbal lock, where only the sum of
-    the outer angles counts, the third angle is held from the last frame that was free.
+    In gimbal lock the third angle is held from the last frame that was free.
     """
     with warnings.catch_warnings():
         # SciPy warns of gimbal lock, which is dealt with below.

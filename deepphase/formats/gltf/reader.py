@@ -49,10 +49,8 @@ def load_gltf(
 ) -> Clip:
     """Read one animation of a .glb or .gltf as a clip. `clip.source.notes` says what was chosen.
 
-    The joints of a skin are the joints; without a skin, the animated nodes are. Nodes between
-    joints and above the root are folded into the joints below. The skeleton's offsets are the
-    file's rest pose. Animation and skin are names or numbers; None takes the first that moves the
-    joints, and the skin with the most animated ones. Keys are sampled at the rate.
+    The joints are those of the skin with the most animated ones, else the animated nodes; the rest
+    pose is the file's. Animation and skin are names or numbers. Keys are sampled at the rate.
     """
     scene = _Scene.opened(path, skin, fps, unit, up)
     number, *others = scene.moving
@@ -76,10 +74,7 @@ def load_gltf_clips(
     unit: str | float | None = None,
     up: str | None = None,
 ) -> tuple[Clip, ...]:
-    """Read all animations of a .glb or .gltf that move the joints, each as a clip of its name.
-
-    Those that no clip can hold are left out, with a note in the others.
-    """
+    """Read all animations of a .glb or .gltf that move the joints, each as a clip of its name."""
     scene = _Scene.opened(path, skin, fps, unit, up)
     clips, faults = {}, {}
     for number, name in scene.named_animations():

@@ -77,10 +77,7 @@ class Keys:
         return np.minimum(np.maximum(rounding, _SHARE_OF_SPACING * spacing), 0.25 * spacing)
 
     def located(self, seconds: Array) -> tuple[Array, Array]:
-        """The key at or before each time, and the share of the way to the next key, 0 to 1.
-
-        Before the first key and behind the last, those hold.
-        """
+        """The key at or before each time, and the share of the way to the next key, 0 to 1."""
         times, last = self.times, len(self.times) - 1
         after = np.searchsorted(times, seconds, side="right")
         left = np.clip(after - 1, 0, last)
@@ -230,10 +227,7 @@ def _slerp(start: Array, end: Array, share: Array) -> Array:
 def sample_joints(
     tree: NodeTree, joints: JointTree, tracks: list[Track], seconds: Array
 ) -> tuple[Skeleton, Array, Array, Array, tuple[str, ...]]:
-    """The motion of joints at times (frames,) in an animation.
-
-    Returns skeleton, rotations, translations and translated joints as in `Clip`, and notes.
-    """
+    """Skeleton, rotations, translations and translated joints (as in `Clip`) at times; notes."""
     folded = _Folding(tree, joints, _sampled(tracks, seconds, scales=True))
     at_rest = folded.relative({})
     axes = _axes_at_rest(joints, at_rest)

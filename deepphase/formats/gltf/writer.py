@@ -61,9 +61,7 @@ _FACES = np.array(
 def save_gltf(clips: Clip | Sequence[Clip], path: str | Path) -> None:
     """Write clips of one skeleton as the animations of a .glb, or a .gltf that holds all it needs.
 
-    Joints are nodes and a skin, at rest in the pose that the offsets say; end sites are nodes
-    below them. The mesh that the skin moves is made here: octahedra from joint to joint. Metres,
-    Y up. The same clips give the same bytes; the file appears whole or not at all.
+    Joints are nodes and a skin with a mesh of octahedra; end sites are nodes. Metres, Y up.
     """
     path = Path(path)
     suffix = path.suffix.lower()
@@ -111,10 +109,7 @@ class _Binary:
         self.views.append(view if target is None else {**view, "target": target})
 
     def add(self, array: Array, kind: str, *, bounds: bool = False, **more: Any) -> int:
-        """Number of the accessor of an array (elements, components) in the open view.
-
-        Floating-point numbers are stored as float32.
-        """
+        """Number of the accessor of an array (elements, components) in the open view."""
         if array.dtype.kind == "f":
             with np.errstate(over="ignore"):
                 array = array.astype(np.float32)
@@ -210,10 +205,7 @@ def _nodes(skeleton: Skeleton, path: Path) -> list[dict[str, Any]]:
 
 
 def _mesh(binary: _Binary, skeleton: Skeleton, rest: Array, moving: Array) -> dict[str, Any]:
-    """Octahedra along rigid parts, and small ones at other joints; each follows one joint.
-
-    `rest` are the joints' places in the world, `moving` those to which no octahedron reaches.
-    """
+    """Octahedra along rigid parts, small ones at joints that are `moving`; each follows a joint."""
     bones = np.flatnonzero(~moving[1:]) + 1
     heads = np.concatenate([skeleton.parents[bones], skeleton.end_parents]).astype(np.int64)
     tips = rest[skeleton.end_parents] + skeleton.end_offsets

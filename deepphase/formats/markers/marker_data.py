@@ -62,10 +62,7 @@ class MarkerData:
 
 
 def marker_bodies(data: MarkerData) -> list[MarkerData]:
-    """The bodies of a file, one a prefix of labels, which is cut off; unlabelled markers left out.
-
-    Few markers of another prefix than that of a body are a prop, and left out.
-    """
+    """The bodies of a file, one a prefix of labels; props and unlabelled markers are left out."""
     own = [name.rpartition(":")[2].strip() for name in data.names]
     labelled = [p for p, name in enumerate(own) if not _UNLABELLED.fullmatch(name.lower())]
     no_places = [point for point in labelled if _NO_PLACE.fullmatch(own[point])]
@@ -114,11 +111,7 @@ def _unseen(positions: Array) -> Array:
 
 
 def seen_markers(data: MarkerData, path: Path) -> tuple[MarkerData, Array]:
-    """Markers that are seen often enough, and (frames, points) whether each was seen.
-
-    Gaps are bridged by straight lines; before the first and after the last sight, a marker stays in
-    place.
-    """
+    """Markers seen often enough, gaps bridged, and (frames, points) whether each was seen."""
     names, renamed = unique_names(data.names)
     notes = [f"repeated labels were numbered: {listed(renamed, _LISTED)}"] if renamed else []
     positions = np.array(data.positions, np.float64)

@@ -1,8 +1,4 @@
-"""MVNX: exports of Xsens, segments of the body with their places and orientations.
-
-The markup is read by expat, event by event. Documents with a type declaration are refused, so that
-no entity is ever expanded.
-"""
+"""MVNX of Xsens by expat, event by event; a type declaration, so any entity, is refused."""
 
 from __future__ import annotations
 
@@ -47,10 +43,7 @@ _MOST_MISSING, _LONG_GAP_S = 9, 0.25
 def load_mvnx(
     path: str | Path, *, unit: Unit | None = None, up: str | None = None, fps: float | None = None
 ) -> Clip:
-    """Read the first subject of an MVNX file as a clip: metres, Y up.
-
-    Joints are the segments, at their origins; the calibration poses before the motion are skipped.
-    """
+    """Read the first subject of an MVNX file, joints at the segments' origins: metres, Y up."""
     path = Path(path)
     fault = partial(FormatError, hint=EXPORT_AGAIN, path=path)
     unit_m = checked_options(unit, up, fps) or 1.0
@@ -87,10 +80,7 @@ def load_mvnx(
 
 
 def _bridged(clip: Clip, indices: list[str]) -> tuple[Clip, tuple[str, ...]]:
-    """The clip with the frames that the file leaves out, by the indices of the others, and a note.
-
-    As gaps of markers, they are bridged by straight lines.
-    """
+    """The clip with the frames that its indices leave out bridged by straight lines, and a note."""
     if not all(index.isascii() and index.isdigit() and len(index) < 10 for index in indices):
         return clip, ()
     numbers = np.array([int(index) for index in indices])

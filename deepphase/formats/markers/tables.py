@@ -57,10 +57,7 @@ def _number(word: str) -> float:
 
 
 def _number_rows(rows: Rows, width: int, path: Path) -> tuple[Array, tuple[str, ...]]:
-    """(rows, width) numbers; NaN for empty cells. Cells beyond the width must be empty.
-
-    Also notes on what was assumed.
-    """
+    """(rows, width) numbers, NaN for empty cells, and notes; cells beyond the width are empty."""
     fault = partial(FormatError, path=path)
     if len(rows) * width > _MOST_MISSING * sum(len(cells) for _, cells in rows) + _FEW_CELLS:
         raise fault(
@@ -93,10 +90,9 @@ def _number_rows(rows: Rows, width: int, path: Path) -> tuple[Array, tuple[str, 
 
 
 def _whole(table: Array, rates: dict[str, float]) -> tuple[Array, tuple[str, ...]]:
-    """(frames, columns) of a table whose first columns are numbers and times of frames; notes.
+    """(frames, columns) of a table of numbers and times of frames, gaps for missing ones; notes.
 
-    Frames that are missing by their numbers are gaps. Where the times contradict the rates that are
-    stated, their own is added to these.
+    Where the times contradict the rates that are stated, their own is added to these.
     """
     steps = np.diff(table[:, 0])
     step = float(np.median(steps)) if len(steps) >= _FEWEST_STEPS else 0.0

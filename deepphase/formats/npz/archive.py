@@ -64,10 +64,7 @@ _EARLIEST_DATE, _UNIX = (1980, 1, 1, 0, 0, 0), 3
 
 @dataclass(frozen=True)
 class NpzArchive:
-    """The named arrays of a file; each is read when it is asked for.
-
-    All methods raise FormatError where an array is missing, damaged, or not what is expected.
-    """
+    """The named arrays of a file; each is read and checked when it is asked for (FormatError)."""
 
     path: Path
     keys: tuple[str, ...]
@@ -206,11 +203,7 @@ class NpzArchive:
 
 
 def read_npz(path: str | Path) -> NpzArchive:
-    """Open an .npz file: its list of arrays is read and checked, no array yet.
-
-    FormatError where it cannot be read, is not an .npz archive, does not match its checksum, or
-    would unpack to more than 20 times its size (and more than 16 MiB).
-    """
+    """Open an .npz file: its list of arrays is read and checked, no array yet (FormatError)."""
     path = Path(path)
     with _as_format_error(path):
         check_is_file(path)
@@ -264,11 +257,7 @@ def read_npy(path: str | Path) -> Array:
 
 
 def write_npz(path: str | Path, arrays: Mapping[str, Any]) -> None:
-    """Write named arrays as an .npz file, uncompressed; there is never half a file at `path`.
-
-    The same arrays make the same bytes, on any day and machine. A checksum over all members is in
-    the archive's comment; :func:`read_npz` compares it.
-    """
+    """Write named arrays as an .npz file with a checksum: the same arrays make the same bytes."""
     prepared = {name: _storable(name, np.asanyarray(array)) for name, array in arrays.items()}
     with atomic_write(path) as file, zipfile.ZipFile(file, "w") as archive:
         for name, array in prepared.items():

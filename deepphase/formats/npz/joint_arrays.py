@@ -79,12 +79,7 @@ def is_npz_motion(keys: Collection[str]) -> bool:
 def load_joint_arrays(
     path: str | Path, *, unit: Unit | None = None, up: str | None = None, fps: float | None = None
 ) -> Clip:
-    """Read joints with their parents: metres, right-handed, Y up.
-
-    What is inferred is in `clip.source.notes`: the unit, the up axis, the order and the space of
-    the quaternions, and left-handed coordinates, which are mirrored. Quaternions that contradict
-    the positions are left out; the clip then has positions alone.
-    """
+    """Read joints with their parents: metres, right-handed, Y up; notes say what is inferred."""
     path = Path(path)
     unit_m = checked_options(unit, up, fps)
     archive = read_npz(path)
@@ -271,9 +266,8 @@ def fitted_clip(
 ) -> tuple[Clip | None, list[str]]:
     """The clip in the reading in which rotations and positions fit best, or None, and notes.
 
-    In the right reading every joint stands still in its parent's frame. Among readings that fit
-    alike, local rotations and the order in which the last (or else the first) component is the
-    larger one are preferred. Positions are in the world, or in the frames of the parents.
+    Among readings that fit alike, local rotations and the order in which the last (or else the
+    first) component is the larger one are preferred.
     """
     w_first = float(np.abs(stored[..., 0]).mean()) > float(np.abs(stored[..., 3]).mean())
     step = max(1, len(stored) // _FRAMES_COMPARED)

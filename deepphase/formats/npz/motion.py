@@ -38,11 +38,7 @@ _NEEDED = ("names", "parents", "offsets", "rotations", "translations")
 
 
 def save_npz_motion(clip: Clip, path: str | Path) -> None:
-    """Write a clip, whole or not at all; reading it gives the same clip, bit by bit.
-
-    The line of the source's first frame is not kept: no line of this file is a frame.
-    CheckpointError where the file cannot be written.
-    """
+    """Write a clip; reading it gives the same clip, bit by bit, but for the source's first line."""
     check_writable_body(clip, path)
     source = {name: value for name, value in asdict(clip.source).items() if name != "first_line"}
     meta = {
@@ -73,11 +69,7 @@ def save_npz_motion(clip: Clip, path: str | Path) -> None:
 
 
 def load_npz_motion(path: str | Path, *, fps: float | None = None) -> Clip:
-    """Read a clip; `fps` replaces the file's rate.
-
-    Files of other programs may lack `meta`, the end sites and `translated_joints` (then the root).
-    FormatError where the file cannot be read, or its arrays do not fit each other.
-    """
+    """Read a clip; `meta`, end sites and `translated_joints` (then the root) may be missing."""
     check_rate_option(fps)
     path = Path(path)
     archive = read_npz(path)

@@ -157,16 +157,15 @@ _ODD: dict[str, Odd] = {
     "no frames line": Odd(swapped("Frames: 3\n", ""), _same_values, "3 by the rows"),
     "no offset of an end": Odd(swapped("OFFSET 0 1 0\n", ""), _without_ends, "1 End Sites"),
     "frame time first": Odd(
-        swapped("Frames: 3\nFrame Time: 0.0333333", "Frame Time: 0.0333333\nFrames: 3"), _same_values
+        swapped("Frames: 3\nFrame Time: 0.0333333", "Frame Time: 0.0333333\nFrames: 3"),
+        _same_values,
     ),
     "plus signs": Odd(swapped(" 13.0 ", " +13.0 "), _same_values),
     "exponents": Odd(swapped(" 13.0 ", " 1.3E+01 "), _same_values),
     "whole numbers": Odd(GOOD[: -len(TABLE)] + TABLE.replace(".0", ""), _same_values),
     "numbers without a leading zero": Odd(swapped(" 13.0 ", " .13e2 "), _same_values),
     "numbers below float64": Odd(swapped(" 13.0 ", " 13e-400 "), _same_values),
-    "no end site": Odd(
-        swapped("End Site\n{\nOFFSET 0 1 0\n}\n", ""), _without_ends
-    ),
+    "no end site": Odd(swapped("End Site\n{\nOFFSET 0 1 0\n}\n", ""), _without_ends),
     "names with blanks": Odd(
         swapped("JOINT Chest", "JOINT Upper Chest"), _names("Hips", "Upper Chest")
     ),

@@ -155,7 +155,7 @@ def _returns(sound: Array) -> Array:
 
 
 def _places(accent: Array, metre: int) -> tuple[Array, float]:
-    """(beats,) each beat's place in its bar (Viterbi), 0 the first; how much stronger firsts are."""
+    """(beats,) each beat's place in its bar (Viterbi), 0 the first; how much stronger it is."""
     beats = len(accent)
     total = np.where(np.arange(metre) == 0, accent[0], 0.0)
     came = np.zeros((beats, metre), int)

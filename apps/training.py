@@ -57,7 +57,7 @@ def run_training(
     """
     from deepphase.training.checkpoint import check_folder, finish, kept_until_saved, unfinished
     from deepphase.training.metrics_file import metrics_file
-    from deepphase.training.trainer import check_trainer, is_first_process
+    from deepphase.training.task import check_trainer, is_first_process
 
     report = output.with_name(f"{output.name}.report.json")
     work = output.with_name(f"{output.name}.unfinished")

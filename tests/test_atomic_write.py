@@ -22,8 +22,8 @@ from deepphase.formats.load import save
 from deepphase.formats.points import save_points
 from deepphase.matching.database.database import MotionDatabase
 from deepphase.motion.point_track import PointTrack
-from deepphase.phase.clip_phases import load_phases, save_csv, save_phases
 from deepphase.phase.extractor import load_extractor
+from deepphase.phase.parameters import load_phases, save_csv, save_phases
 from tests.compatibility.test_formats import _FILES as FILES
 from tests.corpus.made_clips import contents
 

@@ -41,8 +41,7 @@ def command(
     from deepphase.corpus.motion_files import SONG_SUFFIXES, is_store, unique_stems
     from deepphase.corpus.songs import song_entries
     from deepphase.files import check_writable
-    from deepphase.phase.encode_files import encode_files, opened_model
-    from deepphase.phase.extractor import reads_songs
+    from deepphase.phase.extractor import encode_files, opened_model, reads_songs
     from deepphase.shipped import SHIPPED
 
     songs = [path for path in files if path.suffix.lower() in SONG_SUFFIXES]
@@ -96,7 +95,7 @@ def _claim_phases(path: Path, model_sha256: str) -> None:
     """Refuse to replace what is no file of phases of the model."""
     from deepphase.apps.options import claim
     from deepphase.formats.npz.archive import read_npz
-    from deepphase.phase.clip_phases import FORMAT, VERSION
+    from deepphase.phase.parameters import FORMAT, VERSION
 
     if path.exists():
         with suppress(FormatError):

@@ -93,7 +93,7 @@ def _exported(model: Path, output: Path) -> tuple[dict[Path, list[Parity]], tupl
 
         then = ("edit", "inbetween", "FIRST", "SECOND", "--editor", model, "-o", "joined.bvh")
         return {output: export_editor(MotionEditor.load(model), output)}, then
-    from deepphase.export.phase_encoder import export_phase_model
+    from deepphase.export.onnx_file import export_phase_model
     from deepphase.phase.model import PhaseModel
 
     written = {output: export_phase_model(PhaseModel.load(model), output)}

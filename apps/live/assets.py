@@ -35,7 +35,7 @@ from deepphase.matching.player.playback import Playback
 from deepphase.matching.player.settings import CONSTANTS, MomentFilter, PlayerSettings
 from deepphase.matching.player.trajectory_search import KEEPING, max_improvement, rest_moments
 from deepphase.motion.roles import find_roles
-from deepphase.phase.rings import ring_projection
+from deepphase.phase.manifold import ring_projection
 from deepphase.shipped import SHIPPED
 from deepphase.steering.foot_lock import FootLockSettings
 

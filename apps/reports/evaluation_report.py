@@ -18,13 +18,12 @@ from deepphase.evaluation.phase_measures import MeasuredPhases, measured
 from deepphase.figures.channel_joints import explained_by_joint
 from deepphase.figures.theme import channel_colour
 from deepphase.files import mapped_array
-from deepphase.phase.clip_phases import ClipPhases
 from deepphase.phase.extractor import BASELINES, PhaseExtractor, fit_phases, load_model
 from deepphase.phase.health import Health, measured_health
 from deepphase.phase.health import measure as measure_phases
 from deepphase.phase.matches import Frames
 from deepphase.phase.model import PhaseModel
-from deepphase.phase.parameters import PhaseParameters
+from deepphase.phase.parameters import ClipPhases, PhaseParameters
 from deepphase.phase.signal_corpus import SignalCorpus
 from deepphase.progress import Progress
 

@@ -14,10 +14,9 @@ from deepphase.corpus.groups import unique_clip_names
 from deepphase.figures.colouring import Colouring
 from deepphase.figures.manifold import phase_manifold
 from deepphase.figures.theme import thinning, thinning_note
-from deepphase.phase.clip_phases import ClipPhases
 from deepphase.phase.extractor import PhaseExtractor
 from deepphase.phase.manifold import ManifoldProjection
-from deepphase.phase.parameters import PhaseParameters
+from deepphase.phase.parameters import ClipPhases, PhaseParameters
 
 # Points of one figure; the four figures of a page stay below 20,000 points.
 _MAX_POINTS = 5_000

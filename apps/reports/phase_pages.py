@@ -30,12 +30,11 @@ from deepphase.figures.similarity import similarity_map
 from deepphase.figures.theme import label
 from deepphase.figures.window_fit import WindowExample, window_fit
 from deepphase.music.cache import song_features
-from deepphase.phase.clip_phases import ClipPhases
 from deepphase.phase.extractor import PhaseExtractor
 from deepphase.phase.manifold import ManifoldProjection
 from deepphase.phase.model import PhaseModel
 from deepphase.phase.networks.paper_autoencoder import EmbeddingAutoencoder
-from deepphase.phase.parameters import PhaseParameters
+from deepphase.phase.parameters import ClipPhases, PhaseParameters
 from deepphase.phase.signal_corpus import SignalCorpus
 from deepphase.phase.song_signals import SongSignals
 from deepphase.phase.windows import gather, padded

@@ -18,9 +18,9 @@ from deepphase.music.audio import SAMPLE_RATE, read_sound
 from deepphase.music.cache import song_features
 from deepphase.music.features import SongFeatures
 from deepphase.music.spectra import MEL_RANGE_HZ
-from deepphase.phase.clip_phases import ClipPhases
 from deepphase.phase.extractor import PhaseExtractor
-from deepphase.phase.rings import ring_projection
+from deepphase.phase.manifold import ring_projection
+from deepphase.phase.parameters import ClipPhases
 from deepphase.viewer.actor import Actor
 from deepphase.viewer.take import Channels, Curve, ManifoldCloud, PlayerSong, Take, point_colours
 

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from deepphase.arrays import Array
-from deepphase.phase.rings import ring_projection
+from deepphase.phase.manifold import ring_projection
 from deepphase.steering.run import SQUARED, Run
 from deepphase.terrain.heightmap import Heightmap
 from deepphase.viewer.actor import Actor

@@ -36,7 +36,7 @@ from deepphase.motion.root_trajectory import (
     to_root_space,
     velocities_in_root_space,
 )
-from deepphase.phase.clip_phases import ClipPhases
+from deepphase.phase.parameters import ClipPhases
 from deepphase.steering.goal_sources import GamepadSettings
 from deepphase.steering.springs import spring_to_angle, spring_to_velocity
 from deepphase.terrain.grounded_clip import GroundedClip

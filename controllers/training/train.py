@@ -21,8 +21,7 @@ from deepphase.controllers.training.captured_detail import captured_detail
 from deepphase.controllers.training.health import training_health
 from deepphase.controllers.training.module import ControllerModule, new_network
 from deepphase.progress import Progress
-from deepphase.training.task import TrainedTask, run_task
-from deepphase.training.trainer import check_trainer, is_first_process, versions
+from deepphase.training.task import TrainedTask, check_trainer, is_first_process, run_task, versions
 
 # Maximum number of samples that a network is fitted to.
 _MAX_FITTED = 40_000

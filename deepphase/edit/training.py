@@ -31,8 +31,7 @@ from deepphase.motion.roles import find_roles
 from deepphase.phase.windows import WindowOrder, split_by_source
 from deepphase.progress import Progress
 from deepphase.training.resumable import ResumableData, ResumableModule, cosine_rate
-from deepphase.training.task import TrainedTask, run_task
-from deepphase.training.trainer import versions
+from deepphase.training.task import TrainedTask, run_task, versions
 
 _VALIDATION_WINDOWS = 256
 # Length of the warm-up as a share of the training, and last learning rate as one of the highest.

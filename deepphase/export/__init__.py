@@ -7,6 +7,6 @@ from typing import TYPE_CHECKING
 from deepphase.packages import lazy_names
 
 if TYPE_CHECKING:
-    from deepphase.export.phase_encoder import export_phase_model as export_phase_model
+    from deepphase.export.onnx_file import export_phase_model as export_phase_model
 
 __getattr__, __dir__, __all__ = lazy_names(__name__)

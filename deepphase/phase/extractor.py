@@ -1,28 +1,34 @@
-"""Phase extractors: trained models and baselines behind one protocol, and their files."""
+"""Phase extractors: models and baselines behind one protocol, and encoding of files with them."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from functools import lru_cache
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import lru_cache, partial
 from pathlib import Path
 from typing import Any, Protocol, overload
 
+import torch
+
 from deepphase.corpus.clip_store import ClipStore
-from deepphase.errors import CheckpointError, ParameterError
+from deepphase.corpus.clips import ClipEntry, check_workers, map_in_order, workers_for
+from deepphase.corpus.motion_files import unique_stems
+from deepphase.errors import CheckpointError, DeepPhaseError, ParameterError, within_memory
 from deepphase.formats.array_file import read_header
+from deepphase.formats.frame_rates import warnings_of
 from deepphase.motion.clip import Clip
 from deepphase.phase.baselines.baseline import Baseline
 from deepphase.phase.baselines.foot_phases import ContactPhase, PfnnPhase
 from deepphase.phase.baselines.pca_phase import PcaPhase
-from deepphase.phase.body_points import PointVelocities
-from deepphase.phase.clip_phases import ClipPhases
 from deepphase.phase.health import Health
 from deepphase.phase.manifold import ManifoldProjection
 from deepphase.phase.model import FORMAT, Paths, PhaseModel
-from deepphase.phase.signals import JointVelocities
+from deepphase.phase.parameters import ClipPhases, save_csv, save_phases
+from deepphase.phase.signals import JointVelocities, PointVelocities
 from deepphase.phase.song_signals import SongSignals
 from deepphase.progress import Progress
 from deepphase.shipped import SHIPPED
+from deepphase.training.optimizer import threads_after
 
 BASELINES: dict[str, type[ContactPhase | PcaPhase | PfnnPhase]] = {
     ContactPhase.METHOD: ContactPhase,
@@ -231,3 +237,106 @@ def reads_songs(path: str | Path) -> bool:
     signals = header.get("signals")
     kind = signals.get("kind") if isinstance(signals, dict) else None
     return header["format"] == FORMAT and kind == SongSignals.KIND
+
+
+# Below this many bytes of data per process, starting one costs more than it saves.
+_BYTES_PER_WORKER = 50_000_000
+
+
+@dataclass(frozen=True)
+class EncodedFile:
+    """Result of encoding one clip: its number of frames, or why it is left out.
+
+    Notes are about values of the file that were put right.
+    """
+
+    frames: int = 0
+    error: DeepPhaseError | None = None
+    notes: tuple[str, ...] = ()
+
+
+def encode_files(
+    model: str | Path,
+    entries: Sequence[ClipEntry],
+    folder: str | Path,
+    *,
+    csv: bool = False,
+    workers: int | None = None,
+    progress: Progress | None = None,
+) -> list[EncodedFile]:
+    """Write the phases of every frame of clips or songs, as NAME.phases.npz each.
+
+    The files have the same names and bytes for any number of workers: every process computes with
+    one thread. Results are in the order of the entries; a clip that is left out has an error.
+    """
+    check_workers(workers)
+    trained = Path(model).absolute()
+    # Damaged models are refused before processes are started.
+    opened_model(trained)
+    stems = unique_stems(entry.name for entry in entries)
+    tasks = list(zip(entries, stems, strict=True))
+    sizes = (entry.size for entry in entries)
+    encode = partial(_encode_file, trained, Path(folder).absolute(), csv)
+    results = map_in_order(
+        encode,
+        tasks,
+        workers_for(sizes, len(tasks), _BYTES_PER_WORKER, workers),
+        lost=lambda task, error: EncodedFile(
+            error=type(error)(f"{task[0].name}: {error.fact}", hint=error.hint)
+        ),
+    )
+    done = []
+    for number, result in enumerate(results, start=1):
+        done.append(result)
+        if progress is not None:
+            progress("encoding", number, len(tasks), "")
+    return done
+
+
+def _encode_file(model: Path, folder: Path, csv: bool, task: tuple[ClipEntry, str]) -> EncodedFile:
+    entry, stem = task
+
+    def encoded() -> tuple[ClipPhases, tuple[str, ...]]:
+        source: Any = entry.load()
+        notes = warnings_of(source) if isinstance(source, Clip) else ()
+        with threads_after():
+            # Sums differ in the last bits between numbers of threads.
+            torch.set_num_threads(1)
+            phases = opened_model(model).encode(source)
+        return phases, tuple(f"{entry.name}: {note}" for note in notes)
+
+    try:
+        phases, notes = within_memory(encoded, about=entry.name)
+    except DeepPhaseError as error:
+        return EncodedFile(error=error)
+    trained, sha256 = _read_once(model, _state(model))
+    path = folder / f"{stem}.phases.npz"
+    save_phases(phases, path, window_s=trained.window / trained.fps, model_sha256=sha256)
+    if csv:
+        save_csv(phases, path.with_suffix(".csv"))
+    return EncodedFile(len(phases), notes=notes)
+
+
+def opened_model(path: str | Path) -> PhaseExtractor:
+    """A phase model of motion or songs, or a baseline, read once per process while it is unchanged.
+
+    Raises CheckpointError where the file is none of them.
+    """
+    path = Path(path).absolute()
+    return _read_once(path, _state(path))[0]
+
+
+def _state(path: Path) -> tuple[int, int]:
+    try:
+        status = path.stat()
+    except OSError:
+        # The reader says what is wrong.
+        return 0, 0
+    return status.st_mtime_ns, status.st_size
+
+
+@lru_cache(maxsize=1)
+def _read_once(path: Path, state: tuple[int, int]) -> tuple[PhaseExtractor, str]:
+    """The model, read once per process, and its hash."""
+    model = PhaseModel.load(path) if reads_songs(path) else load_model(path)
+    return model, model.sha256

@@ -17,11 +17,10 @@ from deepphase.formats.header_values import (
     checked_text,
     checked_texts,
 )
-from deepphase.phase.encode import encode_windows, encoding_threads
 from deepphase.phase.networks.autoencoder import PeriodicAutoencoder
 from deepphase.phase.parameters import PhaseParameters
-from deepphase.phase.windows import gather
-from deepphase.training.threads import threads_after
+from deepphase.phase.windows import encode_windows, encoding_threads, gather
+from deepphase.training.optimizer import threads_after
 
 # A channel whose mean amplitude is below this share of the strongest one's is not in use.
 _IN_USE = 0.1

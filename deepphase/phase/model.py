@@ -1,11 +1,25 @@
-"""Trained phase models: encoding of clips and songs, and the model file."""
+"""Phase models: their networks by name, encoding of clips and songs, and the model file.
+
+A network of one's own takes one call, made by the program that trains or loads with it::
+
+    class Mine(PeriodicAutoencoder):
+        def __init__(self, signals: int, fps: float, config: NetworkConfig) -> None: ...
+        def _encode(self, windows: Tensor) -> Encoding: ...
+        def _decode(self, latent: Tensor) -> Tensor: ...
+
+    register_autoencoder("mine", Mine)
+    model = train_phase(store, PhaseConfig.load("default", **{"network.preset": "mine"}), ...)
+
+A model file only names its network: nothing is imported for it.
+"""
 
 from __future__ import annotations
 
 import hashlib
 import warnings
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
+from functools import partial
 from pathlib import Path
 from typing import Any, Generic, TypeVar, overload
 
@@ -22,17 +36,95 @@ from deepphase.formats.array_file import is_array_file, read_arrays, write_array
 from deepphase.formats.header_values import checked_mapping
 from deepphase.motion.clip import Clip
 from deepphase.music.features import SongFeatures
-from deepphase.phase.body_points import BodyPlan, PointVelocities, bound_weights, joints_of
-from deepphase.phase.clip_phases import CONVENTIONS, ClipPhases
-from deepphase.phase.config import PhaseConfig, UnregisteredAutoencoderError
-from deepphase.phase.encode import encode_frames
+from deepphase.phase.config import (
+    ANY_SKELETON,
+    SHIPPED,
+    NetworkConfig,
+    PhaseConfig,
+    UnregisteredAutoencoderError,
+    add_preset,
+)
 from deepphase.phase.health import Health, TrainedSkeleton
 from deepphase.phase.manifold import ManifoldProjection
 from deepphase.phase.networks.autoencoder import PeriodicAutoencoder
-from deepphase.phase.networks.presets import make_autoencoder
-from deepphase.phase.signals import JointVelocities
+from deepphase.phase.networks.paper_autoencoder import (
+    VARIANTS,
+    EmbeddingAutoencoder,
+    PaperAutoencoder,
+)
+from deepphase.phase.networks.sine_fit_autoencoder import SineFitAutoencoder
+from deepphase.phase.parameters import CONVENTIONS, ClipPhases
+from deepphase.phase.signals import (
+    BodyPlan,
+    JointVelocities,
+    PointVelocities,
+    bound_weights,
+    joints_of,
+)
 from deepphase.phase.song_signals import SongSignals
-from deepphase.phase.windows import interior_frames
+from deepphase.phase.windows import encode_frames, interior_frames
+
+Factory = Callable[[int, float, NetworkConfig], PeriodicAutoencoder]
+
+PRESETS: dict[str, Factory] = {
+    "sine_fit": SineFitAutoencoder,
+    "sine_fit_no_fc": partial(SineFitAutoencoder, phase_layer=False),
+    **{name: partial(PaperAutoencoder, variant=each) for name, each in VARIANTS.items()},
+    "conv_embedding": EmbeddingAutoencoder,
+    # Its signals are those of body points; `PhaseModel.bound` binds them to joints.
+    ANY_SKELETON: SineFitAutoencoder,
+}
+
+
+def register_autoencoder(name: str, factory: Factory, *, replace: bool = False) -> None:
+    """Make a periodic autoencoder known by a name.
+
+    Parameters
+    ----------
+    name
+        What `NetworkConfig.preset`, config files and model files call it.
+    factory
+        A subclass of `PeriodicAutoencoder`, or a function that makes one: called with the number
+        of signals, the frames a second and the `NetworkConfig`.
+    replace
+        Take the place of the one that is registered by this name, as in a notebook whose cell runs
+        twice.
+
+    Raises
+    ------
+    ParameterError
+        Where the name is that of a shipped autoencoder, or of another one and `replace` is not
+        given, or the factory cannot be called.
+    """
+    if name in SHIPPED:
+        raise ParameterError(f"{name!r} is a shipped autoencoder", hint="choose another name")
+    if not callable(factory):
+        raise ParameterError(
+            f"autoencoder {name!r}: {factory!r} cannot be called",
+            hint="give a subclass of PeriodicAutoencoder, or a function that makes one",
+        )
+    if PRESETS.get(name, factory) is not factory and not replace:
+        raise ParameterError(
+            f"an autoencoder {name!r} is registered already",
+            hint="choose another name, or give replace=True to take its place",
+        )
+    PRESETS[name] = factory
+    add_preset(name)
+
+
+def make_autoencoder(
+    signals: int, fps: float, config: NetworkConfig | None = None
+) -> PeriodicAutoencoder:
+    """The network that `config.preset` names, with fresh weights."""
+    config = NetworkConfig() if config is None else config
+    network = PRESETS[config.preset](signals, fps, config)
+    if not isinstance(network, PeriodicAutoencoder):
+        raise ParameterError(
+            f"autoencoder {config.preset!r} is a {type(network).__name__}",
+            hint="it has to extend PeriodicAutoencoder",
+        )
+    return network
+
 
 Signals = TypeVar("Signals", bound=JointVelocities | SongSignals | PointVelocities)
 

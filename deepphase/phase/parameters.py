@@ -1,4 +1,4 @@
-"""Phase parameters, and the sign and unit conventions of phase for all other modules.
+"""Phase parameters and their conventions; the phases of a clip or song, and their files.
 
 A phase channel describes a window of motion around a frame by one sinusoid,
 
@@ -11,14 +11,20 @@ with the other sign: phase = -S.)
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass, fields
-from typing import Self
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, fields, replace
+from itertools import count, takewhile
+from pathlib import Path
+from typing import Any, Self
 
 import numpy as np
 
-from deepphase.arrays import Array, short_repr, wrapped
-from deepphase.errors import ParameterError
+from deepphase.arrays import Array, counted, short_repr, timed, wrapped
+from deepphase.errors import FormatError, ParameterError
+from deepphase.files import atomic_write
+from deepphase.formats.header_values import checked_rate, checked_text
+from deepphase.formats.npz.archive import read_npz, write_npz
 
 
 @dataclass(frozen=True, eq=False)
@@ -114,3 +120,226 @@ class PhaseParameters:
         """(..., channels, times): the fitted latent at `times` (times,) seconds from the frame."""
         turns = self.frequency[..., None] * times + self.phase[..., None]
         return self.amplitude[..., None] * np.sin(2.0 * np.pi * turns) + self.offset[..., None]
+
+
+FORMAT, VERSION = "deepphase.phases", 1
+CURVES = ("phase", "frequency", "amplitude", "offset")
+"""Names of the phase parameters, in the order of `PhaseParameters`."""
+CONVENTIONS = (
+    "phase is in cycles in [-0.5, 0.5) and grows with time: "
+    "latent(t) = amplitude * sin(2 pi (frequency * t + phase)) + offset, t in seconds from the "
+    "frame; frequency in Hz; manifold = (A sin 2 pi phase, A cos 2 pi phase), interleaved by "
+    "channel; one step is phase += frequency * dt"
+)
+# Largest share by which steps of one rate may differ: times are rounded to microseconds.
+_TIME_TOLERANCE = 1e-3
+# Rounding of a phase just below half a cycle.
+_MAX_PHASE = 0.5 + 1e-6
+_TOLERANCE = 1e-4
+
+
+@dataclass(frozen=True, eq=False)
+class ClipPhases:
+    """The phases of every frame of one clip or song.
+
+    Parameters
+    ----------
+    parameters
+        (frames, channels) each.
+    interior
+        (frames,) bool: the whole window lies inside the clip. The other frames have the sinusoids
+        of the nearest whole window, advanced to the frame.
+    fps
+        Frames a second: the model's rate.
+    name, source
+        The clip and its file.
+    """
+
+    parameters: PhaseParameters
+    interior: Array
+    fps: float
+    name: str
+    source: str = ""
+
+    def __repr__(self) -> str:
+        channels = counted(self.parameters.channels, "channel")
+        inside = f"{self.interior.mean():.0%} interior"
+        return short_repr(self, repr(self.name), timed(len(self), self.fps), channels, inside)
+
+    def __len__(self) -> int:
+        return len(self.interior)
+
+    def __getitem__(self, frames: slice) -> ClipPhases:
+        """The same clip's phases of some of its frames."""
+        return replace(self, parameters=self.parameters[frames], interior=self.interior[frames])
+
+    @property
+    def time(self) -> Array:
+        """(frames,) seconds from the clip's start."""
+        return np.arange(len(self)) / self.fps
+
+    def to_numpy(self) -> dict[str, Array]:
+        """All values by name, as in a phases file.
+
+        ``phase``, ``frequency``, ``amplitude`` and ``offset`` (frames, channels), ``manifold``
+        (frames, 2 * channels), ``time`` (frames,) in seconds, and ``interior`` (frames,).
+        """
+        return {name: getattr(self.parameters, name) for name in CURVES} | {
+            "manifold": self.parameters.manifold(),
+            "time": self.time,
+            "interior": self.interior,
+        }
+
+    @classmethod
+    def from_numpy(
+        cls, arrays: Mapping[str, Array], fps: float, *, name: str = "", source: str = ""
+    ) -> ClipPhases:
+        """Phases of the arrays of :meth:`to_numpy`, or of the first four of them.
+
+        Frames are interior where the arrays do not have ``interior``. Raises ParameterError where
+        an array is missing, the shapes differ or a value is not finite.
+        """
+        missing = [curve for curve in CURVES if curve not in arrays]
+        if missing:
+            raise ParameterError(
+                f"the phases lack the array {missing[0]!r}",
+                hint=f"give {', '.join(CURVES)}, each (frames, channels)",
+            )
+        parameters = PhaseParameters(*(np.asarray(arrays[curve], np.float32) for curve in CURVES))
+        interior = np.asarray(arrays.get("interior", np.ones(len(parameters.phase))), bool)
+        return cls(parameters, interior, fps, name, source)
+
+    def columns(self) -> dict[str, Array]:
+        """Columns of a table with a row for each frame.
+
+        ``time`` and ``interior``; ``phase_0``, ``phase_1`` and so on for all four parameters;
+        ``manifold_0_sin``, ``manifold_0_cos`` and so on.
+        """
+        arrays = self.to_numpy()
+        channels = range(self.parameters.channels)
+        named = {name: arrays[name] for name in ("time", "interior")}
+        for curve in CURVES:
+            named |= {f"{curve}_{channel}": arrays[curve][:, channel] for channel in channels}
+        pairs = [f"manifold_{channel}_{part}" for channel in channels for part in ("sin", "cos")]
+        return named | dict(zip(pairs, arrays["manifold"].T, strict=True))
+
+    def to_pandas(self) -> Any:
+        """A `pandas.DataFrame` with a row for each frame, whose index is the time in seconds.
+
+        Its other columns are those of :meth:`columns` and of ``encode --csv``. Its `attrs` have
+        ``fps``, ``name`` and ``source``.
+        """
+        import pandas
+
+        table = pandas.DataFrame(self.columns()).set_index("time")
+        table.attrs = {"fps": self.fps, "name": self.name, "source": self.source}
+        return table
+
+    @classmethod
+    def from_pandas(cls, table: Any) -> ClipPhases:
+        """Phases of a table of :meth:`to_pandas`, or of a CSV file that pandas read.
+
+        The rate is that of its `attrs`, or else of its times. Raises ParameterError where a column
+        is missing, its times do not give a rate, or a value is not finite.
+        """
+        if "time" in table.columns:
+            table = table.set_index("time")
+        attrs = table.attrs
+        if "fps" not in attrs:
+            steps = np.diff(np.asarray(table.index, float))
+            if not len(steps) or steps[0] <= 0 or np.ptp(steps) > _TIME_TOLERANCE * steps[0]:
+                raise ParameterError(
+                    "the times of the table are not those of one frame rate",
+                    hint="give times in seconds that rise by equal steps",
+                )
+            # Times of a CSV file are rounded to microseconds.
+            attrs = {"fps": round(1.0 / float(steps.mean()), 3)}
+        arrays = {}
+        for curve in CURVES:
+            names = takewhile(table.columns.__contains__, (f"{curve}_{n}" for n in count()))
+            columns = [np.asarray(table[name]) for name in names]
+            if columns:
+                arrays[curve] = np.stack(columns, axis=1)
+        if "interior" in table.columns:
+            arrays["interior"] = np.asarray(table["interior"])
+        return cls.from_numpy(
+            arrays, attrs["fps"], name=attrs.get("name", ""), source=attrs.get("source", "")
+        )
+
+
+def save_phases(
+    phases: ClipPhases, path: str | Path, *, window_s: float, model_sha256: str
+) -> None:
+    """Write <clip>.phases.npz, whole or not at all, with the window and the hash of the model."""
+    meta = {
+        "format": FORMAT,
+        "version": VERSION,
+        "clip": phases.name,
+        "source": phases.source,
+        "fps": phases.fps,
+        "window_s": window_s,
+        "channels": phases.parameters.channels,
+        "model_sha256": model_sha256,
+        "conventions": CONVENTIONS,
+    }
+    arrays = {
+        name: value if name in ("time", "interior") else value.astype(np.float32)
+        for name, value in phases.to_numpy().items()
+    }
+    write_npz(path, arrays | {"meta": np.array(json.dumps(meta))})
+
+
+def load_phases(path: str | Path) -> tuple[ClipPhases, dict[str, Any]]:
+    """Read a phases file: the phases and its `meta`.
+
+    Raises
+    ------
+    FormatError
+        Where it cannot be read, is not such a file, is of another version, or its arrays do not fit
+        each other.
+    """
+    archive = read_npz(path)
+    meta = archive.meta(FORMAT, VERSION)
+    try:
+        fps = checked_rate(meta["fps"])
+        clip, source = (checked_text(meta[name], name) for name in ("clip", "source"))
+        phase = archive.array("phase", (None, None))
+        frames, channels = phase.shape
+        others = [archive.array(name, (frames, channels)) for name in CURVES[1:]]
+        parameters = PhaseParameters(phase, *others)
+        manifold = archive.array("manifold", (frames, 2 * channels))
+        time = archive.array("time", (frames,))
+        interior = archive.array("interior", (frames,), "bool")
+        _check_agreement(parameters, manifold, time, fps)
+        return ClipPhases(parameters, interior, fps, clip, source), meta
+    except (KeyError, ValueError, ParameterError) as error:
+        fact = f"there is no {error} in its 'meta'" if isinstance(error, KeyError) else str(error)
+        raise FormatError(
+            f"this is not a phases file: {fact}",
+            hint="phases files are what `deepphase encode` writes",
+            path=path,
+        ) from None
+
+
+def _check_agreement(parameters: PhaseParameters, manifold: Array, time: Array, fps: float) -> None:
+    """Raise ValueError unless the arrays of a file describe the same phases."""
+    if not (np.abs(parameters.phase) <= _MAX_PHASE).all():
+        raise ValueError("its phases are outside [-0.5, 0.5]")
+    tolerance = _TOLERANCE * max(1.0, float(np.abs(parameters.amplitude).max(initial=0.0)))
+    # Differences that overflow are not within the tolerance.
+    with np.errstate(over="ignore", invalid="ignore"):
+        apart = np.abs(parameters.manifold() - manifold).max(initial=0.0)
+        late = np.abs(np.arange(len(time)) - time * fps).max(initial=0.0)
+    if not apart <= tolerance:
+        raise ValueError("its manifold is not that of its phases")
+    if not late <= _TOLERANCE * max(len(time), 1):
+        raise ValueError(f"its times are not those of {fps:g} frames a second")
+
+
+def save_csv(phases: ClipPhases, path: str | Path) -> None:
+    """Write the same values as a table, one row a frame."""
+    columns = phases.columns()
+    values = np.stack(list(columns.values()), axis=1, dtype=np.float64)
+    formats = ["%.6f", "%d", *["%.6g"] * (len(columns) - 2)]
+    with atomic_write(path) as file:
+        np.savetxt(file, values, formats, ",", header=",".join(columns), comments="")

@@ -25,8 +25,7 @@ from deepphase.rigs.inverse import METHODS, RigInverse
 from deepphase.rigs.keying import keyed, motion_on_rig
 from deepphase.rigs.regression import MultiquadricProcess, ReluNetwork, RigScale, chosen_width
 from deepphase.training.resumable import ResumableData, ResumableModule, cosine_rate
-from deepphase.training.task import TrainedTask, run_task
-from deepphase.training.trainer import versions
+from deepphase.training.task import TrainedTask, run_task, versions
 
 _BATCH_SIZE = 64
 # Last learning rate as a share of the highest, and share of the steps that warm up.

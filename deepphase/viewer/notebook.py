@@ -105,7 +105,7 @@ VIEWS: dict[str, Callable[[Any], str]] = {
     "deepphase.edit.editor.EditedMotion": _result_player,
     "deepphase.edit.style.StyledMotion": _result_player,
     "deepphase.steering.run.Run": _run_player,
-    "deepphase.phase.clip_phases.ClipPhases": _phase_plot,
+    "deepphase.phase.parameters.ClipPhases": _phase_plot,
 }
 """Class, by its module and name -> its view; nothing of them is imported before it is shown."""
 

@@ -22,8 +22,7 @@ from deepphase.matching.player.settings import MomentFilter
 from deepphase.matching.player.source import database_measures
 from deepphase.motion import quaternions
 from deepphase.progress import Progress
-from deepphase.training.task import TrainedTask, run_task
-from deepphase.training.trainer import versions
+from deepphase.training.task import TrainedTask, run_task, versions
 
 
 def train_matcher(

@@ -10,9 +10,9 @@ from deepphase.apps import cli
 from deepphase.corpus.clip_store import ClipStore
 from deepphase.corpus.store_writer import write_store
 from deepphase.formats.load import save
-from deepphase.phase.clip_phases import load_phases
 from deepphase.phase.extractor import load_model, shipped_model
 from deepphase.phase.model import PhaseModel
+from deepphase.phase.parameters import load_phases
 from deepphase.synthetic.gait_motion import locomotion
 from deepphase.synthetic.training_set import corpus
 

@@ -19,8 +19,8 @@ from deepphase.apps import cli
 from deepphase.apps import training as train_command
 from deepphase.formats.load import save
 from deepphase.motion.clip import Clip
-from deepphase.phase.clip_phases import load_phases
 from deepphase.phase.model import PhaseModel
+from deepphase.phase.parameters import load_phases
 from tests.corpus.made_clips import made_clip, write_bvh
 from tests.formula_motion import swinging
 

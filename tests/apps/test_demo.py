@@ -14,7 +14,7 @@ from deepphase.apps.cli import COMMANDS, command_named
 from deepphase.apps.command_line import read_command_line
 from deepphase.formats.bvh.writer import save_bvh
 from deepphase.formats.load import load
-from deepphase.phase.clip_phases import load_phases
+from deepphase.phase.parameters import load_phases
 from deepphase.synthetic.gait_motion import locomotion
 
 pytestmark = pytest.mark.slow

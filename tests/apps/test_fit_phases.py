@@ -9,8 +9,8 @@ import pytest
 
 from deepphase.apps import cli
 from deepphase.formats.load import save
-from deepphase.phase.clip_phases import load_phases
 from deepphase.phase.extractor import BASELINES, load_extractor
+from deepphase.phase.parameters import load_phases
 from deepphase.synthetic.gait_motion import locomotion
 
 pytestmark = pytest.mark.slow

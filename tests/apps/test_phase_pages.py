@@ -19,8 +19,7 @@ from deepphase.corpus.clip_store import ClipStore
 from deepphase.phase.config import NetworkConfig, PhaseConfig
 from deepphase.phase.health import ChannelHealth, Health
 from deepphase.phase.manifold import ManifoldProjection
-from deepphase.phase.model import PhaseModel
-from deepphase.phase.networks.presets import make_autoencoder
+from deepphase.phase.model import PhaseModel, make_autoencoder
 from deepphase.phase.signals import JointVelocities
 from tests.formula_motion import swinging
 

@@ -9,7 +9,7 @@ import soundfile
 from deepphase.apps.cli import main
 from deepphase.arrays import wrapped
 from deepphase.formats.load import save
-from deepphase.phase.clip_phases import load_phases
+from deepphase.phase.parameters import load_phases
 from deepphase.synthetic.song import make_song
 from tests.formula_motion import swinging
 

@@ -12,9 +12,8 @@ import numpy as np
 import torch
 
 from deepphase.phase.config import NetworkConfig
-from deepphase.phase.encode import encode_windows
-from deepphase.phase.networks.presets import make_autoencoder
-from deepphase.phase.windows import gather
+from deepphase.phase.model import make_autoencoder
+from deepphase.phase.windows import encode_windows, gather
 from tests.benchmarks.rounds import medians
 from tests.phase.released_form import PlainAutoencoder
 

@@ -17,8 +17,8 @@ from deepphase.matching.learned.matcher import Matcher
 from deepphase.matching.search.searcher import open_searcher
 from deepphase.motion.clip import joint_positions
 from deepphase.music import cache
-from deepphase.phase.clip_phases import load_phases
 from deepphase.phase.extractor import load_extractor
+from deepphase.phase.parameters import load_phases
 from deepphase.steering.dance import DanceRequest
 
 _FILES = Path(__file__).parent / "files"

@@ -13,8 +13,7 @@ from deepphase.controllers.data.samples import ControllerSamples, schema_of_stor
 from deepphase.controllers.networks.normalised import NormalisedController
 from deepphase.controllers.networks.registry import make_network, network_kind
 from deepphase.corpus.clip_store import ClipStore
-from deepphase.phase.clip_phases import ClipPhases
-from deepphase.phase.parameters import PhaseParameters
+from deepphase.phase.parameters import ClipPhases, PhaseParameters
 from deepphase.synthetic.gait_motion import locomotion
 
 FREQUENCIES = np.array([1.0, 2.5])

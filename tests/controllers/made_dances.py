@@ -11,8 +11,7 @@ from deepphase.controllers.dance.dancer import Dancer
 from deepphase.controllers.dance.dancing import generate_dances
 from deepphase.corpus.clip_store import ClipStore
 from deepphase.music.features import SongFeatures, features_of
-from deepphase.phase.clip_phases import ClipPhases
-from deepphase.phase.parameters import PhaseParameters
+from deepphase.phase.parameters import ClipPhases, PhaseParameters
 from deepphase.steering.dance import DanceRequest, DanceResult
 from deepphase.synthetic.dance_motion import dance
 from deepphase.synthetic.song import make_song

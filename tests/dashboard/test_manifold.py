@@ -34,8 +34,7 @@ from deepphase.corpus.clip_store import ClipStore
 from deepphase.corpus.store_writer import write_store
 from deepphase.figures.colouring import Colouring
 from deepphase.motion.clip import joint_positions
-from deepphase.phase.model import PhaseModel
-from deepphase.phase.networks.presets import make_autoencoder
+from deepphase.phase.model import PhaseModel, make_autoencoder
 from deepphase.phase.signal_corpus import SignalCorpus
 from deepphase.synthetic.gait_motion import locomotion
 from tests.dashboard.app_pages import components, opened, players, words

@@ -15,7 +15,7 @@ from deepphase.controllers.runtime.characters import Characters
 from deepphase.controllers.runtime.controller import Controller
 from deepphase.controllers.runtime.engine_export import engine_metadata, export_controller
 from deepphase.controllers.runtime.frame import CharacterSettings
-from deepphase.export.phase_encoder import export_phase_model
+from deepphase.export.onnx_file import export_phase_model
 from deepphase.motion.clip import joint_positions
 from deepphase.phase.model import PhaseModel
 from deepphase.steering.goal_sources import GoalSource

@@ -9,11 +9,15 @@ from torch import nn
 
 from deepphase.errors import CheckpointError
 from deepphase.export import onnx_file
-from deepphase.export.onnx_file import OPSET, PARITY_BATCHES, export_onnx
-from deepphase.export.phase_encoder import OUTPUTS, export_phase_model
+from deepphase.export.onnx_file import (
+    OPSET,
+    OUTPUTS,
+    PARITY_BATCHES,
+    export_onnx,
+    export_phase_model,
+)
 from deepphase.phase.config import PhaseConfig
-from deepphase.phase.model import PhaseModel
-from deepphase.phase.networks.presets import make_autoencoder
+from deepphase.phase.model import PhaseModel, make_autoencoder
 from deepphase.phase.signals import JointVelocities
 
 pytestmark = pytest.mark.slow

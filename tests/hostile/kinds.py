@@ -44,12 +44,11 @@ from deepphase.music import cache as song_cache
 from deepphase.music.audio import HOP, SAMPLE_RATE, read_sound
 from deepphase.music.beats_file import read_beats
 from deepphase.phase.baselines.pca_phase import PcaPhase
-from deepphase.phase.clip_phases import load_phases, save_phases
 from deepphase.phase.config import PhaseConfig
 from deepphase.phase.extractor import load_extractor
 from deepphase.phase.manifold import ManifoldProjection
-from deepphase.phase.model import PhaseModel
-from deepphase.phase.networks.presets import make_autoencoder
+from deepphase.phase.model import PhaseModel, make_autoencoder
+from deepphase.phase.parameters import load_phases, save_phases
 from deepphase.phase.song_signals import SongSignals
 from deepphase.phase.training.train import train_phase
 from deepphase.rigs.body_rig import BodyRig

@@ -12,8 +12,7 @@ from deepphase.features.layout import Feature, FeatureLayout, Normalisation
 from deepphase.matching.database.build import StoreLink
 from deepphase.matching.database.database import MotionDatabase
 from deepphase.phase.config import PhaseConfig
-from deepphase.phase.model import PhaseModel
-from deepphase.phase.networks.presets import make_autoencoder
+from deepphase.phase.model import PhaseModel, make_autoencoder
 from deepphase.phase.signals import JointVelocities
 from tests.formula_motion import swinging
 

@@ -6,7 +6,7 @@ import pytest
 
 import deepphase as dp
 from deepphase.errors import FormatError, ParameterError
-from deepphase.phase.clip_phases import save_csv
+from deepphase.phase.parameters import save_csv
 
 
 @pytest.fixture(scope="module")

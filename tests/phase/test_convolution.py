@@ -4,7 +4,7 @@ import pytest
 import torch
 
 from deepphase.errors import ParameterError
-from deepphase.phase.networks.convolution import Convolution
+from deepphase.phase.networks.autoencoder import Convolution
 
 SHAPES = [(6, 3, 121, 121), (3, 7, 25, 121), (5, 4, 1, 31), (2, 2, 31, 31), (72, 24, 121, 121)]
 

@@ -10,9 +10,9 @@ from deepphase.corpus.clips import clips_in
 from deepphase.corpus.store import open_store
 from deepphase.corpus.store_writer import write_store
 from deepphase.errors import CheckpointError, ParameterError
-from deepphase.phase import encode_files as encode_files_module
+from deepphase.phase import extractor
 from deepphase.phase.baselines.pca_phase import PcaPhase
-from deepphase.phase.encode_files import encode_files
+from deepphase.phase.extractor import encode_files
 from tests.corpus.made_clips import made_clip, write_bvh
 
 
@@ -55,7 +55,7 @@ def test_a_clip_that_kills_its_process_is_left_out(corpus, model, tmp_path, monk
         for number, task in enumerate(tasks):
             yield lost(task, ParameterError("lost")) if number == 2 else function(task)
 
-    monkeypatch.setattr(encode_files_module, "map_in_order", third_lost)
+    monkeypatch.setattr(extractor, "map_in_order", third_lost)
     entries = clips_in([corpus / "captures"])
     done = encode_files(model, entries, tmp_path / "p")
     assert [each.error is None for each in done] == [True, True, False, True, True, True, True]

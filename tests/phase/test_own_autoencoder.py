@@ -8,11 +8,10 @@ from torch import Tensor, nn
 
 from deepphase.errors import CheckpointError, ParameterError
 from deepphase.phase import config as phase_config
+from deepphase.phase import model as models
 from deepphase.phase.config import NetworkConfig, PhaseConfig
-from deepphase.phase.model import PhaseModel
-from deepphase.phase.networks import presets
+from deepphase.phase.model import PhaseModel, make_autoencoder, register_autoencoder
 from deepphase.phase.networks.autoencoder import Encoding, PeriodicAutoencoder
-from deepphase.phase.networks.presets import make_autoencoder, register_autoencoder
 from deepphase.phase.training.train import train_phase
 from tests.formula_motion import swinging
 from tests.phase.test_training import config, store
@@ -41,13 +40,13 @@ class Spectral(PeriodicAutoencoder):
 def registry(monkeypatch):
     """The registry, as it was before afterwards."""
     monkeypatch.setattr(phase_config, "_registered", [])
-    monkeypatch.setattr(presets, "PRESETS", dict(presets.PRESETS))
+    monkeypatch.setattr(models, "PRESETS", dict(models.PRESETS))
 
 
 def forget(monkeypatch: pytest.MonkeyPatch) -> None:
     """Another program, that has registered nothing."""
     monkeypatch.setattr(phase_config, "_registered", [])
-    monkeypatch.delitem(presets.PRESETS, "spectral")
+    monkeypatch.delitem(models.PRESETS, "spectral")
 
 
 def test_trained_saved_and_loaded(registry, tmp_path, monkeypatch):

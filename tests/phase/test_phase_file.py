@@ -6,8 +6,13 @@ import numpy as np
 import pytest
 
 from deepphase.errors import FormatError
-from deepphase.phase.clip_phases import ClipPhases, load_phases, save_csv, save_phases
-from deepphase.phase.parameters import PhaseParameters
+from deepphase.phase.parameters import (
+    ClipPhases,
+    PhaseParameters,
+    load_phases,
+    save_csv,
+    save_phases,
+)
 
 
 @pytest.fixture

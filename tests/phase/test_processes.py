@@ -17,7 +17,7 @@ from deepphase.phase.config import PhaseConfig
 from deepphase.phase.model import PhaseModel
 from deepphase.phase.training.data import PhaseData
 from deepphase.phase.training.train import train_phase
-from deepphase.training import trainer as trainer_module
+from deepphase.training import task
 from tests.formula_motion import swinging
 
 _CONFIG = {
@@ -73,7 +73,7 @@ def test_devices_are_those_that_torchrun_has_started(monkeypatch):
     sizes = {"WORLD_SIZE": "4", "LOCAL_WORLD_SIZE": "2", "TORCHELASTIC_RUN_ID": "none"}
     for name, value in (ranks | sizes).items():
         monkeypatch.setenv(name, value)
-    options = trainer_module.trainer_options({"accelerator": "cpu", "devices": "auto"})
+    options = task.trainer_options({"accelerator": "cpu", "devices": "auto"})
     assert (options["devices"], options["num_nodes"]) == (2, 2)
 
 

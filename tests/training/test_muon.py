@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import torch
 
-from deepphase.phase.networks.convolution import Convolution
+from deepphase.phase.networks.autoencoder import Convolution
 from deepphase.training.optimizer import Muon
 
 

@@ -4,11 +4,11 @@ import numpy as np
 import pytest
 import torch
 
-from deepphase.phase import encode
+from deepphase.phase import windows
 from deepphase.phase.config import NetworkConfig
-from deepphase.phase.networks.presets import make_autoencoder
-from deepphase.training import threads
-from deepphase.training.threads import FastestThreads
+from deepphase.phase.model import make_autoencoder
+from deepphase.training import optimizer
+from deepphase.training.optimizer import FastestThreads
 
 
 @pytest.fixture
@@ -31,7 +31,7 @@ def counts(monkeypatch):
 )
 def test_the_fastest_number_of_threads_is_taken(seconds, best, tried, counts, monkeypatch, capsys):
     now = [0.0]
-    monkeypatch.setattr(threads.time, "perf_counter", lambda: now[0])
+    monkeypatch.setattr(optimizer.time, "perf_counter", lambda: now[0])
     fastest = FastestThreads("it")
     for _ in range(20):
         with fastest.step(4):
@@ -55,13 +55,13 @@ def test_steps_with_fewer_threads_are_not_timed(counts, capsys):
 
 
 def test_long_encodings_choose_and_short_ones_do_not(counts, monkeypatch, capsys):
-    monkeypatch.setattr(encode, "encoding_threads", FastestThreads("encoding"))
+    monkeypatch.setattr(windows, "encoding_threads", FastestThreads("encoding"))
     config = NetworkConfig(channels=2, window_s=0.5, hidden=2)
     network = make_autoencoder(3, 20.0, config).eval()
     signals = np.zeros((20, 3), np.float32)
-    encode.encode_windows(network, signals, np.zeros(200, np.int64))
+    windows.encode_windows(network, signals, np.zeros(200, np.int64))
     assert set(counts) == {4}
-    encode.encode_windows(network, signals, np.zeros(256 * 14, np.int64))
+    windows.encode_windows(network, signals, np.zeros(256 * 14, np.int64))
     assert counts[-1] == 4
     assert {1, 2} < set(counts)
     assert "encoding by" in capsys.readouterr().err

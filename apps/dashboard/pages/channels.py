@@ -27,10 +27,10 @@ from deepphase.figures.similarity import similarity_map
 from deepphase.figures.theme import label
 from deepphase.figures.window_fit import WindowExample, window_fit
 from deepphase.motion.roles import body_parts, find_roles
-from deepphase.phase.clip_phases import ClipPhases, save_phases
 from deepphase.phase.extractor import PhaseExtractor
 from deepphase.phase.model import PhaseModel
 from deepphase.phase.networks.paper_autoencoder import EmbeddingAutoencoder
+from deepphase.phase.parameters import ClipPhases, save_phases
 from deepphase.viewer.take import Take
 
 _PLAYER_HEIGHT = 960

@@ -23,10 +23,10 @@ from deepphase.arrays import Array
 from deepphase.errors import DeepPhaseError
 from deepphase.figures.theme import thinning
 from deepphase.motion.clip import Clip
-from deepphase.phase.clip_phases import ClipPhases
 from deepphase.phase.extractor import PhaseExtractor
+from deepphase.phase.manifold import STRETCH_S, Ring, steadiest
 from deepphase.phase.model import PhaseModel
-from deepphase.phase.rings import STRETCH_S, Ring, steadiest
+from deepphase.phase.parameters import ClipPhases
 from deepphase.phase.windows import interior_frames
 from deepphase.progress import Progress
 from deepphase.viewer.take import Take

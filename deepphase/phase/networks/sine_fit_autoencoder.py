@@ -11,8 +11,12 @@ from torch import Tensor, nn
 
 from deepphase.errors import ParameterError
 from deepphase.phase.config import NetworkConfig
-from deepphase.phase.networks.autoencoder import Encoding, PeriodicAutoencoder, cycles
-from deepphase.phase.networks.convolution import FrequencyBasis
+from deepphase.phase.networks.autoencoder import (
+    Encoding,
+    FrequencyBasis,
+    PeriodicAutoencoder,
+    cycles,
+)
 
 # Frequencies that are tried first lie so far apart, in spectral lines (1 / the window's seconds).
 _STEP_PER_LINE = 0.2

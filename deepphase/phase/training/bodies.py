@@ -14,7 +14,12 @@ from torch.func import functional_call
 from deepphase.arrays import Array
 from deepphase.corpus.clip_store import ClipStore
 from deepphase.errors import ParameterError
-from deepphase.phase.body_points import (
+from deepphase.phase.config import PhaseConfig
+from deepphase.phase.health import TrainedSkeleton, measured_health
+from deepphase.phase.manifold import ManifoldProjection
+from deepphase.phase.model import PhaseModel
+from deepphase.phase.signal_corpus import CorpusBody, SignalCorpus
+from deepphase.phase.signals import (
     CHAINS,
     POINTS,
     BodyPlan,
@@ -22,16 +27,9 @@ from deepphase.phase.body_points import (
     mirrored_points,
     parent_points,
 )
-from deepphase.phase.config import PhaseConfig
-from deepphase.phase.encode import encode_windows
-from deepphase.phase.health import TrainedSkeleton, measured_health
-from deepphase.phase.manifold import ManifoldProjection
-from deepphase.phase.model import PhaseModel
-from deepphase.phase.signal_corpus import CorpusBody, SignalCorpus
-from deepphase.phase.training.data import PhaseData
+from deepphase.phase.training.data import PhaseData, VariedWindows
 from deepphase.phase.training.module import PhaseModule
-from deepphase.phase.training.variation import VariedWindows
-from deepphase.phase.windows import gather
+from deepphase.phase.windows import encode_windows, gather
 from deepphase.progress import Progress
 
 # Legs of one body differ less in scale than its limbs do: their feet would slide.

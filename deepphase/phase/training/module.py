@@ -11,26 +11,23 @@ import torch
 from torch import Tensor
 
 from deepphase.arrays import release_pages
-from deepphase.phase.body_points import PointVelocities
 from deepphase.phase.config import PhaseConfig
-from deepphase.phase.encode import encode_windows
 from deepphase.phase.health import measured_health
 from deepphase.phase.manifold import ManifoldProjection
-from deepphase.phase.model import PhaseModel
+from deepphase.phase.model import PhaseModel, make_autoencoder
 from deepphase.phase.networks.autoencoder import PeriodicAutoencoder
-from deepphase.phase.networks.presets import make_autoencoder
 from deepphase.phase.networks.sine_fit_autoencoder import (
     SineFitAutoencoder,
     needed_channels,
     with_channels,
 )
-from deepphase.phase.signals import JointVelocities
+from deepphase.phase.signals import JointVelocities, PointVelocities
 from deepphase.phase.song_signals import SongSignals
 from deepphase.phase.training.data import PhaseData
-from deepphase.phase.windows import gather
+from deepphase.phase.windows import encode_windows, gather
 from deepphase.progress import Progress
 from deepphase.training.resumable import ResumableModule, cosine_rate
-from deepphase.training.trainer import versions
+from deepphase.training.task import versions
 
 # Frames that the projection is fitted to, at most.
 _PROJECTED_FRAMES = 10_000

@@ -20,10 +20,9 @@ from deepphase.motion.contacts import foot_contacts
 from deepphase.motion.resample import resample
 from deepphase.motion.roles import body_parts, find_roles
 from deepphase.phase.baselines.foot_phases import strikes
-from deepphase.phase.clip_phases import ClipPhases
 from deepphase.phase.extractor import BASELINES, PhaseExtractor
 from deepphase.phase.matches import Frames
-from deepphase.phase.parameters import PhaseParameters
+from deepphase.phase.parameters import ClipPhases, PhaseParameters
 from deepphase.progress import Progress
 from tests.studies.phase_features.frame_features import FrameFeatures
 

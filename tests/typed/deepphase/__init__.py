@@ -100,14 +100,14 @@ if TYPE_CHECKING:
     from deepphase.motion.retargeting.retarget import retarget as retarget
     from deepphase.motion.root_trajectory import root_trajectory as root_trajectory
     from deepphase.motion.skeleton import Skeleton as Skeleton
-    from deepphase.phase.clip_phases import ClipPhases as ClipPhases
-    from deepphase.phase.clip_phases import load_phases as load_phases
     from deepphase.phase.config import PhaseConfig as PhaseConfig
     from deepphase.phase.extractor import load_model as load_model
     from deepphase.phase.extractor import phases as phases
     from deepphase.phase.extractor import shipped_model as shipped_model
     from deepphase.phase.model import PhaseModel as PhaseModel
+    from deepphase.phase.parameters import ClipPhases as ClipPhases
     from deepphase.phase.parameters import PhaseParameters as PhaseParameters
+    from deepphase.phase.parameters import load_phases as load_phases
     from deepphase.phase.training.train import train_phase as train_phase
     from deepphase.viewer.page import save_player as save_player
 

@@ -26,7 +26,7 @@ from deepphase.packages import version
 from deepphase.progress import Progress
 from deepphase.shipped import SHIPPED
 from deepphase.steering.dance import DanceRequest
-from deepphase.steering.root_states import RootStates, side_by_side
+from deepphase.steering.goal_sources import RootStates, side_by_side
 from deepphase.steering.run import Frame, RunnerSource, rollout
 from deepphase.steering.velocity_goals import VelocityGoals
 from deepphase.synthetic.song import make_song

@@ -15,7 +15,7 @@ from deepphase.matching.learned.matcher import Matcher
 from deepphase.music.features import features_of
 from deepphase.shipped import MAX_BYTES, SHIPPED
 from deepphase.steering.dance import DanceRequest
-from deepphase.steering.root_states import RootStates
+from deepphase.steering.goal_sources import RootStates
 from deepphase.steering.run import rollout
 from deepphase.steering.velocity_goals import VelocityGoals
 from deepphase.synthetic.song import make_song

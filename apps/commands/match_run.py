@@ -145,13 +145,12 @@ def _is_matcher(path: Path) -> bool:
 def _opened(source: Path, factors: Mapping[str, float], shown: Progress) -> PlayerSource:
     """The source of the players of a database, with the factors of its weights, or of a matcher."""
     from deepphase.matching.database.database import MotionDatabase
-    from deepphase.matching.database.variants import reweighted
     from deepphase.matching.learned.matcher import Matcher
     from deepphase.matching.player.source import PlayerSource
 
     if _is_matcher(source):
         return Matcher.load(source).source()
-    database = reweighted(MotionDatabase.load(source).with_kinds(shown), factors)
+    database = MotionDatabase.load(source).with_kinds(shown).reweighted(factors)
     return PlayerSource.of_database(database, progress=shown, note=warn)
 
 

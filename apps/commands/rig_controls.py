@@ -122,7 +122,7 @@ def _report(trained: RigInverse, solved: RigSolution) -> None:
 def _write_player(given: Clip | None, made: Clip, path: Path, ground: Heightmap | None) -> None:
     from dataclasses import replace
 
-    from deepphase.apps.runs.take import ground_patch
+    from deepphase.apps.runs.run import ground_patch
     from deepphase.viewer.page import save_player
     from deepphase.viewer.take import Take
 

@@ -185,7 +185,7 @@ def matching_command(
     database: Path,
     output: Path,
     include: str | None = None,
-    config: Any = ConfigOption("deepphase.matching.learned.config:LearnedConfig", "default"),  # noqa: B008
+    config: Any = ConfigOption("deepphase.matching.learned.matcher:LearnedConfig", "default"),  # noqa: B008
     run: TrainingOptions = _RUN,
 ) -> None:
     """Compress a motion database by a network that is trained on it: learned motion matching.

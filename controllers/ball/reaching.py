@@ -9,8 +9,7 @@ import numpy as np
 
 from deepphase.arrays import Array, smoothstep
 from deepphase.motion.ball import Ball
-from deepphase.steering.goal_sources import ForwardedGoals, GoalSource
-from deepphase.steering.root_states import RootStates
+from deepphase.steering.goal_sources import ForwardedGoals, GoalSource, RootStates
 from deepphase.steering.springs import spring_to, wrapped_angle
 
 NEXT_TOUCH_S = 0.6

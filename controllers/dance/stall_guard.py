@@ -24,8 +24,7 @@ from deepphase.evaluation.dance import body_of_clip, mean_joint_speed
 from deepphase.motion.clip import Clip
 from deepphase.motion.roles import find_roles
 from deepphase.phase.parameters import PhaseParameters
-from deepphase.steering.goal_sources import GoalSource
-from deepphase.steering.root_states import RootStates
+from deepphase.steering.goal_sources import GoalSource, RootStates
 from deepphase.steering.run import Frame
 from deepphase.steering.springs import (
     angular_velocities,

@@ -33,8 +33,7 @@ from deepphase.controllers.runtime.roots import PoseHistory, StandingRoots, goal
 from deepphase.errors import ParameterError
 from deepphase.features.trajectory import complex_of, pairs
 from deepphase.phase.parameters import PhaseParameters
-from deepphase.steering.goal_sources import GoalSource
-from deepphase.steering.root_states import RootStates
+from deepphase.steering.goal_sources import GoalSource, RootStates
 from deepphase.steering.run import Frame, RunnerSpec
 from deepphase.terrain.heightmap import Heightmap
 

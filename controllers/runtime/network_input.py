@@ -24,8 +24,7 @@ from deepphase.features.trajectory import (
     pairs,
 )
 from deepphase.steering.goal_limits import GoalLimits, LimitedGoals
-from deepphase.steering.goal_sources import GoalSource
-from deepphase.steering.root_states import RootStates
+from deepphase.steering.goal_sources import GoalSource, RootStates
 from deepphase.steering.springs import wrapped_angle
 
 

@@ -22,9 +22,8 @@ from deepphase.controllers.runtime.frame import BLENDS, CharacterSettings
 from deepphase.controllers.runtime.start import CharacterSource
 from deepphase.errors import ParameterError
 from deepphase.evaluation.findings import run_findings
-from deepphase.evaluation.measurement import travelling_speed, values_by_name
-from deepphase.evaluation.motion_measures import MIN_FRAMES
-from deepphase.evaluation.run_measures import RUNAWAY_M, measure
+from deepphase.evaluation.measurement import ObservedRun, travelling_speed, values_by_name
+from deepphase.evaluation.run_measures import RUNAWAY_M, observed_measures
 from deepphase.steering.path import GroundPath
 from deepphase.steering.run import Run, rollout, start_on_path
 
@@ -126,14 +125,14 @@ def course_run(
     source = CharacterSource(controller, settings=settings, seed=seed)
     character, goal_source = start_on_path(source, path, characters=characters)
     run = rollout(character, goal_source, seconds or goal_source.path.duration)
-    measures: Mapping[str, float] = {}
-    if any(run.lived(index) >= MIN_FRAMES for index in range(characters)):
-        measures = values_by_name(measure(run, controller.data))
+    observed, measures = ObservedRun(run, controller.data), dict[str, float]()
+    if observed.characters:
+        measures = values_by_name(observed_measures(observed))
     return CourseRun(
         run,
         measures,
         course_score(run, measures, controller.data),
-        run_findings(run, controller.data),
+        run_findings(observed),
     )
 
 

@@ -27,7 +27,7 @@ from deepphase.motion.resample import BANDS_HZ
 from deepphase.motion.roles import find_roles
 from deepphase.motion.root_trajectory import RootTrajectory, root_trajectory, to_root_space
 from deepphase.progress import Progress
-from deepphase.steering.root_states import RootStates
+from deepphase.steering.goal_sources import RootStates
 from deepphase.steering.run import Frame, Run, rollout
 
 

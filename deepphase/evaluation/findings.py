@@ -3,25 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from deepphase.arrays import Array, true_runs
-from deepphase.evaluation.motion_measures import (
-    BENT_BACK,
-    MeasuredMotion,
-    foot_points,
-    limb_bends,
-    trunk_leans,
-)
-from deepphase.evaluation.response import smoothed_velocities
+from deepphase.evaluation.measurement import ObservedRun
+from deepphase.evaluation.motion_measures import BENT_BACK, MeasuredMotion
 from deepphase.evaluation.run_measures import AT_REST_M_S, RUNAWAY_M, idle_speeds
-from deepphase.evaluation.runs import foot_speeds, joint_accelerations, seconds_of
-from deepphase.motion.clip import global_transforms, joint_positions, velocities
-from deepphase.motion.roles import find_roles
-from deepphase.motion.root_trajectory import to_root_space
+from deepphase.evaluation.runs import (
+    seconds_of,
+    smoothed_velocities,
+)
+from deepphase.motion.clip import velocities
 from deepphase.steering.laid_run import FeetOnGround
 from deepphase.steering.run import Run
 
@@ -53,15 +47,16 @@ _LATE_S = 0.5
 _REPLACED_SHARE = 0.05
 
 
-def run_findings(run: Run, data: Mapping[str, Any]) -> list[str]:
+def run_findings(observed: ObservedRun) -> list[str]:
     """Sentences on characters that did not do what was desired (docs/health.md); empty if all did.
 
     Lost characters are in no other count. Characters that lived less than a second are not judged.
 
-    `data` has the measures of the captured motion by `motion_measures.measured_data`. What is
-    desired is taken from the commanded velocities; without them, only lost characters are found.
+    What is desired is taken from the commanded velocities; without them, only lost characters are
+    found.
     """
-    count, findings = run.characters, []
+    run, data, findings = observed.run, observed.data, list[str]()
+    count = run.characters
     lost = ~run.alive.all(axis=1)
     if lost.any():
         first = min(run.lived(index) for index in np.flatnonzero(lost).tolist()) / run.fps
@@ -74,6 +69,8 @@ def run_findings(run: Run, data: Mapping[str, Any]) -> list[str]:
         return findings
     desired = np.linalg.norm(run.commanded_velocities, axis=-1)
     living = np.flatnonzero(~lost)
+    motions = dict(zip(observed.characters, observed.motions, strict=True))
+    bodies = [motions[index] for index in living.tolist()]
     if away := _runaways(run, living, desired):
         findings.append(
             f"{_some(len(away), count)} ran away: the worst {away[0]}; try a lower --speed, "
@@ -86,7 +83,7 @@ def run_findings(run: Run, data: Mapping[str, Any]) -> list[str]:
             f"worst went {slow:.2f} m/s where {desired_speed:.2f} m/s was desired; try clips that "
             "go so, or motion matching"
         )
-    if statues := [i for i in living.tolist() if _is_statue(run, i, data, desired[i])]:
+    if statues := [i for i in living.tolist() if _is_statue(run, i, motions[i], data, desired[i])]:
         findings.append(
             f"{_some(len(statues), count)} stood like a statue in more than {_STATUE_SHARE:.0%} "
             "of the seconds in which movement was desired; try another start pose, or train longer"
@@ -99,13 +96,12 @@ def run_findings(run: Run, data: Mapping[str, Any]) -> list[str]:
             f"{max(fast):.2f} m/s in the slowest half second, or after they stood; try more clips "
             "that stop, or of a controller training.made_stops=0.3"
         )
-    if lifeless := [i for i in living.tolist() if _is_lifeless(run, i, data, desired[i])]:
+    if lifeless := [i for i in living.tolist() if _is_lifeless(motions[i], data, desired[i])]:
         findings.append(
             f"{_some(len(lifeless), count)} stood without life: the joints moved less than half as "
             f"fast as in the data's idle frames ({100.0 * data['idle_speed']:.1f} cm/s); try more "
             "clips of bodies that stand"
         )
-    bodies = [_Seen.of(run, index) for index in living.tolist()]
     if bent := _bent_knees(bodies, data):
         findings.append(
             f"{_some(len(bent), count)} bent a knee backward: the worst by {max(bent):.0%} of "
@@ -119,10 +115,9 @@ def run_findings(run: Run, data: Mapping[str, Any]) -> list[str]:
             f"the data have {usual:,.0f}; try a slower goal, or more clips that go as desired"
         )
     own = float(data.get("mean_contact_speed", np.inf))
-    slides = [
-        each.sliding for each in bodies if each.sliding > max(_SLIDES * own, own + _SLIDES_MORE)
-    ]
-    if slides:
+    speeds = [motions[i].contact_speeds(observed.flags(i)) for i in living.tolist()]
+    sliding = [float(each.mean()) for each in speeds if each.size]
+    if slides := [each for each in sliding if each > max(_SLIDES * own, own + _SLIDES_MORE)]:
         findings.append(
             f"feet of {_some(len(slides), count)} slid: at up to {100 * max(slides):.0f} cm/s, "
             f"where the data have {100 * own:.0f}; try the speed and the turns of the data"
@@ -237,7 +232,7 @@ def _speed_at_rest(run: Run, character: int, standing: float, desired: Array) ->
     return found
 
 
-def _bent_knees(bodies: Sequence[_Seen], data: Mapping[str, Any]) -> list[float]:
+def _bent_knees(bodies: Sequence[MeasuredMotion], data: Mapping[str, Any]) -> list[float]:
     """The deepest bend of each character whose knees bend backward, as a share of the leg."""
     share = _BENT_SHARE + float(data.get("bent_back", 0.0))
     bends = [each.bends for each in bodies if each.bends.size]
@@ -267,49 +262,18 @@ def _different(run: Run, living: Array) -> int:
     return len(np.unique(np.round(poses, 3), axis=0))
 
 
-@dataclass(frozen=True, eq=False)
-class _Seen:
-    """What is seen of one character."""
-
-    bends: Array  # (frames, limbs) as of `limb_bends`
-    accelerations: Array  # (frames,) m/s2 of the joint that accelerates most
-    sliding: float  # m/s of feet in contact
-    leans: Array  # (frames,) degrees of the trunk from the vertical
-
-    @classmethod
-    def of(cls, run: Run, character: int) -> _Seen:
-        spec, clip = run.spec, run.clip(character)
-        roles = find_roles(spec.skeleton, description=dict(spec.body))
-        transforms = global_transforms(clip)
-        feet = [spec.skeleton.index(name) for name in spec.feet]
-        speeds = foot_speeds(foot_points(clip, feet, transforms), run.fps) if feet else np.zeros(0)
-        touching = run.contacts[character] > 0.5
-        slow = speeds[touching[1:] & touching[:-1]] if feet else speeds
-        return cls(
-            limb_bends(spec.skeleton, roles, transforms[1]),
-            joint_accelerations(transforms[1][:, spec.joint_indices].astype(float), run.fps),
-            float(slow.mean()) if slow.size else 0.0,
-            trunk_leans(roles, transforms[1]),
-        )
-
-
-def _is_lifeless(run: Run, character: int, data: Mapping[str, Any], desired: Array) -> bool:
-    idle = float(data.get("idle_speed", 0.0))
-    if not (idle > 0 and (seconds_of(desired, run.fps) < AT_REST_M_S).any()):
-        return False
-    speeds = idle_speeds(MeasuredMotion(run.clip(character), run.spec), desired)
+def _is_lifeless(motion: MeasuredMotion, data: Mapping[str, Any], desired: Array) -> bool:
+    speeds, idle = idle_speeds(motion, desired), float(data.get("idle_speed", 0.0))
     return bool(speeds.size and speeds.mean() < _LIFELESS_SHARE * idle)
 
 
-def _is_statue(run: Run, character: int, data: Mapping[str, Any], desired: Array) -> bool:
+def _is_statue(
+    run: Run, character: int, motion: MeasuredMotion, data: Mapping[str, Any], desired: Array
+) -> bool:
     desired = seconds_of(desired, run.fps)
     required = desired > float(data.get("standing_speed", 0.0))
-    if not required.any():
-        return False
-    positions = joint_positions(run.clip(character))[:, run.spec.joint_indices]
-    poses = to_root_space(positions.astype(np.float64), run.root_trajectory(character))
-    moved = np.linalg.norm(velocities(poses, run.fps), axis=-1).mean(axis=1)
+    moved = seconds_of(motion.pose_speeds.mean(axis=1), run.fps)
     travel = np.linalg.norm(velocities(run.positions[character], run.fps), axis=-1)
-    stands = seconds_of(moved, run.fps) < _STILL_SHARE * float(data.get("still_speed", 0.0))
+    stands = moved < _STILL_SHARE * float(data.get("still_speed", 0.0))
     stands |= seconds_of(travel, run.fps) < _SLOW_SHARE * desired
-    return bool(stands[required].mean() > _STATUE_SHARE)
+    return bool(required.any() and stands[required].mean() > _STATUE_SHARE)

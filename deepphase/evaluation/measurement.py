@@ -12,8 +12,7 @@ import numpy as np
 from deepphase.arrays import Array, brief_repr
 from deepphase.errors import ParameterError
 from deepphase.evaluation.motion_measures import MIN_FRAMES, MeasuredMotion
-from deepphase.evaluation.response import Responses, goal_changes
-from deepphase.evaluation.runs import BLEND_S, near_marked
+from deepphase.evaluation.runs import BLEND_S, Responses, goal_changes, near_marked
 from deepphase.steering.run import Run
 
 _IN_CONTACT = 0.5
@@ -202,17 +201,16 @@ class ObservedRun:
     """
 
     def __init__(self, run: Run, data: Mapping[str, Any]) -> None:
-        self.run, self.data = run, checked_data(data)
+        self.run, self.data = run, data
         self.lived = [run.lived(character) for character in range(run.characters)]
         self.characters = [i for i, frames in enumerate(self.lived) if frames >= MIN_FRAMES]
-        if not self.characters:
-            raise ParameterError(
-                f"no character lasted for {MIN_FRAMES} frames, which measures need",
-                hint="run the controller for longer, or train it further",
-            )
         self.clips = [run.clip(i).sliced(0, self.lived[i]) for i in self.characters]
         self.motions = [MeasuredMotion(clip, run.spec) for clip in self.clips]
         self.living = run.alive.astype(bool)
+
+    def flags(self, character: int) -> Array:
+        """(frames, feet) bool: feet in contact as the runner has them, while a character lived."""
+        return self.run.contacts[character, : self.lived[character]] > _IN_CONTACT
 
     def every(self, values: Callable[[MeasuredMotion], Array]) -> Array:
         """Values at the frames of all characters."""
@@ -225,7 +223,7 @@ class ObservedRun:
     @cached_property
     def contact_speeds(self) -> dict[str, Array]:
         """m/s of feet in contact: as the runner has them, without foot IK, and as detected."""
-        flags = [self.run.contacts[i, : self.lived[i]] > _IN_CONTACT for i in self.characters]
+        flags = [self.flags(i) for i in self.characters]
         found = {
             "": [m.contact_speeds(own) for m, own in zip(self.motions, flags, strict=True)],
             "found_": [motion.contact_speeds() for motion in self.motions],

@@ -13,7 +13,6 @@ import numpy as np
 
 from deepphase.arrays import Array
 from deepphase.errors import ParameterError, SkeletonError
-from deepphase.evaluation.response import own_changes, smoothed_velocities, summary
 from deepphase.evaluation.runs import (
     below,
     foot_skating,
@@ -24,7 +23,10 @@ from deepphase.evaluation.runs import (
     joint_rotation_rates,
     kinetic_energies,
     means_by_speed,
+    own_changes,
     seconds_of,
+    smoothed_velocities,
+    summary,
 )
 from deepphase.features.moment_kinds import IDLE, BodyFrames, moment_kinds
 from deepphase.motion.clip import Clip, end_positions, global_transforms, velocities

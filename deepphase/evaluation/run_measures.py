@@ -13,8 +13,9 @@ from typing import Any
 import numpy as np
 
 from deepphase.arrays import Array
-from deepphase.evaluation.measurement import Measure, ObservedRun
-from deepphase.evaluation.motion_measures import BENT_BACK, MeasuredMotion
+from deepphase.errors import ParameterError
+from deepphase.evaluation.measurement import Measure, ObservedRun, checked_data
+from deepphase.evaluation.motion_measures import BENT_BACK, MIN_FRAMES, MeasuredMotion
 from deepphase.evaluation.runs import (
     below,
     foot_skating,
@@ -101,12 +102,21 @@ def measure(run: Run, reference: Mapping[str, Any]) -> list[Measure]:
     ParameterError
         If no character was alive for `MIN_FRAMES` frames, or the reference lacks the measures.
     """
-    observed = ObservedRun(run, reference)
-    values = {name: each.value(observed) for name, each in RUN_MEASURES.items()}
+    return observed_measures(ObservedRun(run, reference))
+
+
+def observed_measures(observed: ObservedRun) -> list[Measure]:
+    """As `measure`."""
+    data = checked_data(observed.data)
+    if not observed.characters:
+        raise ParameterError(
+            f"no character lasted for {MIN_FRAMES} frames, which measures need",
+            hint="run the controller for longer, or train it further",
+        )
     return [
-        Measure(name, value, own.unit, own.data_value(reference), own.better, own.sentence)
+        Measure(name, value, own.unit, own.data_value(data), own.better, own.sentence)
         for name, own in RUN_MEASURES.items()
-        if (value := values[name]) is not None
+        if (value := own.value(observed)) is not None
     ]
 
 

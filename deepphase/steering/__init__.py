@@ -9,10 +9,10 @@ from deepphase.packages import lazy_names
 if TYPE_CHECKING:
     from deepphase.steering.goal_sources import GoalSource as GoalSource
     from deepphase.steering.goal_sources import PathGoals as PathGoals
+    from deepphase.steering.goal_sources import RootStates as RootStates
     from deepphase.steering.path import GroundPath as GroundPath
     from deepphase.steering.path import made_path as made_path
     from deepphase.steering.path import read_path as read_path
-    from deepphase.steering.root_states import RootStates as RootStates
     from deepphase.steering.run import Run as Run
     from deepphase.steering.run import Runner as Runner
     from deepphase.steering.run import rollout as rollout

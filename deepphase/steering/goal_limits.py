@@ -15,8 +15,7 @@ import numpy as np
 
 from deepphase.arrays import Array, true_runs
 from deepphase.errors import ParameterError
-from deepphase.steering.goal_sources import ForwardedGoals, GoalSource
-from deepphase.steering.root_states import RootStates
+from deepphase.steering.goal_sources import ForwardedGoals, GoalSource, RootStates
 from deepphase.steering.springs import wrapped_angle
 
 # Speed limit as a share of the data's top speed, its 99th percentile: a character that lags behind

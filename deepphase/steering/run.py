@@ -23,10 +23,11 @@ from deepphase.steering.goal_sources import (
     GoalSource,
     PathGoals,
     PathSettings,
+    RootStates,
     VelocityCommands,
+    side_by_side,
 )
 from deepphase.steering.path import GroundPath
-from deepphase.steering.root_states import RootStates, side_by_side
 from deepphase.steering.velocity_goals import GamepadGoals
 from deepphase.terrain.heightmap import Heightmap
 

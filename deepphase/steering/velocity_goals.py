@@ -7,8 +7,7 @@ import numpy as np
 from deepphase.arrays import Array
 from deepphase.errors import ParameterError
 from deepphase.steering.gamepad import Gamepad
-from deepphase.steering.goal_sources import GamepadSettings
-from deepphase.steering.root_states import RootStates
+from deepphase.steering.goal_sources import GamepadSettings, RootStates
 from deepphase.steering.springs import (
     position_to_velocity,
     spring_to_angle,

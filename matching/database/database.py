@@ -16,12 +16,8 @@ from deepphase.corpus.clip_store import ClipStore
 from deepphase.errors import CheckpointError, DeepPhaseError, ParameterError
 from deepphase.features.layout import FeatureLayout, Normalisation, checked_block
 from deepphase.features.moment_kinds import IDLE, KINDS, clip_kinds, kind_numbers
-from deepphase.matching.database.build import (
-    END_MARGIN_S,
-    StoreLink,
-    built_fields,
-)
-from deepphase.matching.database.file import database_fields, save_fields
+from deepphase.matching.database.build import END_MARGIN_S, built_fields
+from deepphase.matching.database.file import StoreLink, database_fields, save_fields
 from deepphase.matching.database.frame_reader import (
     PHASE_COLUMNS,
     ClipRows,
@@ -280,6 +276,44 @@ class MotionDatabase(ClipRows):
             raw, block = checked_block(self.layout[name], values), slices[name]
             query[:, block] = self.normalisation.of_block(raw, block)
         return query
+
+    def reweighted(self, factors: Mapping[str, float]) -> MotionDatabase:
+        """These rows with weights multiplied by factors of features; itself if all factors are 1.
+
+        The features are in memory, and the index is built again. Raises ParameterError if a feature
+        is unknown, a factor is negative or not finite, or all weights are 0.
+        """
+        layout = self.layout
+        for name, factor in factors.items():
+            _ = layout[name]
+            if not (np.isfinite(factor) and factor >= 0):
+                raise ParameterError(
+                    f"factor {factor} of the feature {name!r}: it must be 0 or more"
+                )
+        if all(factor == 1.0 for factor in factors.values()):
+            return self
+        weights = {each.name: each.weight * factors.get(each.name, 1.0) for each in layout}
+        if not any(weights.values()):
+            raise ParameterError("all features have weight 0", hint="leave one of them a weight")
+        columns = np.ones(self.dims, np.float32)
+        for name, factor in factors.items():
+            columns[layout.slices[name]] = factor
+        old = self.normalisation
+        normalisation = Normalisation(old.mean, old.scale * columns)
+        features: Array | ComputedRows
+        if isinstance(self.features, ComputedRows) and self.features.transform is old:
+            features = ComputedRows(self.features.source, normalisation)
+        else:
+            features = np.asarray(self.features) * columns
+        return replace(
+            self,
+            layout=FeatureLayout(*(replace(each, weight=weights[each.name]) for each in layout)),
+            features=features,
+            normalisation=normalisation,
+            index="auto",
+            path=None,
+            hashes=(),
+        )
 
     @classmethod
     def build(

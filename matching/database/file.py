@@ -21,14 +21,17 @@ amplitude, offset
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from deepphase.corpus.clip_store import ClipStore
+from deepphase.corpus.store import open_store
+from deepphase.errors import CheckpointError, DeepPhaseError, ParameterError
 from deepphase.features.layout import FeatureLayout, Normalisation
 from deepphase.formats.array_file import map_arrays, write_arrays
 from deepphase.formats.header_values import (
@@ -38,8 +41,15 @@ from deepphase.formats.header_values import (
     checked_rate,
     checked_text,
 )
-from deepphase.matching.database.build import StoreLink, row_fields
-from deepphase.matching.database.frame_reader import KINDS_COLUMN, PHASE_COLUMNS, ROW_ARRAYS
+from deepphase.matching.database.frame_reader import (
+    KINDS_COLUMN,
+    PHASE_COLUMNS,
+    ROW_ARRAYS,
+)
+from deepphase.phase.parameters import PhaseParameters
+
+if TYPE_CHECKING:
+    pass
 
 FORMAT, VERSION = "deepphase.motion_database", 1
 # Arrays whose hashes tell whether an index belongs to a database.
@@ -107,4 +117,110 @@ def database_fields(path: Path, store: ClipStore | None, *, verify: bool) -> dic
         "hashes": tuple((arrays[name], header["sha256"][name]) for name in HASHED),
         **{name: np.array(arrays[name]) for name in _RANGES},
         **row_fields(arrays),
+    }
+
+
+@dataclass(eq=False)
+class StoreLink:
+    """A store that a database was built from, opened on first use."""
+
+    path: str  # The store; empty for a store in memory
+    group: str  # The skeleton group
+    # Hash of the group's rotations, to detect a store that was prepared again under the same name;
+    # empty for a store in memory.
+    sha256: str = ""
+    _store: ClipStore | None = field(default=None, repr=False)
+    _places: dict[str, int] | None = field(default=None, repr=False)
+
+    @classmethod
+    def of_store(cls, store: ClipStore) -> StoreLink:
+        """The link to an open store."""
+        if store.path is None:
+            return cls("", store.group, "", store)
+        return cls(os.path.abspath(store.path), store.group, _rotations_sha256(store), store)
+
+    def locate(self, name: str, frames: int, beside: Path | None) -> tuple[ClipStore, int]:
+        """The store, and the index in it of the clip with a name and a number of frames.
+
+        `beside` is the database's file. Raises CheckpointError where the store or the clip is
+        missing.
+        """
+        store = self._opened(beside)
+        if self._places is None:
+            self._places = {each: index for index, each in enumerate(store.names)}
+        index = self._places.get(name)
+        if index is None:
+            raise self._missing(
+                f"no clip {name!r} in the skeleton group {self.group} of the store {self.path}; "
+                "bodies of other rest frames are groups of their own"
+            )
+        stored = int(store.range_stops[index] - store.range_starts[index])
+        if stored != frames:
+            raise self._missing(
+                f"clip {name!r} has {stored} frames in the store, {frames} in the database"
+            )
+        return store, index
+
+    def as_mapping(self, beside: Path) -> dict[str, Any]:
+        """Header entry of the store: its path, also relative to the database, group and hash."""
+        relative = os.path.relpath(self.path, beside.parent) if self.path else ""
+        own = {"path": self.path, "group": self.group, "sha256": self.sha256}
+        return own | {"relative_path": relative}
+
+    @classmethod
+    def from_mapping(cls, content: dict[str, Any], beside: Path) -> StoreLink:
+        """The link of a header entry.
+
+        The store is looked for at the relative path, at its path, and beside the database.
+        """
+        texts = {
+            name: checked_text(content[name], name)
+            for name in ("path", "relative_path", "group", "sha256")
+        }
+        path = texts["path"]
+        places = [Path(texts["relative_path"] or path), Path(path), Path(Path(path).name)]
+        found = [os.path.abspath(beside.parent / place) for place in places if path]
+        known = next((place for place in found if os.path.exists(place)), path)
+        return cls(known, texts["group"], texts["sha256"])
+
+    def _opened(self, beside: Path | None) -> ClipStore:
+        if self._store is None:
+            if not self.path or not os.path.exists(self.path):
+                raise self._missing(
+                    f"the store of the clips is missing: {self.path or 'it was never saved'}"
+                )
+            try:
+                store = open_store(self.path, self.group)
+            except ParameterError as error:
+                raise self._missing(error.fact) from None
+            except DeepPhaseError as error:
+                raise self._missing(f"{error.fact}: {self.path}") from None
+            if _rotations_sha256(store) != self.sha256:
+                raise self._missing(
+                    f"{self.path} is not the store that the database was built from"
+                )
+            self._store = store
+        return self._store
+
+    @staticmethod
+    def _missing(fact: str) -> CheckpointError:
+        return CheckpointError(
+            fact,
+            hint="put the store beside the database, or build the database again",
+        )
+
+
+def _rotations_sha256(store: ClipStore) -> str:
+    return str(store.header.get("sha256", {}).get(f"{store.group}/rotations", ""))
+
+
+def row_fields(columns: Mapping[str, Any]) -> dict[str, Any]:
+    """The fields of a `MotionDatabase` with one entry a row."""
+    phases = None
+    if "phase" in columns:
+        phases = PhaseParameters.trusted(*(columns[name] for name in PHASE_COLUMNS))
+    return {
+        **{name: columns[name] for name in ROW_ARRAYS},
+        KINDS_COLUMN: columns.get(KINDS_COLUMN),
+        "phases": phases,
     }

@@ -3,7 +3,7 @@ root trajectory, phases, and heights of the ground under it."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -17,9 +17,11 @@ from deepphase.features.layout import FeatureLayout, frame_rows
 from deepphase.features.moment_kinds import BodyFrames, moment_kinds
 from deepphase.features.trajectory import path_of_clip
 from deepphase.files import mapped_array
+from deepphase.motion import quaternions
 from deepphase.motion.clip import Clip
 from deepphase.motion.roles import Roles, find_roles
 from deepphase.motion.root_trajectory import root_trajectory
+from deepphase.motion.skeleton import Skeleton
 from deepphase.phase.signals import JointVelocities
 from deepphase.progress import Progress
 from deepphase.terrain.grounded_clip import ClipGrounds, GroundedClip
@@ -346,3 +348,68 @@ class RowColumns:
             for column in self.arrays.values():
                 release_pages(column)
             self._released = stop
+
+
+class StoredRotations:
+    """Local rotations of rows. Those of the carrier are in root space, of joints above identity.
+
+    Only the carrier's rotations are in memory. All others are read from the stores, which lie on
+    disk where they are files, when rows are indexed; so databases may exceed memory.
+
+    `clips`: the store of each clip of `rows`, and the clip's index there; `carriers` (rows, 4)
+    float32 rotations of the joint that carries the body, in root space.
+    """
+
+    def __init__(
+        self,
+        rows: ClipRows,
+        clips: Iterable[tuple[ClipStore, int]],
+        skeleton: Skeleton,
+        carriers: Array,
+        above: list[int],
+    ) -> None:
+        self._carriers = carriers
+        self._carrier, self._above = above[0], above[1:]
+        starts, self._stops = rows.range_starts, rows.range_stops
+        sources: dict[int, int] = {}
+        self._rotations: list[Array] = []
+        self._orders: list[Array | None] = []
+        self._shifts = np.zeros(len(self._stops), np.int64)
+        self._source_of = np.zeros(len(self._stops), np.int64)
+        for clip, (store, place) in enumerate(clips):
+            if id(store) not in sources:
+                sources[id(store)] = len(sources)
+                # A plain array is faster to index than a memory map.
+                self._rotations.append(np.asarray(store.rotations))
+                order = skeleton.order_of(store.skeleton)
+                same_order = (order == np.arange(len(order))).all()
+                self._orders.append(None if same_order else order)
+            self._source_of[clip] = sources[id(store)]
+            self._shifts[clip] = store.range_starts[place] - starts[clip]
+        self._single_source = len(sources) == 1 and not self._shifts.any()
+
+    def __len__(self) -> int:
+        return len(self._carriers)
+
+    def __getitem__(self, rows: Array) -> Array:
+        """(..., joints, 4) float32 of rows (...); neighbours in time may differ in sign."""
+        rows = np.asarray(rows)
+        if self._single_source:
+            rotations = self._read(0, rows)
+        else:
+            clips = np.searchsorted(self._stops, rows, side="right")
+            frames, sources = rows + self._shifts[clips], self._source_of[clips]
+            joints = self._rotations[0].shape[1]
+            rotations = np.empty((*rows.shape, joints, 4), np.float32)
+            for source in np.unique(sources).tolist():
+                here = sources == source
+                rotations[here] = self._read(source, frames[here])
+        rotations[..., self._carrier, :] = self._carriers[rows]
+        if self._above:
+            rotations[..., self._above, :] = quaternions.IDENTITY
+        return rotations
+
+    def _read(self, source: int, frames: Array) -> Array:
+        rotations = self._rotations[source].take(frames, axis=0)
+        order = self._orders[source]
+        return rotations if order is None else rotations[..., order, :]

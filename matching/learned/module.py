@@ -12,9 +12,8 @@ from torch.nn import functional
 
 from deepphase.arrays import Array
 from deepphase.matching.learned.body import PoseValues
-from deepphase.matching.learned.config import LearnedNetwork
 from deepphase.matching.learned.data import LearnedData
-from deepphase.matching.learned.matcher import SMOOTH
+from deepphase.matching.learned.matcher import SMOOTH, LearnedNetwork
 from deepphase.matching.player.playback import Playback
 from deepphase.training.resumable import ResumableModule, cosine_rate
 

@@ -13,10 +13,9 @@ from torch import Tensor, nn
 
 from deepphase.matching.database.database import MotionDatabase
 from deepphase.matching.learned.body import MatcherBody
-from deepphase.matching.learned.config import LearnedConfig
 from deepphase.matching.learned.data import LearnedData
 from deepphase.matching.learned.kept_states import KeptStates
-from deepphase.matching.learned.matcher import Layer, Matcher, rounded
+from deepphase.matching.learned.matcher import Layer, LearnedConfig, Matcher, rounded
 from deepphase.matching.learned.module import LearnedModule
 from deepphase.matching.player.settings import MomentFilter
 from deepphase.matching.player.source import database_measures

@@ -23,7 +23,7 @@ from deepphase.music.features import SongFeatures
 from deepphase.phase.parameters import PhaseParameters
 from deepphase.progress import Progress
 from deepphase.steering.dance import DanceRequest, DanceResult
-from deepphase.steering.root_states import RootStates
+from deepphase.steering.goal_sources import RootStates
 from deepphase.steering.run import Frame, rollout
 
 

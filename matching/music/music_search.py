@@ -13,8 +13,7 @@ from deepphase.matching.player.playback import Playback
 from deepphase.matching.player.trajectory_search import JumpRequest, SearchResult
 from deepphase.matching.search.request import Searcher, cost_terms
 from deepphase.music.features import SongFeatures, sample_at
-from deepphase.steering.goal_sources import GoalSource
-from deepphase.steering.root_states import RootStates
+from deepphase.steering.goal_sources import GoalSource, RootStates
 
 # Number of rows that a search returns; rows this near in time count as one moment.
 _CANDIDATES, _MOMENT_S = 256, 0.15

@@ -15,9 +15,8 @@ from deepphase.evaluation.motion_measures import LOWEST_PERCENTILE
 from deepphase.evaluation.runs import joint_accelerations
 from deepphase.features.trajectory import complex_of, pairs
 from deepphase.matching.database.database import MotionDatabase
-from deepphase.matching.database.frame_reader import has_ground_heights
+from deepphase.matching.database.frame_reader import StoredRotations, has_ground_heights
 from deepphase.matching.player.settings import CONSTANTS
-from deepphase.matching.player.stored_rotations import StoredRotations
 from deepphase.matching.player.trajectory_queries import FacingCoverage
 from deepphase.motion import quaternions
 from deepphase.motion.clip import Clip, Source, global_transforms, joint_positions
@@ -174,7 +173,13 @@ class Playback:
             skeleton=skeleton,
             roles=roles,
             fps=database.fps,
-            rotations=StoredRotations(database, skeleton, carriers, ancestors(skeleton, carrier)),
+            rotations=StoredRotations(
+                database,
+                [database.in_store(index) for index in range(count)],
+                skeleton,
+                carriers,
+                ancestors(skeleton, carrier),
+            ),
             translations=translations,
             translated_joints=moving,
             carrier=carrier,

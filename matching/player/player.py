@@ -19,10 +19,9 @@ from deepphase.matching.player.transitions import PosePair, RootSteps, Transitio
 from deepphase.motion import quaternions
 from deepphase.steering.foot_lock import FootGround, FootLock
 from deepphase.steering.goal_limits import LimitedGoals
-from deepphase.steering.goal_sources import GoalSource
+from deepphase.steering.goal_sources import GoalSource, RootStates
 from deepphase.steering.rest import CONSTANTS as REST
 from deepphase.steering.rest import RestChain, standing_goals
-from deepphase.steering.root_states import RootStates
 from deepphase.steering.run import SQUARED, Frame, RunnerSpec
 from deepphase.terrain.heightmap import Heightmap, ground_level
 

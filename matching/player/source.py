@@ -19,8 +19,7 @@ from deepphase.matching.player.trajectory_search import TrajectorySearch
 from deepphase.matching.search.request import Searcher
 from deepphase.matching.search.searcher import open_searcher
 from deepphase.progress import Progress
-from deepphase.steering.goal_sources import GoalSource
-from deepphase.steering.root_states import RootStates
+from deepphase.steering.goal_sources import GoalSource, RootStates
 from deepphase.steering.run import Run
 from deepphase.terrain.heightmap import Heightmap
 

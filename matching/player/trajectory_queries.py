@@ -18,8 +18,7 @@ from deepphase.features.trajectory import (
 )
 from deepphase.matching.database.database import MotionDatabase
 from deepphase.matching.database.frame_reader import GROUND_HEIGHTS
-from deepphase.steering.goal_sources import ForwardedGoals, GoalSource
-from deepphase.steering.root_states import RootStates
+from deepphase.steering.goal_sources import ForwardedGoals, GoalSource, RootStates
 from deepphase.steering.springs import wrapped_angle
 from deepphase.terrain.heightmap import SIDES, Heightmap, ground_level, trajectory_heights
 

@@ -17,9 +17,8 @@ from deepphase.matching.player.playback import Playback
 from deepphase.matching.player.settings import CONSTANTS, MomentFilter
 from deepphase.matching.player.trajectory_queries import TrajectoryQueries
 from deepphase.matching.search.request import Searcher, cost_terms
-from deepphase.steering.goal_sources import GoalSource
+from deepphase.steering.goal_sources import GoalSource, RootStates
 from deepphase.steering.rest import RestMoments
-from deepphase.steering.root_states import RootStates
 from deepphase.terrain.heightmap import Heightmap
 
 _ROWS_AT_ONCE = 1 << 20

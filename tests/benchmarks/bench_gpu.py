@@ -464,7 +464,7 @@ def _editor(bench: Bench, share: float, callback: pl.Callback) -> None:
 
 def _matcher(bench: Bench, share: float, callback: pl.Callback) -> None:
     from deepphase.matching.database.database import MotionDatabase
-    from deepphase.matching.learned.config import LearnedConfig
+    from deepphase.matching.learned.matcher import LearnedConfig
     from deepphase.matching.learned.training import train_matcher
 
     config = LearnedConfig.load("default", **{"training.windows": _count(600_000, share, bench)})

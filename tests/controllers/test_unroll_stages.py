@@ -13,7 +13,7 @@ from deepphase.controllers.training.health import RecordedGoals
 from deepphase.controllers.training.module import ControllerModule
 from deepphase.features.trajectory import TRAJECTORY_BLOCKS, pairs
 from deepphase.steering.goal_limits import GoalLimits
-from deepphase.steering.root_states import RootStates
+from deepphase.steering.goal_sources import RootStates
 from tests.controllers.made_controllers import (
     data_of,
     samples_for,

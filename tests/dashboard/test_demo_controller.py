@@ -11,9 +11,8 @@ from deepphase.controllers.runtime.controller import Controller
 from deepphase.controllers.runtime.start import CharacterSource
 from deepphase.evaluation.measurement import values_by_name
 from deepphase.steering.gamepad import Gamepad
-from deepphase.steering.goal_sources import GamepadSettings
+from deepphase.steering.goal_sources import GamepadSettings, RootStates
 from deepphase.steering.path import made_path
-from deepphase.steering.root_states import RootStates
 from deepphase.steering.run import rollout
 from deepphase.steering.velocity_goals import GamepadGoals
 

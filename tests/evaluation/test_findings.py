@@ -11,6 +11,7 @@ from scipy.spatial.transform import Rotation
 from deepphase.controllers.runtime.characters import Characters
 from deepphase.evaluation.findings import ground_findings
 from deepphase.evaluation.findings import run_findings as findings_of_run
+from deepphase.evaluation.measurement import ObservedRun
 from deepphase.evaluation.motion_measures import measured_data
 from deepphase.evaluation.run_measures import measure
 from deepphase.steering.laid_run import FeetOnGround
@@ -59,7 +60,7 @@ def run_findings(run, data, speeds):
         commands = np.zeros((run.characters, len(run), 2))
         commands[..., 1] = speeds
         run = replace(run, commanded_velocities=commands)
-    return findings_of_run(run, data)
+    return findings_of_run(ObservedRun(run, data))
 
 
 def walked_on(run, data, speeds):

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from deepphase.evaluation.response import (
+from deepphase.evaluation.runs import (
     CHANGES,
     Responses,
     goal_changes,

@@ -14,8 +14,7 @@ import pytest
 
 from deepphase.controllers.runtime.start import CharacterSource
 from deepphase.steering.gamepad import Gamepad
-from deepphase.steering.goal_sources import GamepadSettings
-from deepphase.steering.root_states import RootStates
+from deepphase.steering.goal_sources import GamepadSettings, RootStates
 from deepphase.steering.velocity_goals import GamepadGoals
 
 NODE = shutil.which("node")

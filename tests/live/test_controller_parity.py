@@ -19,7 +19,7 @@ from deepphase.features.layout import Normalisation
 from deepphase.motion.clip import Clip, joint_positions
 from deepphase.phase.parameters import PhaseParameters
 from deepphase.steering.gamepad import Gamepad
-from deepphase.steering.root_states import RootStates
+from deepphase.steering.goal_sources import RootStates
 from deepphase.steering.run import Frame
 from deepphase.steering.velocity_goals import GamepadGoals
 from tests.live.node import ask_node, needs_node, python_run, wandering

@@ -17,8 +17,7 @@ from deepphase.corpus.clip_store import ClipStore
 from deepphase.motion.clip import Clip, joint_positions
 from deepphase.motion.roles import find_roles
 from deepphase.steering.gamepad import Gamepad
-from deepphase.steering.goal_sources import GamepadSettings
-from deepphase.steering.root_states import RootStates
+from deepphase.steering.goal_sources import GamepadSettings, RootStates
 from deepphase.steering.velocity_goals import GamepadGoals
 from deepphase.synthetic.gait_motion import locomotion
 from deepphase.terrain.grounded_clip import GroundedClip

@@ -11,8 +11,7 @@ from deepphase.matching.player.settings import MomentFilter, PlayerSettings
 from deepphase.matching.player.source import PlayerSource
 from deepphase.motion.clip import Clip, joint_positions
 from deepphase.steering.gamepad import Gamepad
-from deepphase.steering.goal_sources import GamepadSettings
-from deepphase.steering.root_states import RootStates
+from deepphase.steering.goal_sources import GamepadSettings, RootStates
 from deepphase.steering.velocity_goals import GamepadGoals
 from tests.live.node import ask_node, needs_node, stick_goal, wandering
 from tests.live.test_controller_parity import largest_distance, positions_in

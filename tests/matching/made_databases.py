@@ -9,8 +9,8 @@ import torch
 
 from deepphase.corpus.clip_store import ClipStore
 from deepphase.features.layout import Feature, FeatureLayout, Normalisation
-from deepphase.matching.database.build import StoreLink
 from deepphase.matching.database.database import MotionDatabase
+from deepphase.matching.database.file import StoreLink
 from deepphase.phase.config import PhaseConfig
 from deepphase.phase.model import PhaseModel, make_autoencoder
 from deepphase.phase.signals import JointVelocities

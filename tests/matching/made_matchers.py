@@ -8,9 +8,8 @@ import torch
 
 from deepphase.corpus.clip_store import ClipStore
 from deepphase.matching.database.database import MotionDatabase
-from deepphase.matching.learned.config import LearnedConfig
 from deepphase.matching.learned.data import LearnedData
-from deepphase.matching.learned.matcher import Matcher
+from deepphase.matching.learned.matcher import LearnedConfig, Matcher
 from deepphase.matching.learned.module import LearnedModule
 from deepphase.matching.learned.training import new_matcher
 from deepphase.synthetic.gait_motion import locomotion

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from deepphase.evaluation.findings import run_findings
+from deepphase.evaluation.measurement import ObservedRun
 from deepphase.matching.player.source import PlayerSource
 from deepphase.steering.gamepad import Gamepad
 from deepphase.steering.run import rollout, start_under_gamepad
@@ -54,6 +55,6 @@ def test_travel_wins_where_the_motion_cannot_strafe(walks):
     assert run.tracks["facing_replaced"][0, late].all()
     assert not run.tracks["facing_replaced"][0, :100].any()
     assert np.abs(wrapped_angle(run.angles[0, late])).max() < 0.5
-    assert any("direction of travel" in text for text in run_findings(run, {}))
+    assert any("direction of travel" in text for text in run_findings(ObservedRun(run, {})))
     travelled = run.positions[0, -1] - run.positions[0, 0]
     assert travelled[1] > 4.0 * abs(travelled[0])

@@ -9,7 +9,6 @@ import pytest
 
 from deepphase.arrays import ComputedRows
 from deepphase.errors import ParameterError
-from deepphase.matching.database.variants import reweighted
 from deepphase.matching.search.searcher import open_searcher
 from tests.matching.test_player import opened, walking_store
 
@@ -26,7 +25,7 @@ def test_distances_are_those_of_the_weights(walks, computed):
         raw = database.normalisation.inverse(np.asarray(database.features))
         database = replace(database, features=ComputedRows(raw, database.normalisation))
     factors = {"trajectory_direction": 0.25, "foot_velocity": 3.0}
-    other = reweighted(database, factors)
+    other = database.reweighted(factors)
     columns = np.ones(database.dims)
     for name, factor in factors.items():
         columns[database.layout.slices[name]] = factor
@@ -42,12 +41,12 @@ def test_distances_are_those_of_the_weights(walks, computed):
 
 
 def test_impossible_weights_are_refused(walks):
-    assert reweighted(walks, {}) is walks
-    assert reweighted(walks, {"foot_velocity": 1.0}) is walks
+    assert walks.reweighted({}) is walks
+    assert walks.reweighted({"foot_velocity": 1.0}) is walks
     with pytest.raises(ParameterError, match="no feature 'speed'"):
-        reweighted(walks, {"speed": 2.0})
+        walks.reweighted({"speed": 2.0})
     for factor in (-1.0, np.nan, np.inf):
         with pytest.raises(ParameterError, match="factor"):
-            reweighted(walks, {"foot_velocity": factor})
+            walks.reweighted({"foot_velocity": factor})
     with pytest.raises(ParameterError, match="weight 0"):
-        reweighted(walks, dict.fromkeys(walks.layout.names, 0.0))
+        walks.reweighted(dict.fromkeys(walks.layout.names, 0.0))

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from deepphase.steering.goal_limits import GoalLimits
-from deepphase.steering.root_states import RootStates
+from deepphase.steering.goal_sources import RootStates
 
 LIMITS = GoalLimits(2.0)
 OFFSETS = np.array([0.25, 0.5, 1.0])

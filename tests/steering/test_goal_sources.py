@@ -4,9 +4,8 @@ import numpy as np
 import pytest
 
 from deepphase.steering.gamepad import Gamepad
-from deepphase.steering.goal_sources import GamepadSettings, PathGoals, PathSettings
+from deepphase.steering.goal_sources import GamepadSettings, PathGoals, PathSettings, RootStates
 from deepphase.steering.path import GroundPath, circle
-from deepphase.steering.root_states import RootStates
 from deepphase.steering.velocity_goals import GamepadGoals
 
 AHEAD = np.array([0.33, 0.67, 1.0])

@@ -8,9 +8,8 @@ import pytest
 from deepphase.controllers.runtime.characters import Characters
 from deepphase.errors import ParameterError
 from deepphase.motion.clip import joint_positions
-from deepphase.steering.goal_sources import PathGoals
+from deepphase.steering.goal_sources import PathGoals, RootStates
 from deepphase.steering.path import circle
-from deepphase.steering.root_states import RootStates
 from deepphase.steering.run import Frame, RunnerSpec, rollout
 from deepphase.synthetic.gait_motion import locomotion
 from tests.controllers.made_controllers import FormulaPhases

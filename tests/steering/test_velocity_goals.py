@@ -7,8 +7,7 @@ import pytest
 
 from deepphase.errors import ParameterError
 from deepphase.steering.gamepad import Gamepad
-from deepphase.steering.goal_sources import GamepadSettings
-from deepphase.steering.root_states import RootStates
+from deepphase.steering.goal_sources import GamepadSettings, RootStates
 from deepphase.steering.velocity_goals import GamepadGoals, VelocityGoals
 
 FPS = 60.0

@@ -21,7 +21,6 @@ from deepphase.evaluation.run_measures import measure
 from deepphase.evaluation.runs import BLEND_S, joint_accelerations, near_marked
 from deepphase.formats.array_file import read_header
 from deepphase.matching.database.database import MotionDatabase
-from deepphase.matching.database.variants import reweighted
 from deepphase.matching.learned.matcher import FORMAT as MATCHER
 from deepphase.matching.learned.matcher import Matcher
 from deepphase.matching.player.playback import Playback
@@ -30,9 +29,8 @@ from deepphase.matching.player.source import PlayerSource, database_measures
 from deepphase.matching.search.searcher import open_searcher
 from deepphase.motion.clip import joint_positions
 from deepphase.steering.gamepad import Gamepad
-from deepphase.steering.goal_sources import GamepadSettings, GoalSource
+from deepphase.steering.goal_sources import GamepadSettings, GoalSource, RootStates
 from deepphase.steering.path import MADE_PATHS, GroundPath, made_path
-from deepphase.steering.root_states import RootStates
 from deepphase.steering.run import Run, rollout, start_on_path
 from deepphase.steering.velocity_goals import GamepadGoals
 
@@ -154,7 +152,7 @@ def opened(name: str) -> PlayerSource:
     database = MotionDatabase.load(path).with_kinds()
     playback = Playback.of_database(database)
     features = [each.name for each in database.layout if not each.kind.startswith("trajectory")]
-    database = reweighted(database, dict.fromkeys(features, float(factor or 1.0)))
+    database = database.reweighted(dict.fromkeys(features, float(factor or 1.0)))
     return PlayerSource(
         database,
         playback,

@@ -10,8 +10,7 @@ from deepphase.apps.dashboard.parts import messages, steerables, widgets
 from deepphase.apps.dashboard.parts.choosers import ListedSource, chooser
 from deepphase.apps.dashboard.parts.drawing import choose_path
 from deepphase.apps.dashboard.parts.steerables import RunRequest, ShownRun, Steerable
-from deepphase.apps.runs.run import frame_columns, write_motions
-from deepphase.apps.runs.take import compared_take
+from deepphase.apps.runs.run import compared_take, frame_columns, write_motions
 from deepphase.controllers.runtime.frame import BLENDS, CharacterSettings
 from deepphase.files import temporary_folder
 from deepphase.matching.player.settings import MomentFilter, PlayerSettings

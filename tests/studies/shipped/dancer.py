@@ -23,8 +23,7 @@ from deepphase.features.moment_kinds import KINDS
 from deepphase.files import temporary_folder
 from deepphase.formats.load import load
 from deepphase.matching.database.database import MotionDatabase
-from deepphase.matching.learned.config import LearnedConfig
-from deepphase.matching.learned.matcher import Matcher
+from deepphase.matching.learned.matcher import LearnedConfig, Matcher
 from deepphase.matching.learned.training import train_matcher
 from deepphase.matching.music.dancing import beat_phases
 from deepphase.matching.music.song_tracks import ClipSongTracks, track_features

@@ -15,7 +15,7 @@ from deepphase.controllers.runtime.start import CharacterSource
 from deepphase.evaluation.measurement import values_by_name
 from deepphase.evaluation.run_measures import measure
 from deepphase.matching.learned.matcher import Matcher
-from deepphase.steering.root_states import RootStates, side_by_side
+from deepphase.steering.goal_sources import RootStates, side_by_side
 from deepphase.steering.run import Frame, rollout
 from deepphase.steering.velocity_goals import VelocityGoals
 

@@ -20,8 +20,7 @@ from deepphase.corpus.prepare import corpus_of
 from deepphase.files import temporary_folder
 from deepphase.formats.load import load, save
 from deepphase.matching.database.database import MotionDatabase
-from deepphase.matching.learned.config import LearnedConfig
-from deepphase.matching.learned.matcher import Matcher
+from deepphase.matching.learned.matcher import LearnedConfig, Matcher
 from deepphase.matching.learned.training import train_matcher
 from deepphase.motion.clip import Clip, joint_positions
 from deepphase.motion.contacts import foot_contacts

@@ -128,34 +128,33 @@ class ClipStore:
         clips = list(clips)
         if not clips:
             raise ParameterError("a store must have at least one clip")
-        first = clips[0].skeleton
+        first, fps = clips[0].skeleton, float(clips[0].fps)
         for clip in clips:
-            if float(clip.fps) != float(clips[0].fps):
+            both = f"{clips[0].name!r} and {clip.name!r} have"
+            if float(clip.fps) != fps:
                 raise ParameterError(
-                    f"{clips[0].name!r} and {clip.name!r} have {clips[0].fps:g} and {clip.fps:g} "
-                    "frames a second, but the clips of a store must have one rate",
+                    f"{both} {fps:g} and {clip.fps:g} frames a second, but the clips of a store "
+                    "must have one rate",
                     hint="resample them to one rate",
                 )
             if not first.same_hierarchy(clip.skeleton):
+                other = clip.skeleton.group_name
                 raise SkeletonError(
-                    f"{clips[0].name!r} and {clip.name!r} have different skeletons: "
-                    f"{first.group_name} and {clip.skeleton.group_name}",
+                    f"{both} different skeletons: {first.group_name} and {other}",
                     hint="make one store for each skeleton",
                 )
         clips = [clip.in_order_of(first) for clip in clips]
+        check_one_body(clips)
         arrays = group_arrays(clips, [len(clip) for clip in clips])
         moving = arrays["translated_joints"]
-        check_one_body(clips)
         translations = [spread_translations(clip, clip.translations, moving) for clip in clips]
         return cls(
             group=first.group_name,
-            fps=float(clips[0].fps),
+            fps=fps,
             skeletons=shared_skeletons(clip.skeleton for clip in clips),
             rotations=np.concatenate([clip.rotations for clip in clips], dtype=np.float32),
             translations=np.concatenate(translations, dtype=np.float32),
-            translated_joints=moving,
-            range_starts=arrays["range_starts"],
-            range_stops=arrays["range_stops"],
+            **{name: arrays[name] for name in ("translated_joints", "range_starts", "range_stops")},
             names=unique_clip_names(clip.name for clip in clips),
             labels=tuple(clip.labels for clip in clips),
             sources=tuple(clip.source for clip in clips),
@@ -210,8 +209,7 @@ class ClipStore:
     @property
     def description(self) -> dict[str, Any] | None:
         """The skeleton description that the clips were prepared with; None without one."""
-        options: Mapping[str, Any] = self.header.get("options") or {}
-        content = options.get("description")
+        content = (self.header.get("options") or {}).get("description")
         return None if content is None else checked_description(content)
 
     @property
@@ -234,10 +232,7 @@ class ClipStore:
         )
 
     def save(self, path: str | Path) -> None:
-        """Write the clips as a store, which `open_store` reads.
-
-        Raises CheckpointError where the store cannot be written.
-        """
+        """Write the clips as a store, for `open_store`; CheckpointError where it cannot be."""
         write_store(path, self)
 
     def label_column(self, name: str) -> Array:
@@ -286,12 +281,11 @@ class ClipStore:
         return replace(self, range_starts=starts, range_stops=stops, **chosen_clips)
 
     def _index(self, name: str) -> int:
-        if name not in self.names:
-            near = difflib.get_close_matches(name, self.names, n=3, cutoff=0.0)
-            raise ParameterError(
-                f"there is no clip {name!r} in this store", hint=f"similar names: {', '.join(near)}"
-            )
-        return self.names.index(name)
+        if name in self.names:
+            return self.names.index(name)
+        near = ", ".join(difflib.get_close_matches(name, self.names, n=3, cutoff=0.0))
+        fact = f"there is no clip {name!r} in this store"
+        raise ParameterError(fact, hint=f"similar names: {near}")
 
 
 def _require(condition: Any, fact: str) -> None:

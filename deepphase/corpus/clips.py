@@ -167,14 +167,9 @@ def clips_in(
         groups = store_groups(path) if every else groups_with(path, skeleton, joints)
         for store in [open_store(path, group.name) for group in groups]:
             frame_bytes = (store.rotations.nbytes + store.translations.nbytes) // store.frames
-            entries += [
-                ClipEntry(
-                    store.names[index],
-                    partial(_stored_clip, Path(path).absolute(), store.group, index),
-                    int(store.lengths[index]) * frame_bytes,
-                )
-                for index in range(len(store))
-            ]
+            for index, (name, frames) in enumerate(zip(store.names, store.lengths, strict=True)):
+                load_clip = partial(_stored_clip, Path(path).absolute(), store.group, index)
+                entries.append(ClipEntry(name, load_clip, int(frames) * frame_bytes))
     files = [path for path in paths if path not in stores]
     if files:
         options = {name: value for name, value in reader.items() if value not in (None, False)}
@@ -209,13 +204,13 @@ def clip_entries(file: MotionFile, point_sets: PointSets, **reader: Any) -> list
     with suppress(OSError):
         size = file.path.stat().st_size
     several = len(animations) > 1
+    if not several:
+        load_one = partial(_entry_clip, file, None, "", point_sets, reader)
+        return [ClipEntry(file.name, load_one, size)]
+    one = partial(_entry_clip, file, point_sets=point_sets, reader=reader)
     return [
-        ClipEntry(
-            f"{file.name} {name}" if several else file.name,
-            partial(_entry_clip, file, number if several else None, name, point_sets, reader),
-            size // max(len(animations), 1),
-        )
-        for number, name in (animations if several else [(0, "")])
+        ClipEntry(f"{file.name} {name}", partial(one, number, name), size // len(animations))
+        for number, name in animations
     ]
 
 
@@ -244,16 +239,13 @@ def files_of_bodies(files: Sequence[MotionFile]) -> list[MotionFile]:
 
 
 def fitting_workers(
-    files: Sequence[MotionFile],
-    workers: int | None = None,
-    *,
-    bytes_per_worker: int = _BYTES_PER_WORKER,
+    files: Sequence[MotionFile], workers: int | None = None, bytes_each: int = _BYTES_PER_WORKER
 ) -> int:
-    """Number of processes for the files: the given one, else by cores and amount of data."""
+    """Number of processes for files: the given one, else by cores and bytes, as `workers_for`."""
     # Links may lead nowhere, or to themselves, and files end meanwhile.
     paths = (file.path for file in files)
     sizes = (os.path.getsize(path) if os.path.isfile(path) else 0 for path in paths)
-    return workers_for(sizes, len(files), bytes_per_worker, workers)
+    return workers_for(sizes, len(files), bytes_each, workers)
 
 
 def workers_for(
@@ -261,10 +253,10 @@ def workers_for(
 ) -> int:
     """Number of processes for some tasks: the given one, else by cores and bytes of data.
 
-    Below `bytes_per_worker` of data per process, or some hundred tasks, starting one costs more
-    than it saves. Raises ParameterError where the given number is below 1.
+    Raises ParameterError where the given number is below 1.
     """
-    check_workers(workers)
+    if workers is not None and workers < 1:
+        raise ParameterError(f"workers must be at least 1, not {workers}")
     if workers is None:
         workers = 1 + max(sum(sizes) // bytes_per_worker, tasks // _TASKS_OF_A_START)
         if min(workers, tasks) > 1:
@@ -273,12 +265,6 @@ def workers_for(
 
             workers = min(cpu_count(), workers)
     return max(1, min(workers, tasks))
-
-
-def check_workers(workers: int | None) -> None:
-    """Raise ParameterError for a number of processes below 1."""
-    if workers is not None and workers < 1:
-        raise ParameterError(f"workers must be at least 1, not {workers}")
 
 
 def map_in_order(

@@ -43,8 +43,7 @@ _SAMPLES, _STANDING_FRAMES = 12, 100
 def files_of_another_unit(writer: StoreWriter) -> Iterator[tuple[str, float, str]]:
     """Files whose inferred unit differs from their group's: file, metres per unit, sentence.
 
-    A file whose numbers are of another magnitude than the group's is indeed in another unit and
-    keeps it.
+    A file whose numbers are of another magnitude than the group's keeps its own.
     """
     for numbers in writer.hierarchies:
         clips = [writer.records[number].clip for number in numbers]
@@ -59,12 +58,8 @@ def files_of_another_unit(writer: StoreWriter) -> Iterator[tuple[str, float, str
         others = np.flatnonzero((units != unit_m) & (distance < np.log(_SAME_UNIT_FACTOR)))
         # One entry for each file, which may have several clips.
         for file, own in {clips[i].source.path: clips[i].source.unit_m for i in others}.items():
-            yield (
-                file,
-                unit_m,
-                f"a unit of {unit_m:g} m, as in {votes[unit_m]} of {len(clips)} clips of its "
-                f"skeleton; alone it looked like {own:g} m",
-            )
+            of_all = f"as in {votes[unit_m]} of {len(clips)} clips of its skeleton"
+            yield file, unit_m, f"a unit of {unit_m:g} m, {of_all}; alone it looked like {own:g} m"
 
 
 def files_of_another_axis(writer: StoreWriter) -> Iterator[tuple[str, str | None, str]]:
@@ -77,10 +72,8 @@ def files_of_another_axis(writer: StoreWriter) -> Iterator[tuple[str, str | None
         ups, notes = [source.up for source in sources], [source.notes for source in sources]
         if len(set(ups)) == 1:
             continue
-        levels = [
-            axis_levels(joint_positions(writer.clip(number)), up)
-            for number, up in zip(numbers, ups, strict=True)
-        ]
+        clips = map(writer.clip, numbers)
+        levels = [axis_levels(joint_positions(c), up) for c, up in zip(clips, ups, strict=True)]
         length = body_length(writer.records[numbers[0]].clip.skeleton)
         others = other_axes(ups, notes, levels, length)
         for file, found in {sources[index].path: found for index, found in others.items()}.items():
@@ -92,8 +85,8 @@ def other_axes(
 ) -> dict[int, tuple[str | None, str]]:
     """Clips whose up axis differs from that of most of their group: index -> axis and sentence.
 
-    The axis is the one to read the clip with, None for its own. `notes` are those of each clip;
-    the others as in :func:`deepphase.motion.orientation.agreed_up`, which decides.
+    The axis is the one to read the clip with, None for its own; `agreed_up` decides. `notes` are
+    those of each clip.
     """
     assumed = [any(note.startswith(ASSUMED_UP) for note in each) for each in notes]
     up, misread = agreed_up(ups, assumed, np.stack(levels), length)
@@ -108,10 +101,7 @@ def other_axes(
 
 
 def files_of_another_floor(writer: StoreWriter) -> Iterator[tuple[str, str]]:
-    """Files whose lowest joints are at another height than in most of their group: file, sentence.
-
-    See :func:`deepphase.motion.orientation.other_floors`.
-    """
+    """Files whose lowest joints are higher or lower than in most of their group: file, sentence."""
     for numbers in writer.hierarchies:
         records = [writer.records[number] for number in numbers]
         heights = {record.clip.source.path: record.provenance["lowest_m"] for record in records}
@@ -139,11 +129,8 @@ def other_rest_frames(writer: StoreWriter) -> Iterator[tuple[str, str]]:
         ]
         most, file = max(differences, key=lambda found: found[0].share)
         if most.mentioned:
-            yield (
-                name,
-                f"people of one rest pose and other proportions: {file} differs from "
-                f"{first.source.path} most in {most}",
-            )
+            differs = f"{file} differs from {first.source.path} most in {most}"
+            yield name, f"people of one rest pose and other proportions: {differs}"
 
 
 def retarget_clips(
@@ -187,18 +174,13 @@ def retarget_clips(
 
 def _standing(samples: Sequence[Clip]) -> Clip:
     """Frames of several clips of a body, among which some stand upright."""
-    moving = translated_joints(samples)
-    rotations, translations = [], []
+    moving, rotations, translations = translated_joints(samples), [], []
     for clip in samples:
         step = max(1, len(clip) // _STANDING_FRAMES)
         rotations.append(clip.rotations[::step])
         translations.append(spread_translations(clip, clip.translations, moving)[::step])
-    return replace(
-        samples[0],
-        rotations=np.concatenate(rotations),
-        translations=np.concatenate(translations),
-        translated_joints=moving,
-    )
+    whole = {"rotations": np.concatenate(rotations), "translations": np.concatenate(translations)}
+    return replace(samples[0], **whole, translated_joints=moving)
 
 
 def _samples(writer: StoreWriter, numbers: Sequence[int]) -> list[Clip]:

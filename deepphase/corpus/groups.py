@@ -7,6 +7,7 @@ fit an adult whose frames are alike.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
@@ -97,9 +98,8 @@ def same_rest_frames(skeletons: Sequence[Skeleton], translated: Array) -> list[l
 
 def have_one_body(first: Clip, clip: Clip) -> bool:
     """Whether two clips have one hierarchy and rest frames of one body."""
-    if not first.skeleton.same_hierarchy(clip.skeleton):
-        return False
-    return len(_bodies([first, clip.in_order_of(first.skeleton)])) == 1
+    alike = first.skeleton.same_hierarchy(clip.skeleton)
+    return alike and len(_bodies([first, clip.in_order_of(first.skeleton)])) == 1
 
 
 def check_one_body(clips: Sequence[Clip]) -> None:
@@ -193,15 +193,13 @@ def spread_translations(clip: Clip, translations: Array, wanted: Array) -> Array
 
 def unique_clip_names(names: Iterable[str]) -> tuple[str, ...]:
     """Unique names; repeated ones are numbered from the second on: walk, walk-2, walk-3."""
-    plain = list(names)
-    used: set[str] = set()
-    counts: dict[str, int] = {}
-    result = []
+    plain, counts = list(names), Counter[str]()
+    # In the order in which they were given, as a dictionary keeps it.
+    used: dict[str, None] = {}
     for name in plain:
         unique = name
         while unique in used or (unique != name and unique in plain):
-            counts[name] = counts.get(name, 1) + 1
-            unique = f"{name}-{counts[name]}"
-        used.add(unique)
-        result.append(unique)
-    return tuple(result)
+            counts[name] += 1
+            unique = f"{name}-{1 + counts[name]}"
+        used[unique] = None
+    return tuple(used)

@@ -97,7 +97,7 @@ def inspect_files(
     progress: Progress | None = None,
     **reader: Any,
 ) -> list[FileFacts]:
-    """The content of motion files, one entry per animation; only glTF files have several.
+    """The content of motion files, one entry per animation.
 
     Files whose up axis is misread alone are read with that of their skeleton, as `prepare` does.
     """
@@ -105,19 +105,13 @@ def inspect_files(
     files = find_motion_files(inputs)
     facts_of = partial(_facts, agreed_point_sets(files, description, **reader), measure)
     tasks = [(file, file.reader(reader)) for file in files]
-    results = map_in_order(
-        facts_of,
-        tasks,
-        fitting_workers(files, workers),
-        lost=lambda task, error: (FileFacts(task[0].file, error),),
-    )
+    processes = fitting_workers(files, workers)
+    lost = {"lost": lambda task, error: (FileFacts(task[0].file, error),)}
     found, so_far = [], Counter[str]()
-    for facts in results:
+    for facts in map_in_order(facts_of, tasks, processes, **lost):
         found.append(facts)
-        so_far.update(
-            "cannot be read" if each.clip is None else each.clip.skeleton.group_name
-            for each in facts
-        )
+        clips = [each.clip for each in facts]
+        so_far.update(clip.skeleton.group_name if clip else "cannot be read" for clip in clips)
         if progress is not None:
             words = ", ".join(f"{count} {name}" for name, count in so_far.most_common(_SHOWN))
             progress("inspecting", len(found), len(files), words)
@@ -126,9 +120,8 @@ def inspect_files(
             if up is not None:
                 file, options = tasks[number]
                 found[number] = facts_of((file, {**options, "up": up}))
-            found[number] = tuple(
-                replace(each, notes=(*each.notes, sentence)) for each in found[number]
-            )
+            noted = (replace(each, notes=(*each.notes, sentence)) for each in found[number])
+            found[number] = tuple(noted)
     return list(chain.from_iterable(found))
 
 
@@ -176,9 +169,7 @@ def _clip_facts(
     description: Mapping[str, Any] | None,
     measure: Callable[[Clip], Any] | None,
 ) -> FileFacts:
-    names = clip.skeleton.names
-    shares: dict[str, float] = {}
-    floor = None
+    names, shares, floor = clip.skeleton.names, dict[str, float](), None
     try:
         roles = find_roles(clip.skeleton, description, clip=clip)
         transforms = global_transforms(clip)
@@ -196,9 +187,7 @@ def _clip_facts(
         frames=len(clip),
         has_rotations=clip.has_rotations,
         kind=roles.kind,
-        roles={
-            role: names[joint] for role in _ROLES if (joint := getattr(roles, role)) is not None
-        },
+        roles={role: names[own] for role in _ROLES if (own := getattr(roles, role)) is not None},
         notes=(*clip.source.notes, *roles.notes),
         contact_shares=shares,
         floor=floor,

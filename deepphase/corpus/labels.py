@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import csv
 import io
-import itertools
 import math
 import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from itertools import chain, compress, pairwise
 from pathlib import Path, PurePosixPath
 from typing import Any
 
@@ -76,7 +76,7 @@ def read_label_table(
         pieces.setdefault(file_name, []).append(piece)
     for file_name, of_file in pieces.items():
         of_file.sort(key=lambda piece: (piece.start_s or 0.0, piece.line))
-        for before, after in itertools.pairwise(of_file):
+        for before, after in pairwise(of_file):
             if before.stop_s is None or (after.start_s or 0.0) < before.stop_s:
                 first_line, second_line = sorted((before.line, after.line))
                 fact = f"a piece of {file_name!r} that overlaps the one of line {first_line}"
@@ -102,48 +102,36 @@ def _parquet_rows(path: Path, by_name: Mapping[str, set[str]]) -> Iterator[tuple
     """Number and cells of the row of names and of each row of a file in `by_name`."""
     with extra_packages("tables in Parquet"):
         import pyarrow
-        import pyarrow.parquet
-    cells: dict[str, list[str]] = {}
-    types = pyarrow.types
-    kinds = (types.is_string, types.is_large_string, types.is_integer, types.is_boolean)
+        from pyarrow import parquet, types
     try:
         size = check_size(path, "table")
-        with pyarrow.parquet.ParquetFile(path) as file:
+        with parquet.ParquetFile(path) as file:
             front, schema = file.metadata, file.schema_arrow
-        names = [
-            field.name
-            for field in schema
-            if field.name in (_START, _STOP) or any(is_kind(field.type) for is_kind in kinds)
-        ]
-        groups = (front.row_group(group) for group in range(front.num_row_groups))
+        kinds = (types.is_string, types.is_large_string, types.is_integer, types.is_boolean)
+        texts = [each.name for each in schema if any(is_kind(each.type) for is_kind in kinds)]
+        names = [name for name in schema.names if name in (_START, _STOP, *texts)]
+        groups = map(front.row_group, range(front.num_row_groups))
         unpacked = sum(group.total_byte_size for group in groups)
         most = max(_CELLS_PER_BYTE * size, _ALWAYS_ALLOWED)
         if front.num_rows * len(names) > most or unpacked > unpacked_bytes(size):
             raise ValueError(f"{front.num_rows:,} rows in {size:,} bytes are too many")
         # A text of a dictionary is kept once, not once a row.
-        table = pyarrow.parquet.read_table(path, columns=names, read_dictionary=names)
+        table = parquet.read_table(path, columns=names, read_dictionary=names)
         table.validate(full=True)
-        for name in names:
-            cells[name] = [cell for chunk in table.column(name).chunks for cell in _cells(chunk)]
+        cells = {name: [*chain(*map(_cells, table.column(name).chunks))] for name in names}
     # Names and texts that are not UTF-8 are found when they are read.
     except (OSError, ValueError, KeyError, pyarrow.ArrowException) as error:
-        raise FormatError(
-            f"the label table cannot be read: {' '.join(str(error).split())[:200]}",
-            hint="check that it is a Parquet file, or save it as CSV",
-            path=path,
-        ) from None
-    is_known = {
-        column: [_file_name(cell) in by_name for cell in cells[column]]
-        for column in ([_FILE] if _FILE in cells else cells)
-    }
+        fact = f"the label table cannot be read: {' '.join(str(error).split())[:200]}"
+        hint = "check that it is a Parquet file, or save it as CSV"
+        raise FormatError(fact, hint=hint, path=path) from None
+    columns = [_FILE] if _FILE in cells else list(cells)
+    is_known = {name: [_file_name(cell) in by_name for cell in cells[name]] for name in columns}
     files = max(is_known, key=lambda column: sum(is_known[column]), default="")
     if not any(is_known.get(files, ())):
         raise _wrong(path, 1, "no column names a file of the folder that is prepared")
     yield 1, [_FILE if name == files else name for name in cells]
-    rows = zip(*cells.values(), strict=True)
-    for number, (known, row) in enumerate(zip(is_known[files], rows, strict=True), start=2):
-        if known:
-            yield number, list(row)
+    rows = enumerate(map(list, zip(*cells.values(), strict=True)), start=2)
+    yield from compress(rows, is_known[files])
 
 
 def _cells(chunk: Any) -> list[str]:
@@ -160,11 +148,9 @@ def _text(path: Path) -> str:
         check_size(path, "table")
         content = path.read_bytes()
     except OSError as error:
-        raise FormatError(
-            f"the label table cannot be read: {error.strerror}",
-            hint="check the path and the permission to read it",
-            path=path,
-        ) from None
+        fact = f"the label table cannot be read: {error.strerror}"
+        hint = "check the path and the permission to read it"
+        raise FormatError(fact, hint=hint, path=path) from None
     encoding = "utf-16" if content[:2] in (b"\xff\xfe", b"\xfe\xff") else "utf-8-sig"
     try:
         return content.decode(encoding)

@@ -8,8 +8,10 @@ import logging
 import os
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import lru_cache
+from itertools import chain, count
 from pathlib import Path, PurePosixPath
 from typing import Any
 
@@ -78,11 +80,9 @@ class FolderSettings:
 def read_settings(folder: Path) -> FolderSettings:
     """The settings of a folder; those of a folder without the file change nothing."""
     path = folder / SETTINGS_FILE
-    try:
-        written_ns = path.stat().st_mtime_ns
-    except OSError:
-        return FolderSettings()
-    return _read_settings(path, written_ns)
+    with suppress(OSError):
+        return _read_settings(path, path.stat().st_mtime_ns)
+    return FolderSettings()
 
 
 @lru_cache(maxsize=64)
@@ -97,20 +97,19 @@ def _read_settings(path: Path, written_ns: int) -> FolderSettings:
             )
         labels = content.get("labels") or {}
         if not isinstance(labels, dict):
-            raise ParameterError(
-                "labels is not a mapping", hint="write a line such as `  field1: style`"
-            )
+            hint = "write a line such as `  field1: style`"
+            raise ParameterError("labels is not a mapping", hint=hint)
         names = {str(found): str(name) for found, name in labels.items()}
-        return FolderSettings(content.get("up"), content.get("unit"), names, content.get("floor"))
+        return FolderSettings(**{**content, "labels": names})
     except ParameterError as error:
         raise ParameterError(error.fact, hint=error.hint, path=path) from None
 
 
 def save_settings(folder: Path, settings: FolderSettings) -> None:
     """Write the settings of a folder, whole or not at all; without any, the file is removed."""
-    path = folder / SETTINGS_FILE
-    labels = {"labels": dict(settings.labels)} if settings.labels else {}
-    content = {**settings.reader, **labels}
+    path, content = folder / SETTINGS_FILE, settings.reader
+    if settings.labels:
+        content["labels"] = dict(settings.labels)
     if not content:
         path.unlink(missing_ok=True)
         return
@@ -152,9 +151,8 @@ def find_motion_files(
 ) -> list[MotionFile]:
     """All motion files among files and under folders, sorted by their relative path.
 
-    Hidden files and folders, and archives of phases, are skipped; linked folders are
-    entered once. Settings are looked for in the folder of a file, and above it up to the folder
-    among `inputs`, or up to `root`.
+    Hidden files and archives of phases are skipped. Settings are looked for in the folder of a
+    file, and above it up to the folder among `inputs`, or up to `root`.
     """
     given = existing(inputs)
     places = [path.absolute() for path in given]
@@ -305,15 +303,11 @@ def clip_targets(
 
 def unique_stems(names: Iterable[str]) -> list[str]:
     """A file stem for each name, unique even where names differ in upper and lower case only."""
-    written: set[str] = set()
-    stems = []
+    stems: dict[str, str] = {}
     for name in names:
         safe = "".join(c if c.isalnum() or c in "-_.() " else "_" for c in name)
         safe = safe.encode()[:_MAX_STEM_BYTES].decode(errors="ignore").strip() or "clip"
-        stem, count = safe, 1
-        while stem.lower() in written:
-            count += 1
-            stem = f"{safe}-{count}"
-        written.add(stem.lower())
-        stems.append(stem)
-    return stems
+        numbered = (f"{safe}-{number}" for number in count(2))
+        stem = next(each for each in chain([safe], numbered) if each.lower() not in stems)
+        stems[stem.lower()] = stem
+    return list(stems.values())

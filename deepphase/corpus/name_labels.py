@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter, defaultdict
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
 from itertools import count
@@ -147,10 +147,8 @@ def _kinds(paths: Sequence[PurePosixPath]) -> list[_Kind]:
         kind = tuple(field.kind for field in fields)
         if kind in kinds:
             known, files = kinds[kind]
-            fields = [
-                replace(one, values=one.values + other.values)
-                for one, other in zip(known, fields, strict=True)
-            ]
+            pairs = zip(known, fields, strict=True)
+            fields = [replace(one, values=one.values + other.values) for one, other in pairs]
             some = files + some
         # With more values it may be another kind.
         kinds[tuple(field.kind for field in fields)] = fields, some
@@ -187,12 +185,9 @@ def _refined(values: tuple[str, ...]) -> list[tuple[str, tuple[str, ...]]]:
     """The parts of a field that all its values have, each with the text before it."""
     separator, rows = _separated(values, 1.0)
     if not separator:
-        for expression in (_LETTERS_DIGITS, _DIGITS_LETTERS):
-            matches = [match for value in values if (match := expression.fullmatch(value))]
-            if len(matches) == len(values):
-                rows = [list(match.groups()) for match in matches]
-                break
-        else:
+        tried = ([*map(each.fullmatch, values)] for each in (_LETTERS_DIGITS, _DIGITS_LETTERS))
+        rows = next(([list(m.groups()) for m in found if m] for found in tried if all(found)), [])
+        if not rows:
             return [("", values)]
     refined = []
     for number, part in enumerate(zip(*rows, strict=True)):
@@ -201,7 +196,7 @@ def _refined(values: tuple[str, ...]) -> list[tuple[str, tuple[str, ...]]]:
     return refined
 
 
-def _with_labels(fields: list[_Field], numbers: Iterable[int]) -> list[_Field]:
+def _with_labels(fields: list[_Field], numbers: Iterator[int]) -> list[_Field]:
     """The fields with the names of their labels; those without a known one are numbered."""
     labels = [_label(fields, place) for place in range(len(fields))]
     for label in set(labels) - {"", _UNNAMED}:
@@ -210,11 +205,8 @@ def _with_labels(fields: list[_Field], numbers: Iterable[int]) -> list[_Field]:
         best = max(same, key=lambda place: len(set(fields[place].values)))
         for place in set(same) - {best}:
             labels[place] = _UNNAMED
-    unnamed = (f"field{number}" for number in numbers)
-    return [
-        replace(field, label=next(unnamed) if label == _UNNAMED else label)
-        for field, label in zip(fields, labels, strict=True)
-    ]
+    named = (f"field{next(numbers)}" if label == _UNNAMED else label for label in labels)
+    return [replace(field, label=label) for field, label in zip(fields, named, strict=True)]
 
 
 def _label(fields: Sequence[_Field], place: int) -> str:

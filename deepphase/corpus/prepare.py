@@ -10,7 +10,7 @@ from typing import Any
 
 from deepphase.arrays import counted, short_repr
 from deepphase.corpus.clip_store import ClipStore
-from deepphase.corpus.clips import agreed_point_sets, check_workers, fitting_workers, map_in_order
+from deepphase.corpus.clips import agreed_point_sets, fitting_workers, map_in_order
 from deepphase.corpus.group_passes import (
     add_mirrored_clips,
     files_of_another_axis,
@@ -44,8 +44,7 @@ class LeftOut:
     hint: str = ""
 
     def __str__(self) -> str:
-        place = self.file if self.line is None else f"{self.file}:{self.line}"
-        return f"{place}: {self.reason}"
+        return f"{self.file if self.line is None else f'{self.file}:{self.line}'}: {self.reason}"
 
 
 @dataclass(frozen=True)
@@ -161,18 +160,15 @@ def prepare(
     """
     checked_options(unit, up, file_fps)
     if not _MIN_FPS <= fps <= _MAX_FPS:
-        raise ParameterError(
-            f"fps must be at least {_MIN_FPS:g} and at most {_MAX_FPS:g} frames a second, "
-            f"not {fps:g}",
-            hint="60 is usual",
-        )
-    check_workers(workers)
+        most = f"at most {_MAX_FPS:g} frames a second, not {fps:g}"
+        raise ParameterError(f"fps must be at least {_MIN_FPS:g} and {most}", hint="60 is usual")
     files = find_motion_files(inputs, root)
+    processes = fitting_workers(files, workers)
     output = Path(output)
     _check_output(output, files)
     # Only given options: not every format has all of them.
     reader = {"unit": unit, "up": up, "fps": file_fps, "radians": radians}
-    reader["allow_truncated"] = allow_truncated
+    reader |= {"allow_truncated": allow_truncated}
     reader = {name: value for name, value in reader.items() if value not in (None, False)}
     point_sets = agreed_point_sets(files, description, **reader)
     notes = list(point_sets.notes)
@@ -180,12 +176,8 @@ def prepare(
     settings = {file.file: file.settings.labels for file in files}
     name_labels = read_name_labels(settings, settings) if by_name else None
     pattern = LabelPattern(labels) if labels not in (None, NAMES, NO_LABELS) else None
-    common = FileTask(
-        files[0],
-        float(fps),
-        point_sets=point_sets,
-        table=None if labels_csv is None else Path(labels_csv),
-    )
+    table = None if labels_csv is None else Path(labels_csv)
+    common = FileTask(files[0], float(fps), point_sets=point_sets, table=table)
     tasks = [
         replace(task, reader=task.file.reader(reader))
         for task in _labelled(common, files, pattern, name_labels, notes)
@@ -195,7 +187,7 @@ def prepare(
         results = map_in_order(
             prepare_file,
             tasks,
-            fitting_workers(files, workers),
+            processes,
             lost=lambda _, error: PreparedFile(error=error),
         )
         for done, (task, result) in enumerate(zip(tasks, results, strict=True), start=1):
@@ -224,7 +216,7 @@ def prepare(
             "retarget": retarget,
             "labels": labels,
             "label_patterns": [] if name_labels is None else list(name_labels.patterns),
-            "labels_csv": None if common.table is None else common.table.name,
+            "labels_csv": table and table.name,
             "allow_truncated": allow_truncated,
             "notes": [list(note) for note in notes],
             **({"description": dict(description)} if description else {}),
@@ -236,9 +228,7 @@ def prepare(
         groups=tuple(store_groups(output)),
         left_out=tuple(run.left_out),
         notes=tuple(notes),
-        glitches=tuple(
-            (file, glitch) for file, glitches in run.glitches.items() for glitch in glitches
-        ),
+        glitches=tuple((file, glitch) for file, some in run.glitches.items() for glitch in some),
         name_labels=name_labels,
     )
 
@@ -253,22 +243,12 @@ def corpus_of(
 ) -> ClipStore:
     """The clips at a path: a store is opened, a folder or motion file is prepared.
 
-    Parameters
-    ----------
-    path
-        A store, a folder or a motion file.
-    skeleton
-        Name of the group, needed where there are several and `joints` do not decide.
-    joints
-        Joints that are read, as a model's: see :func:`deepphase.corpus.store.open_store`.
-    fps, options
-        Arguments of :func:`prepare`, for folders and motion files. Their store lies in the
-        system's temporary folder and is removed when the program ends.
+    `skeleton` and `joints` choose a group as in :func:`deepphase.corpus.store.open_store`. `fps`
+    and `options` are arguments of :func:`prepare`, for folders and motion files; their store lies
+    in the system's temporary folder and is removed when the program ends.
 
-    Raises
-    ------
-    As :func:`prepare` and :func:`deepphase.corpus.store.open_store` do; ParameterError too where a
-    unit, up axis or rate is given for a store, whose own are fixed by its preparation.
+    Raises as both do; ParameterError too where a unit, up axis or rate is given for a store, whose
+    own are fixed by its preparation.
     """
     if is_store(path):
         given = [name for name in ("unit", "up", "file_fps") if options.get(name) is not None]
@@ -322,15 +302,14 @@ class _Run:
                 task = replace(task, reader={**task.reader, option: value})
                 again = prepare_file(task)
                 if again.error is not None:
-                    refused = f"{sentence}, but not read again: {again.error.fact}"
-                    self._notes.append((file, refused))
+                    sentence += f", but not read again: {again.error.fact}"
+                    self._notes.append((file, sentence))
                     continue
                 self._stored[file] = task, numbers
                 self.glitches[file] = again.glitches
                 # What was in doubt may no longer be.
                 kept = [each for each in self._notes if each[0] != file or not is_warning(each[1])]
-                self._notes[:] = kept
-                self._notes.extend((file, note) for note in again.notes if is_warning(note))
+                self._notes[:] = kept + [(file, note) for note in again.notes if is_warning(note)]
                 for number, (clip, provenance) in zip(numbers, again.clips, strict=True):
                     self._writer.replace(number, clip, provenance)
             self._notes.append((file, sentence))
@@ -351,16 +330,16 @@ def _labelled(
         labels = {} if pattern is None else pattern.labels(file)
         if pattern is not None and labels is None:
             notes.append((file, f"no labels: its name is not like {pattern.pattern}"))
-        if name_labels is not None and file in name_labels.unlike:
-            notes.append((file, f"no labels: its name is not like {name_labels.unlike[file]}"))
+        by_name: Mapping[str, str] = {}
+        if name_labels is not None:
+            by_name = name_labels.labels[file]
+            if file in name_labels.unlike:
+                notes.append((file, f"no labels: its name is not like {name_labels.unlike[file]}"))
         if table is not None and file not in pieces:
             notes.append((file, f"no labels: it has no row in {table.name}"))
+        own = tuple(pieces.get(file, ()))
         yield replace(
-            common,
-            file=motion_file,
-            labels=labels or {},
-            name_labels={} if name_labels is None else name_labels.labels[file],
-            pieces=tuple(pieces.get(file, ())),
+            common, file=motion_file, labels=labels or {}, name_labels=by_name, pieces=own
         )
 
 

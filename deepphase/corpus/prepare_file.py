@@ -25,10 +25,7 @@ _LOWEST = 0.05
 
 @dataclass(frozen=True)
 class FileTask:
-    """A file, and the options of its preparation.
-
-    `fps`: frames per second of the result. `point_sets`: the hierarchies that point tracks share.
-    """
+    """A file, and the options of its preparation: `fps` is the rate of the result."""
 
     file: MotionFile
     fps: float
@@ -105,13 +102,10 @@ def _prepared_file(task: FileTask) -> PreparedFile:
         if several:
             provenance["animation"] = animation
         # Pieces are cut after resampling, which needs the frames beyond their borders.
-        clips += [_piece(task, prepared, piece, captured, provenance) for piece in task.pieces] or [
-            (prepared.clip, provenance)
-        ]
+        pieces = [_piece(task, prepared, piece, captured, provenance) for piece in task.pieces]
+        clips += pieces or [(prepared.clip, provenance)]
         notes += [f"{about}{note}" for note in prepared.notes]
-        glitches += [
-            replace(glitch, sentence=f"{about}{glitch.sentence}") for glitch in prepared.glitches
-        ]
+        glitches += [replace(each, sentence=about + each.sentence) for each in prepared.glitches]
     if not clips:
         return PreparedFile(error=refused[0])
     return PreparedFile(tuple(clips), tuple(notes), tuple(glitches), sha256)
@@ -130,12 +124,9 @@ class _PreparedClip:
 
 def _prepared_clip(captured: Clip, task: FileTask, limit: ResampleLimit) -> _PreparedClip:
     if len(captured) < 2:
-        raise FormatError(
-            "a single frame is a pose, not a motion",
-            hint="leave out files that hold a single pose",
-        )
-    name = song_beside(task.file.path)
-    if name:
+        hint = "leave out files that hold a single pose"
+        raise FormatError("a single frame is a pose, not a motion", hint=hint)
+    if name := song_beside(task.file.path):
         song = PurePosixPath(task.file.file).with_name(name).as_posix()
         captured = replace(captured, source=replace(captured.source, song=song))
     positions = joint_positions(captured)
@@ -151,16 +142,14 @@ def _prepared_clip(captured: Clip, task: FileTask, limit: ResampleLimit) -> _Pre
 
 def _without_stray_ends(clip: Clip, glitches: list[Glitch]) -> tuple[Clip, int, list[str]]:
     """The clip without rest poses at its ends, its first frame, and notes."""
-    start, stop = 0, len(clip)
-    notes = []
+    start, stop, notes = 0, len(clip), []
     for glitch in glitches:
+        if glitch.what in ("start of the clip", "end of the clip"):
+            notes.append(f"left out: {glitch.sentence}")
         if glitch.what == "start of the clip":
             start = glitch.last + 1
         elif glitch.what == "end of the clip":
             stop = glitch.first
-        else:
-            continue
-        notes.append(f"left out: {glitch.sentence}")
     return clip.sliced(start, stop), start, notes
 
 

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from deepphase.arrays import Array
-from deepphase.corpus.clips import PointSets, check_workers, fitting_workers, map_in_order
+from deepphase.corpus.clips import PointSets, fitting_workers, map_in_order
 from deepphase.corpus.motion_files import MotionFile, song_beside
 from deepphase.errors import CheckpointError, DeepPhaseError, within_memory
 from deepphase.files import atomic_write
@@ -68,35 +68,25 @@ def solve_files(
 ) -> Iterator[SolvedFile]:
     """Solve point tracks, and write a clip of each; only a few files are in memory at a time.
 
-    Files of the same points share one body, which is fitted to at most 60 of them, evenly spread
-    over all files. Each clip has the same bytes for any number of
-    workers. A sound file beside a track is linked beside the clip.
+    Files of the same points share one body, which is fitted to at most 60 of them, evenly spread.
+    Each clip has the same bytes for any number of workers. A sound file beside a track is linked
+    beside the clip.
     """
-    check_workers(workers)
     options = dict(reader or {})
-    processes = fitting_workers(files, workers, bytes_per_worker=_BYTES_PER_WORKER)
-    names = map_in_order(
-        partial(_names, options),
-        files,
-        min(processes, fitting_workers(files)),
-        lost=lambda _, error: error,
-    )
+    processes = fitting_workers(files, workers, _BYTES_PER_WORKER)
+    few = min(processes, fitting_workers(files))
+    names = map_in_order(partial(_names, options), files, few, lost=lambda _, error: error)
     kinds = list(_counted("reading", names, len(files), progress))
     bodies: dict[tuple[str, ...] | DeepPhaseError, BodyModel | DeepPhaseError] = {}
     for kind in dict.fromkeys(kinds):
         same = [file for file, other in zip(files, kinds, strict=True) if other == kind]
         is_error = isinstance(kind, DeepPhaseError)
         bodies[kind] = kind if is_error else _body(kind, same, point_sets, options)
-    tasks = [
-        (file, target.absolute(), bodies[kind])
-        for file, target, kind in zip(files, targets, kinds, strict=True)
-    ]
-    solved = map_in_order(
-        partial(_solve_file, point_sets, options),
-        tasks,
-        max(1, min(processes, len(tasks))),
-        lost=lambda task, error: SolvedFile(task[0].name, error),
-    )
+    absolute = (target.absolute() for target in targets)
+    tasks = list(zip(files, absolute, (bodies[kind] for kind in kinds), strict=True))
+    solve = partial(_solve_file, point_sets, options)
+    lost = {"lost": lambda task, error: SolvedFile(task[0].name, error)}
+    solved = map_in_order(solve, tasks, processes, **lost)
     yield from _counted("solving", solved, len(tasks), progress)
 
 
@@ -127,18 +117,18 @@ def _names(reader: Mapping[str, Any], file: MotionFile) -> tuple[str, ...] | Dee
         return error
 
 
+@dataclass(frozen=True)
 class _Tracks(Sequence[PointTrack]):
     """Tracks of files, each read when it is asked for."""
 
-    def __init__(self, files: Sequence[MotionFile], reader: Mapping[str, Any]) -> None:
-        self._files, self._reader = files, reader
+    files: Sequence[MotionFile]
+    reader: Mapping[str, Any]
 
     def __len__(self) -> int:
-        return len(self._files)
+        return len(self.files)
 
     def __getitem__(self, index: Any) -> Any:
-        file = self._files[index]
-        return within_memory(_track, file, self._reader, about=file.path)
+        return within_memory(_track, self.files[index], self.reader, about=self.files[index].path)
 
 
 def _body(

@@ -23,7 +23,7 @@ def song_entries(paths: str | Path | Sequence[str | Path]) -> list[ClipEntry]:
     """
     songs = [song.absolute() for song in find_songs(paths)]
     return [
-        ClipEntry(song.stem, partial(song_features, song), song.stat().st_size) for song in songs
+        ClipEntry(each.stem, partial(song_features, each), each.stat().st_size) for each in songs
     ]
 
 
@@ -34,9 +34,8 @@ def find_songs(inputs: str | Path | Sequence[str | Path]) -> list[Path]:
     """
     given = existing(inputs)
     found = {path for path in given if not path.is_dir()}
-    found |= {
-        path for root in given if root.is_dir() for path in files_under(root) if _is_song(path)
-    }
+    for root in filter(Path.is_dir, given):
+        found |= set(filter(_is_song, files_under(root)))
     if not found:
         raise FormatError(
             "there are no songs here",

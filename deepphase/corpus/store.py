@@ -11,7 +11,7 @@ import json
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -40,6 +40,7 @@ from deepphase.motion.skeleton import Skeleton
 
 # These stay in their files.
 _MAPPED = ("rotations", "translations")
+_FRAMES, _ENDS = (*_MAPPED, "range_starts", "range_stops"), ("end_parents", "end_offsets")
 
 
 @brief_repr
@@ -106,10 +107,7 @@ def _refused(path: str | Path) -> Iterator[None]:
 
 
 def store_groups(path: str | Path) -> list[StoreGroup]:
-    """The skeleton groups of a store.
-
-    Raises CheckpointError where it is not a store, damaged, or written by a newer deepphase.
-    """
+    """The skeleton groups of a store. Raises CheckpointError as :func:`open_store`."""
     return _groups(Path(path), store_header(path))
 
 
@@ -129,34 +127,20 @@ def open_store(
 ) -> ClipStore:
     """Open one group of a store; its frames are memory-mapped.
 
-    Parameters
-    ----------
-    path
-        A store of :func:`write_store` or :func:`deepphase.corpus.prepare.prepare`.
-    skeleton
-        Name of the group; needed where the store has several.
-    joints
-        Joints that are read, as a model's. Of several groups the one that has all of them is
-        opened where `skeleton` is not given, of two such groups the one with fewer others. Of
-        several bodies with the same joints and other rest frames the largest is opened, and
-        `ClipStore.other_bodies` has the others.
-    verify
-        Compare the arrays with their hashes first, which reads them once.
+    `skeleton` names the group, where the store has several. Without it, the group that has all
+    `joints`, such as a model's, and the fewest others is opened; of several bodies with the same
+    joints and other rest frames the largest, and `ClipStore.other_bodies` has the others. `verify`
+    compares the arrays with their hashes first, which reads them once.
 
-    Raises
-    ------
-    ParameterError
-        Where the group is unknown, or there are several and none is named; the hint lists them.
-    CheckpointError
-        Where it is not a store, damaged, or written by a newer deepphase.
+    Raises ParameterError where the group is unknown, or there are several and none is named, and
+    CheckpointError where it is not a store, damaged, or written by a newer deepphase.
     """
     path, header = Path(path), store_header(path)
     groups = _chosen(path, _groups(path, header), skeleton, joints)
     largest = max(groups, key=lambda group: group.minutes)
-    with _refused(path):
-        store = _stored(path, largest.name, header, verify)
     others = tuple(group.name for group in groups if group is not largest)
-    return replace(store, other_bodies=others)
+    with _refused(path):
+        return _stored(path, largest.name, header, verify, others)
 
 
 def _groups(path: Path, header: Mapping[str, Any]) -> list[StoreGroup]:
@@ -201,14 +185,15 @@ def _chosen(
     raise ParameterError(fact, hint=f"choose with --skeleton NAME: {listed}", path=path)
 
 
-def _stored(path: Path, name: str, header: Mapping[str, Any], verify: bool) -> ClipStore:
+def _stored(
+    path: Path, name: str, header: Mapping[str, Any], verify: bool, others: tuple[str, ...]
+) -> ClipStore:
     group = next(group for group in header["groups"] if group["name"] == name)
     arrays = _arrays(path, name, header, verify)
-    if group["frames"] != len(arrays["rotations"]):
-        raise ValueError(
-            f"{group['frames']} frames are declared, and {len(arrays['rotations'])} are stored"
-        )
-    skeletons, moving = _skeletons(group, arrays), arrays["translated_joints"]
+    stored = len(arrays["rotations"])
+    if group["frames"] != stored:
+        raise ValueError(f"{group['frames']} frames are declared, and {stored} are stored")
+    skeletons, moving = _skeletons(group, arrays), arrays.pop("translated_joints")
     if group.get(ONE_BODY) is not True and len(same_rest_frames(skeletons, moving)) > 1:
         raise ValueError("it is of an earlier version, and its bodies have different rest frames")
     clips = group["clips"]
@@ -216,17 +201,15 @@ def _stored(path: Path, name: str, header: Mapping[str, Any], verify: bool) -> C
         group=name,
         fps=checked_rate(header["fps"]),
         skeletons=skeletons,
-        rotations=arrays["rotations"],
-        translations=arrays["translations"],
         translated_joints=moving,
-        range_starts=arrays["range_starts"],
-        range_stops=arrays["range_stops"],
+        **{name: arrays[name] for name in _FRAMES},
         names=tuple(checked_text(clip["name"], "name") for clip in clips),
         labels=tuple(checked_labels(clip["labels"]) for clip in clips),
         sources=tuple(checked_source(clip["source"]) for clip in clips),
         provenance=tuple(checked_mapping(clip["provenance"], "provenance") for clip in clips),
         header=header,
         path=path,
+        other_bodies=others,
     )
 
 
@@ -267,13 +250,7 @@ def _skeletons(group: Mapping[str, Any], arrays: Mapping[str, Array]) -> tuple[S
     names, parents = tuple(group["joints"]), np.array(group["parents"], np.int64)
     return shared_skeletons(
         checked_skeleton(
-            Skeleton(
-                names,
-                parents,
-                offsets,
-                arrays["end_parents"][start:stop],
-                arrays["end_offsets"][start:stop],
-            )
+            Skeleton(names, parents, offsets, *(arrays[name][start:stop] for name in _ENDS))
         )
         for offsets, start, stop in zip(arrays["offsets"], ends[:-1], ends[1:], strict=True)
     )

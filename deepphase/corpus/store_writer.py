@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import hashlib
-import importlib.metadata
 import io
+import itertools
 import json
 import os
 import stat
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import asdict, dataclass, replace
+from importlib import metadata
 from pathlib import Path
 from typing import Any
 
@@ -73,15 +74,10 @@ class Record:
 
 
 class StoreWriter:
-    """Writer of clips, one after the other, as one store.
+    """Writer of clips, one after the other, as the store `path`.
 
     A context manager. Frames are spooled in a hidden folder beside the store, which is removed
     when the block ends. :meth:`finish` writes the store.
-
-    Parameters
-    ----------
-    path
-        The store. A missing parent folder is created.
     """
 
     def __init__(self, path: str | Path) -> None:
@@ -108,8 +104,7 @@ class StoreWriter:
     def add(self, clip: Clip, provenance: Mapping[str, Any] | None = None) -> int:
         """Spool a clip; returns its number, for :meth:`replace`.
 
-        Raises ParameterError where its rate differs from that of earlier clips or is impossible,
-        and CheckpointError where writing fails.
+        Raises ParameterError where its rate differs from that of earlier clips or is impossible.
         """
         if self._fps is not None and float(clip.fps) != self._fps:
             raise ParameterError(
@@ -151,15 +146,10 @@ class StoreWriter:
                 # A hash of the hierarchy makes the name independent of the order of groups.
                 key = sorted(self.records[numbers[0]].clip.skeleton.hierarchy, key=str)
                 name = f"{name}-{hashlib.sha256(repr(key).encode()).hexdigest()[:8]}"
-            bodies = sorted(
-                self._bodies(numbers),
-                key=lambda body: sum(self.records[number].frames for number in body),
-                reverse=True,
-            )
-            groups |= {
-                f"{name}-{place}" if place > 1 else name: body
-                for place, body in enumerate(bodies, start=1)
-            }
+            bodies = self._bodies(numbers)
+            bodies.sort(key=lambda body: -sum(self.records[number].frames for number in body))
+            for place, body in enumerate(bodies, start=1):
+                groups[f"{name}-{place}" if place > 1 else name] = body
         return groups
 
     def _bodies(self, numbers: Sequence[int]) -> list[list[int]]:
@@ -175,20 +165,13 @@ class StoreWriter:
         options: Mapping[str, Any] | None = None,
         left_out: Iterable[Mapping[str, Any]] = (),
     ) -> None:
-        """Write the store, in the order of addition.
-
-        Raises ParameterError where no clip was added, and CheckpointError where the store cannot
-        be written.
-        """
+        """Write the store. Raises CheckpointError where it cannot be written."""
         if self._fps is None:
             raise ParameterError("a store must have at least one clip")
         header: dict[str, Any] = {
             "format": STORE_FORMAT,
             "version": STORE_VERSION,
-            "made_with": {
-                package: importlib.metadata.version(package)
-                for package in ("deepphase", "numpy", "scipy")
-            },
+            "made_with": {name: metadata.version(name) for name in ("deepphase", "numpy", "scipy")},
             "options": dict(options or {}),
             "fps": self._fps,
             "left_out": [dict(entry) for entry in left_out],
@@ -209,12 +192,11 @@ class StoreWriter:
             self._move_into_place(new)
 
     def _spooled(self, clip: Clip, provenance: Mapping[str, Any]) -> Record:
-        hierarchy = clip.skeleton.hierarchy
-        clip = clip.in_order_of(self._orders.setdefault(hierarchy, clip.skeleton))
+        clip = clip.in_order_of(self._orders.setdefault(clip.skeleton.hierarchy, clip.skeleton))
         with writing(self.path), self._spool.open("ab") as file:
             start = file.tell()
-            file.write(_content(clip.rotations, np.float32))
-            file.write(_content(clip.translations, np.float32))
+            for array in (clip.rotations, clip.translations):
+                file.write(_content(array, np.float32))
         return Record(first_frame(clip), provenance, len(clip), start)
 
     def _frames(self, record: Record) -> tuple[Array, Array]:
@@ -247,8 +229,7 @@ class StoreWriter:
     def _move_into_place(self, new: Path) -> None:
         """Put the new store in the place of the older one.
 
-        A program that is killed between the two renames leaves the older store aside, and whatever
-        looks for the store next puts it back.
+        Killed between the two renames, it leaves the older one aside for `is_store_folder`.
         """
         aside = place_aside(self._target)
         if aside.exists():
@@ -272,15 +253,13 @@ def _content(array: Array, dtype: Any) -> Any:
 def _write_npy(folder: Path, name: str, shape: tuple[int, ...], parts: Iterable[Array]) -> str:
     """Write an array, part after part along its first axis; returns the hash of the file."""
     dtype = np.dtype(ARRAY_TYPES[name]).newbyteorder("<")
-    front = io.BytesIO()
-    np.lib.format.write_array_header_1_0(
-        front, {"descr": dtype.str, "fortran_order": False, "shape": shape}
-    )
-    digest = hashlib.sha256(front.getvalue())
+    described = {"descr": dtype.str, "fortran_order": False, "shape": shape}
+    front, digest = io.BytesIO(), hashlib.sha256()
+    np.lib.format.write_array_header_1_0(front, described)
     with (folder / f"{name}.npy").open("wb") as file:
-        file.write(front.getvalue())
-        for part in parts:
-            content = _content(part, dtype)
+        for content in itertools.chain(
+            [front.getvalue()], (_content(part, dtype) for part in parts)
+        ):
             digest.update(content)
             file.write(content)
         file.flush()

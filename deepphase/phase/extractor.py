@@ -11,7 +11,7 @@ from typing import Any, Protocol, overload
 import torch
 
 from deepphase.corpus.clip_store import ClipStore
-from deepphase.corpus.clips import ClipEntry, check_workers, map_in_order, workers_for
+from deepphase.corpus.clips import ClipEntry, map_in_order, workers_for
 from deepphase.corpus.motion_files import unique_stems
 from deepphase.errors import CheckpointError, DeepPhaseError, ParameterError, within_memory
 from deepphase.formats.array_file import read_header
@@ -269,7 +269,6 @@ def encode_files(
     The files have the same names and bytes for any number of workers: every process computes with
     one thread. Results are in the order of the entries; a clip that is left out has an error.
     """
-    check_workers(workers)
     trained = Path(model).absolute()
     # Damaged models are refused before processes are started.
     opened_model(trained)

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from deepphase.corpus.clips import check_workers, map_in_order
+from deepphase.corpus.clips import map_in_order, workers_for
 from deepphase.errors import ParameterError
 
 
@@ -61,4 +61,4 @@ def test_only_a_few_tasks_are_taken_ahead():
 
 def test_an_impossible_number_of_workers():
     with pytest.raises(ParameterError, match="workers must be at least 1"):
-        check_workers(0)
+        workers_for([], 1, 1, 0)

@@ -28,6 +28,12 @@ _OPTIONAL_POSITIONALS = ("folder", "source")
 # Parameter -> its help in every command that says nothing else.
 _TEXTS = {
     "allow_truncated": "Use the readable frames of files that end too early.",
+    "clip": "Motion file.",
+    "clips": "Motion files, folders of motion files, or stores.",
+    "store": "A store, a folder of motion files, or one motion file.",
+    "labels": "Use only clips with these labels, as in style=old+happy,action=walk.",
+    "output": "Clip to write (.bvh, .glb or .npz).",
+    "model": "Phase model of `deepphase train phase`, or a baseline of `deepphase fit phases`.",
     "body": "File (.glb) with a skinned mesh that the character of a page has in place of the "
     "mannequin. Its joints have the names of the model's skeleton, or common ones.",
     "terrain": "Ground that a page or a clip begins on: its kind, or a file with heights (.npz, "

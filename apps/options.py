@@ -11,13 +11,18 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 from deepphase.config import YAML_ERRORS, config_path, parse_yaml
 from deepphase.corpus.motion_files import is_store
 from deepphase.errors import ParameterError
 from deepphase.files import check_writable
 from deepphase.packages import extra_packages
+
+if TYPE_CHECKING:
+    from deepphase.corpus.clip_store import ClipStore
+    from deepphase.phase.extractor import PhaseExtractor
+    from deepphase.progress import Progress
 
 
 class OptionGroup:
@@ -129,6 +134,42 @@ def folder_reader(path: Path) -> dict[str, Any]:
     from deepphase.corpus.motion_files import settings_in
 
     return settings_in(path.parent).reader
+
+
+def read_corpus(path: Path, **options: Any) -> ClipStore:
+    """The clips at a path, see `corpus_of`; prints which skeleton of several is used."""
+    from deepphase.corpus.prepare import corpus_of
+
+    corpus = corpus_of(path, **options)
+    note_chosen_skeleton(corpus, path)
+    return corpus
+
+
+def note_chosen_skeleton(corpus: ClipStore, path: Path) -> None:
+    """Print which skeleton of several at a path is used, where none was named."""
+    from deepphase.apps.terminal import note
+
+    if corpus.other_bodies:
+        note(
+            f"skeleton: {corpus.group}, the largest of {1 + len(corpus.other_bodies)} in {path} "
+            f"with these joints and other rest frames ({', '.join(corpus.other_bodies)}); "
+            "--skeleton NAME chooses another, and `deepphase prepare --retarget "
+            f"{corpus.group}` puts all clips on one body"
+        )
+    elif len(corpus.header.get("groups", ())) > 1:
+        note(f"skeleton: {corpus.group}, of {len(corpus.header['groups'])} in {path}")
+
+
+def clips_of_model(
+    model: Path, path: Path, skeleton: str | None, progress: Progress
+) -> tuple[PhaseExtractor, ClipStore]:
+    """A phase model, bound to the clips at a path, and these clips at its rate."""
+    from deepphase.phase.extractor import load_model
+
+    loaded = load_model(model)
+    joints = loaded.signals.joints
+    corpus = read_corpus(path, fps=loaded.fps, joints=joints, skeleton=skeleton, progress=progress)
+    return loaded.bound(corpus, corpus.description), corpus
 
 
 @dataclass(frozen=True)

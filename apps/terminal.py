@@ -1,4 +1,5 @@
-"""Output of commands: progress, notes, warnings and tables for a terminal, or a JSON document."""
+"""Output of commands: progress, notes, warnings and tables for a terminal, or a JSON document;
+notes on what corpora have."""
 
 from __future__ import annotations
 
@@ -34,7 +35,12 @@ from deepphase.errors import CheckpointError, DeepPhaseError, FormatError
 from deepphase.progress import Progress as Report
 
 if TYPE_CHECKING:
+    from collections import Counter
+
+    from deepphase.corpus.clip_store import ClipStore
     from deepphase.corpus.clips import ClipEntry
+    from deepphase.corpus.name_labels import NameLabels
+    from deepphase.corpus.store import StoreGroup
 
 # Control characters but tab and line feed, which a terminal obeys; marks that reverse the order of
 # letters; line separators; halves of characters, which cannot be encoded.
@@ -65,6 +71,10 @@ _LINE_SHARE = 0.1
 _LINE_S = 3.0
 # Files that are named where several are left out for one reason.
 _FILES_LISTED = 3
+# Values of a label that are listed, the most frequent ones.
+_LISTED_VALUES = 12
+# Frames in which kinds of moments are looked for, 17 minutes: more take longer and say the same.
+_FRAMES = 60_000
 
 
 _silent, _hints = False, True
@@ -292,3 +302,66 @@ def _finite(value: Any) -> Any:
     if isinstance(value, list | tuple):
         return [_finite(each) for each in value]
     return None if isinstance(value, float) and not math.isfinite(value) else value
+
+
+def note_name_labels(found: NameLabels) -> None:
+    """Print the labels found in names, their values, and how to read others."""
+    counts = found.counts()
+    if not counts:
+        note("labels: none found in file names; --labels PATTERN reads them")
+        return
+    patterns = [f"--labels {shlex.quote(each)}" for each in found.patterns]
+    if len(patterns) == 1:
+        note(f"labels from file names, as by {patterns[0]}; --labels none leaves them out")
+    else:
+        note("labels from file names; --labels none leaves them out")
+        for pattern, files in zip(patterns, found.patterns.values(), strict=True):
+            note(f"  as by {pattern} in {files} files")
+    for name, values in counts.items():
+        note(f"  {name}: {listed_counts(values, 'files')}")
+
+
+def skeleton_words(groups: Sequence[StoreGroup]) -> tuple[str, ...]:
+    """The option that names the skeleton with the most motion, where there are several."""
+    longest = max(groups, key=lambda group: group.minutes)
+    return ("--skeleton", longest.name) if len(groups) > 1 else ()
+
+
+def note_groups(groups: Sequence[StoreGroup]) -> None:
+    """Print the skeleton groups of a store."""
+    rows = [(g.name, str(len(g.joints)), str(g.clips), f"{g.minutes:.1f}") for g in groups]
+    table(("skeleton", "joints", "clips", "minutes"), rows)
+
+
+def note_kinds(shares: Mapping[str, float], before: str = "", of: str = "") -> None:
+    """Print the shares of idle, locomotion and actions, with words before and after "moments"."""
+    from deepphase.features.moment_kinds import KIND_LABEL
+
+    text = ", ".join(f"{name} {share:.0%}" for name, share in shares.items())
+    note(f"{before}moments{of}: {text}; a label '{KIND_LABEL}' of a clip overrules its kind")
+
+
+def note_store_kinds(store: ClipStore, before: str = "") -> dict[str, float] | None:
+    """Print and return the shares of a store; None for bodies whose kinds cannot be found."""
+    import numpy as np
+
+    from deepphase.features.moment_kinds import clip_kinds, kind_shares
+
+    step = max(1, math.ceil(int(store.lengths.sum()) / _FRAMES))
+    try:
+        found = [clip_kinds(store.clip(index)) for index in range(0, len(store), step)]
+    except DeepPhaseError:
+        return None
+    shares = kind_shares(np.concatenate(found))
+    note_kinds(shares, before, f" of one clip in {step}" if step > 1 else "")
+    return shares
+
+
+def listed_counts(values: Counter[str], of: str) -> str:
+    """The most frequent values with their counts; a value alone where there is only one."""
+    if len(values) == 1:
+        return next(iter(values))
+    shown = values.most_common(_LISTED_VALUES)
+    text = ", ".join(f"{value or 'none'} ({count} {of})" for value, count in shown)
+    rest = len(values) - len(shown)
+    return f"{text} and {rest} more" if rest else text

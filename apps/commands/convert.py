@@ -47,8 +47,6 @@ def command(
 
     Parameters
     ----------
-    clips
-        Motion files, folders of motion files, or stores.
     output
         File to write, whose suffix selects the format; a folder if there are several clips.
     to

@@ -44,8 +44,6 @@ def repair_command(
 
     Parameters
     ----------
-    clip
-        Motion file.
     output
         Clip to write (.bvh, .glb or .npz); if not given, what would change is only printed.
     joints
@@ -118,8 +116,6 @@ def inbetween_command(
     ----------
     clips
         Two motion files, of which the second follows the first; with --keys, one.
-    output
-        Clip to write (.bvh, .glb or .npz).
     seconds
         Duration from the last frame of the first clip to the first frame of the second.
     keys
@@ -178,10 +174,6 @@ def constrain_command(
 
     Parameters
     ----------
-    clip
-        Motion file.
-    output
-        Clip to write (.bvh, .glb or .npz).
     targets
         CSV file with the columns joint, frame, x, y, z (metres in the clip's world) and optionally
         last: where a hand, a foot or a joint below them is, at a frame or from it to the last.
@@ -381,8 +373,6 @@ def style_command(
     ----------
     clip
         Motion file whose movement stays.
-    output
-        Clip to write (.bvh, .glb or .npz).
     style
         Motion files of one style, separated by commas; best of the same action.
     amount

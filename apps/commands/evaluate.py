@@ -19,8 +19,6 @@ def command(
 
     Parameters
     ----------
-    model
-        Phase model of `deepphase train phase`, or a baseline of `deepphase fit phases`.
     store
         A store, a folder of motion files, or one motion file; preferably clips that the model was
         not trained on.
@@ -32,8 +30,7 @@ def command(
         Phases to measure on the same frames, separated by commas: the baselines contact, pca and
         pfnn, which are fitted to these clips, or files of other models.
     """
-    from deepphase.apps.corpus_notes import clips_of_model
-    from deepphase.apps.options import claim_folder
+    from deepphase.apps.options import claim_folder, clips_of_model
     from deepphase.apps.reports.evaluation_report import evaluation_report
     from deepphase.apps.reports.page import headline_table
     from deepphase.corpus.motion_files import is_store

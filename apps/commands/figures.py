@@ -19,17 +19,12 @@ def command(
 
     Parameters
     ----------
-    model
-        Phase model of `deepphase train phase`, or a baseline of `deepphase fit phases`.
-    store
-        A store, a folder of motion files, or one motion file.
     output
         Folder for index.html and the pictures.
     pictures
         Also write every figure as a file of this format, which needs Chromium.
     """
-    from deepphase.apps.corpus_notes import clips_of_model
-    from deepphase.apps.options import claim_folder
+    from deepphase.apps.options import claim_folder, clips_of_model
     from deepphase.apps.reports.phase_pages import FigureData, figures_page
 
     claim_folder(output)

@@ -39,8 +39,6 @@ def phases_command(
 
     Parameters
     ----------
-    store
-        A store, a folder of motion files, or one motion file.
     output
         Baseline file to write. encode, evaluate, figures, play and match build take it as a
         model.
@@ -48,8 +46,7 @@ def phases_command(
         Rule. contact fits one phase per foot, from its ground contacts; pca one per hand and foot,
         from its velocity along the principal axis; pfnn a single phase, from the foot strikes.
     """
-    from deepphase.apps.corpus_notes import read_corpus
-    from deepphase.apps.options import claim_file
+    from deepphase.apps.options import claim_file, read_corpus
     from deepphase.phase.extractor import fit_phases
 
     claim_file(output, example=f"{method}.phases")
@@ -76,8 +73,6 @@ def ground_command(
 
     Parameters
     ----------
-    clips
-        Motion files, folders of motion files, or stores.
     output
         Folder for the ground of each clip (.npz), which --terrain of other commands reads, and
         index.html, which plays them.

@@ -8,16 +8,22 @@ from typing import Any
 
 import numpy as np
 
-from deepphase.apps.corpus_notes import (
+from deepphase.apps.options import FileOptions
+from deepphase.apps.terminal import (
+    Outcome,
+    list_left_out,
     listed_counts,
+    next_step,
+    note,
     note_groups,
     note_kinds,
     note_name_labels,
     note_store_kinds,
+    progress,
     skeleton_words,
+    table,
+    warn,
 )
-from deepphase.apps.options import FileOptions
-from deepphase.apps.terminal import Outcome, list_left_out, next_step, note, progress, table, warn
 from deepphase.arrays import Array, counted
 from deepphase.corpus.groups import other_frames_sentence, same_rest_frames, translated_joints
 from deepphase.corpus.inspection import FileFacts, inspect_files

@@ -46,8 +46,6 @@ def command(
     index
         Search index, which queries and runs then use: exact, or a string of FAISS's index_factory
         such as IVF1024,Flat or HNSW16, whose recall is printed. auto is exact.
-    labels
-        Use only clips with these labels, as in style=old+happy,action=walk.
     songs
         Folder with the songs of the clips, if the features include music; the folder of the
         first store if not given.
@@ -63,8 +61,7 @@ def command(
             "the features need phases, and no phase model is given",
             hint="give --model, or --config pose_trajectory",
         )
-    from deepphase.apps.corpus_notes import note_chosen_skeleton
-    from deepphase.apps.options import claim
+    from deepphase.apps.options import claim, note_chosen_skeleton
     from deepphase.corpus.store import open_store
     from deepphase.features.layout import FeatureLayout
     from deepphase.files import check_writable

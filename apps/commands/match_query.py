@@ -41,8 +41,6 @@ def command(
         Number of matches.
     model
         Phase model of the database, needed if the clip is a motion file.
-    labels
-        Search only clips with these labels, as in style=old+happy,action=walk.
     """
     from deepphase.apps.options import claim_folder
     from deepphase.apps.reports.matches_page import save_matches

@@ -40,8 +40,6 @@ def command(
     output
         Folder for index.html, which plays the runs, report.json and, for every run, .bvh, .glb
         and a table of its frames.
-    labels
-        Use only clips with these labels, as in style=normal,action=walk+run.
     include
         Play actions, too: action for all of them, or labels of clips as in action=bow+kick.
     compare

@@ -25,8 +25,6 @@ def command(
 
     Parameters
     ----------
-    clips
-        Motion files, folders of motion files, or stores.
     output
         HTML page to write.
     model

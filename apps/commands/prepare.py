@@ -44,13 +44,13 @@ def command(
         CSV or Parquet table of labels: a column `file`, one column per label and, optionally,
         start_s and stop_s to cut clips out.
     """
-    from deepphase.apps.corpus_notes import (
+    from deepphase.apps.options import claim
+    from deepphase.apps.terminal import (
         note_groups,
         note_name_labels,
         note_store_kinds,
         skeleton_words,
     )
-    from deepphase.apps.options import claim
     from deepphase.corpus.prepare import prepare
     from deepphase.corpus.store import open_store
     from deepphase.formats.frame_rates import is_warning

@@ -5,7 +5,6 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from deepphase.apps.corpus_notes import read_corpus
 from deepphase.apps.edit_files import load_editor
 from deepphase.apps.options import (
     ConfigOption,
@@ -13,6 +12,7 @@ from deepphase.apps.options import (
     folder_reader,
     parse_labels,
     parse_size,
+    read_corpus,
 )
 from deepphase.apps.terminal import note, table, warn
 from deepphase.apps.training import run_training
@@ -120,8 +120,6 @@ def controller_command(
 
     Parameters
     ----------
-    store
-        A store, a folder of motion files, or one motion file.
     output
         Controller file to write.
     model
@@ -307,8 +305,6 @@ def editor_command(
 
     Parameters
     ----------
-    store
-        A store, a folder of motion files, or one motion file.
     output
         Editor file to write. OUTPUT.report.json is the report.
     config

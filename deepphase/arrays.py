@@ -20,15 +20,8 @@ _LINE, _VALUE = 120, 40
 class ComputedRows:
     """Rows of an array that are computed from those of another one where they are indexed.
 
-    The other may be a mapped file that exceeds the memory. `np.asarray` computes all rows.
-
-    Parameters
-    ----------
-    source
-        Array (rows, ...).
-    transform
-        Function of rows (..., width) that is applied to all rows that are read, such as a
-        normalisation.
+    `source` (rows, ...) may be a mapped file that exceeds the memory; `transform`, such as a
+    normalisation, takes rows (..., width). `np.asarray` computes all rows.
     """
 
     def __init__(self, source: Array, transform: Callable[[Array], Array]) -> None:
@@ -50,14 +43,11 @@ class ComputedRows:
 
     def __getitem__(self, index: Any) -> Array:
         rows, rest = (index[0], index[1:]) if isinstance(index, tuple) else (index, ())
-        read = self._read(rows)
+        read = self.transform(self.source[rows])
         return read[(*(slice(None),) * (1 + read.ndim - self.ndim), *rest)] if rest else read
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> Array:
         return np.array(self[:], dtype)
-
-    def _read(self, rows: Any) -> Array:
-        return self.transform(self.source[rows])
 
 
 def true_runs(flags: Array) -> list[tuple[int, int]]:
@@ -100,12 +90,7 @@ def wrapped(cycles: Array) -> Array:
 
 
 def compiled(signature: Any = None, **options: Any) -> Callable[[Callable[..., Any]], Any]:
-    """A decorator that compiles a function when it is defined, or called if it has no signature.
-
-    With one signature, processes that compile at the same time store the same code under the same
-    name; each file is renamed into its place when it is whole.
-    """
-
+    """A decorator that compiles a function when it is defined, or called if it has no signature."""
     from numba import njit
 
     def compile_(function: Callable[..., Any]) -> Any:
@@ -135,13 +120,9 @@ def brief_repr(kind: Class) -> Class:
     """
 
     def representation(self: Any) -> str:
-        facts: list[str] = []
-        for fact in _given(self):
-            if len(", ".join([*facts, fact])) > _LINE:
-                facts.append("...")
-                break
-            facts.append(fact)
-        return short_repr(self, ", ".join(facts) or "defaults")
+        facts = list(_given(self)) or ["defaults"]
+        shown = sum(len(", ".join(facts[: end + 1])) <= _LINE for end in range(len(facts)))
+        return short_repr(self, *facts[:shown], "..." if shown < len(facts) else "")
 
     kind.__repr__ = representation  # type: ignore[assignment, method-assign]
     return kind
@@ -158,14 +139,10 @@ def _given(value: Any) -> Iterator[str]:
         made = None if item.default_factory is MISSING else item.default_factory()
         if own is None or own == item.default or own == made:
             continue
-        if (
-            isinstance(own, Mapping | Sequence)
-            and not isinstance(own, str)
-            and len(repr(own)) > _VALUE
-        ):
-            yield counted(len(own), item.name.removesuffix("s"))
-        elif len(repr(own)) <= _VALUE:
+        if len(repr(own)) <= _VALUE:
             yield f"{item.name}={own!r}"
+        elif isinstance(own, Mapping | Sequence) and not isinstance(own, str):
+            yield counted(len(own), item.name.removesuffix("s"))
         elif not isinstance(own, str):
             yield f"{item.name}=<{type(own).__name__}>"
 

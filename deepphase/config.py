@@ -20,9 +20,9 @@ ConfigValues = TypeVar("ConfigValues")
 # Number of values in a representation.
 _SHOWN = 3
 
-_PACKAGE = Path(__file__).parent
 # A wheel carries configs/ inside the package; a checkout has it beside the package.
-_FOLDER = _PACKAGE / "configs" if (_PACKAGE / "configs").is_dir() else _PACKAGE.parent / "configs"
+_PLACES = [folder / "configs" for folder in Path(__file__).parents[:2]]
+_FOLDER = _PLACES[0] if _PLACES[0].is_dir() else _PLACES[1]
 
 _DEEPEST = 50
 # Values of a file with its aliases written out: ten aliases of ten aliases grow without an end.
@@ -77,12 +77,10 @@ def config_path(kind: str, name: str | Path) -> Path:
     shipped = _FOLDER / kind / f"{name}.yaml"
     if shipped.is_file():
         return shipped
+    names = ", ".join(config_names(kind)) or "none"
     raise ParameterError(
         f"there is no config {str(name)!r}: neither a file nor a shipped config",
-        hint=(
-            f"give a file, or one of the shipped {kind} configs: "
-            f"{', '.join(config_names(kind)) or 'none'}"
-        ),
+        hint=f"give a file, or one of the shipped {kind} configs: {names}",
     )
 
 
@@ -92,10 +90,8 @@ def read_yaml(path: Path) -> Any:
         check_size(path, "config", ParameterError)
         return parse_yaml(path.read_text(encoding="utf-8"))
     except OSError as error:
-        reason = error.strerror or error
-        raise ParameterError(
-            f"cannot be read: {reason}", hint="check the path", path=path
-        ) from None
+        fact = f"cannot be read: {error.strerror or error}"
+        raise ParameterError(fact, hint="check the path", path=path) from None
     except YAML_ERRORS as error:
         mark = getattr(error, "problem_mark", None)
         raise ParameterError(
@@ -181,26 +177,16 @@ def section(
 
 @dataclass(frozen=True)
 class SectionedConfig:
-    """Base of configs: each field is a section, whose dataclass is the field's default factory.
+    """Base of configs: each field is a section, whose dataclass is the field's default factory."""
 
-    Attributes
-    ----------
-    kind
-        Folder of the shipped configs.
-    """
-
-    kind: ClassVar[str]
+    kind: ClassVar[str]  # Folder of the shipped configs
 
     @classmethod
     def load(cls, name: str | Path, **changes: Any) -> Self:
         """Read the shipped config of that name, or a YAML file, with dotted `changes`.
 
-        ``PhaseConfig.load("paper", **{"network.channels": 8})``
-
-        Raises
-        ------
-        ParameterError
-            If there is no such config, a key is unknown or a value is invalid.
+        ``PhaseConfig.load("paper", **{"network.channels": 8})``. Raises ParameterError if there is
+        no such config, a key is unknown or a value is invalid.
         """
         return load_config(cls.kind, name, changes, cls.from_mapping)
 
@@ -272,9 +258,8 @@ def _typed(name: str, declared: str, value: Any) -> Any:
     try:
         if declared.startswith("tuple"):
             inside = declared.removeprefix("tuple[").partition(",")[0]
-            if isinstance(value, str):
-                raise TypeError
-            if inside == "str" and not all(isinstance(each, str) for each in value):
+            texts = inside == "str"
+            if isinstance(value, str) or (texts and not all(isinstance(v, str) for v in value)):
                 raise TypeError
             return tuple(_typed(name, inside, each) for each in value)
         if value is None and declared.endswith("None"):

@@ -21,31 +21,18 @@ _TORCH_SHORTAGE = ("DefaultCPUAllocator", "out of memory")
 class DeepPhaseError(Exception):
     """A mistake that the user can mend.
 
-    Parameters
-    ----------
-    fact
-        What is wrong, in one sentence without a full stop.
-    hint
-        The way out, in one sentence; printed on a line of its own.
-    path, line
-        The file, and the line in it (from 1), that the fact is about.
+    `fact` says what is wrong, `hint` the way out, each in one sentence without a full stop; `path`
+    and `line` (from 1) are what the fact is about.
     """
 
     def __init__(
-        self,
-        fact: str,
-        *,
-        hint: str = "",
-        path: str | Path | None = None,
-        line: int | None = None,
+        self, fact: str, *, hint: str = "", path: str | Path | None = None, line: int | None = None
     ) -> None:
         if len(fact) > _LONGEST_FACT:
             fact = f"{fact[:_LONGEST_FACT]}..."
         super().__init__(fact)
-        self.fact = fact
-        self.hint = hint
+        self.fact, self.hint, self.line = fact, hint, line
         self.path = None if path is None else Path(path)
-        self.line = line
 
     def __str__(self) -> str:
         place = "" if self.path is None else f"{self.path}:"
@@ -86,10 +73,7 @@ class OutOfMemoryError(DeepPhaseError):
 
 
 def within_memory(
-    function: Callable[..., Result],
-    *args: Any,
-    about: str | Path | None = None,
-    **options: Any,
+    function: Callable[..., Result], *args: Any, about: str | Path | None = None, **options: Any
 ) -> Result:
     """The result of a function; OutOfMemoryError, about a file, where memory is short."""
     try:

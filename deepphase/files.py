@@ -103,27 +103,21 @@ def mapped_array(
                 os.posix_fallocate(file.fileno(), 0, max(size, 1))
             return np.memmap(file, dtype, "w+", shape=shape)
     except OSError as error:
+        other = "choose another place" if folder else "set TMPDIR to a folder with enough room"
         raise CheckpointError(
             f"{size / 1e6:,.1f} MB of temporary data cannot be written: {error.strerror or error}",
-            hint="make room there, or choose another place"
-            if folder
-            else "make room there, or set TMPDIR to a folder on a disk with enough room",
+            hint=f"make room there, or {other}",
             path=folder or tempfile.gettempdir(),
         ) from None
-
-
-# Bytes that must be free before long work begins.
-_ROOM = 1 << 16
 
 
 @contextmanager
 def atomic_write(path: str | Path) -> Iterator[BinaryIO]:
     """A binary file beside `path` that takes its place when the block ends well.
 
-    Whatever ends the block otherwise, an interruption too, leaves `path` as it was and nothing
-    beside it. What a killed program left there is removed after a day. Only regular files are
-    replaced, by one with the same permissions. Raises CheckpointError where the path is anything
-    else, and where the disk or the folder refuses.
+    Whatever ends the block otherwise leaves `path` as it was and nothing beside it. Only regular
+    files are replaced, by one with the same permissions. Raises CheckpointError where the path is
+    anything else, and where the disk or the folder refuses.
     """
     with writing(path):
         target = _replaceable(path)
@@ -146,12 +140,11 @@ def atomic_write(path: str | Path) -> Iterator[BinaryIO]:
                 beside.unlink(missing_ok=True)
 
 
-def check_writable(path: str | Path, example: str = "file", *, room: int = _ROOM) -> None:
+def check_writable(path: str | Path, example: str = "file", *, room: int = 1 << 16) -> None:
     """Make a file's folder and try to write there: before long work, not after it.
 
     Raises CheckpointError where the folder cannot be made or written, the disk refuses the name or
-    `room` bytes, or the path is a folder or not a regular file. `example` is a name for the file,
-    for the error where the path is a folder.
+    `room` bytes, or the path is a folder, whose error names `example` in it, or no regular file.
     """
     with writing(path):
         target = _replaceable(path, example)
@@ -184,25 +177,16 @@ def _replaceable(path: str | Path, example: str = "file") -> Path:
         mode = os.stat(path).st_mode
     except (FileExistsError, NotADirectoryError):
         found = next(each for each in target.parents if each.exists())
-        raise CheckpointError(
-            f"the file cannot be written: {found} is not a folder",
-            hint="choose another path",
-            path=path,
-        ) from None
+        fact = f"the file cannot be written: {found} is not a folder"
+        raise CheckpointError(fact, hint="choose another path", path=path) from None
     except FileNotFoundError:
         return target
     if stat.S_ISDIR(mode):
-        raise CheckpointError(
-            "this is a folder",
-            hint=f"give the path of a file, such as {Path(path) / example}",
-            path=path,
-        )
+        hint = f"give the path of a file, such as {Path(path) / example}"
+        raise CheckpointError("this is a folder", hint=hint, path=path)
     if not stat.S_ISREG(mode):
-        raise CheckpointError(
-            "this is a device, a pipe or a socket, and only files can be written",
-            hint="give the path of a file",
-            path=path,
-        )
+        fact = "this is a device, a pipe or a socket, and only files can be written"
+        raise CheckpointError(fact, hint="give the path of a file", path=path)
     return target
 
 
@@ -227,11 +211,8 @@ def check_size(path: Path, kind: str, error: type[DeepPhaseError] = FormatError)
     """Bytes of a file; the error if it is larger than its kind may be, OSError if it is missing."""
     size, largest = path.stat().st_size, LARGEST_BYTES[kind]
     if size > largest:
-        raise error(
-            f"the file has {size:,} bytes; at most {largest:,} are read",
-            hint="cut it into parts",
-            path=path,
-        )
+        fact = f"the file has {size:,} bytes; at most {largest:,} are read"
+        raise error(fact, hint="cut it into parts", path=path)
     return size
 
 

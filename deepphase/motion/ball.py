@@ -25,16 +25,10 @@ _EPSILON = 1e-12
 
 @dataclass(frozen=True)
 class Ball:
-    """Properties of a ball on the ground at height 0.
+    """A ball on the ground at height 0; a football of size 5 has a radius of 0.11 m.
 
-    Parameters
-    ----------
-    radius_m
-        Radius in metres; a football of size 5 has 0.11 m.
-    restitution
-        Speed after a bounce as a share of that before, 0 to 1.
-    rolling
-        Deceleration of a rolling ball as a share of gravity: about 0.07 on short grass.
+    `restitution`: speed after a bounce as a share of that before, 0 to 1. `rolling`: deceleration
+    as a share of gravity, about 0.07 on short grass.
     """
 
     radius_m: float = 0.11

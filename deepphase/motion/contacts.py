@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.ndimage import binary_closing, binary_opening, uniform_filter1d
+import scipy
 
 from deepphase.arrays import Array, counted, short_repr
 from deepphase.errors import SkeletonError
@@ -89,7 +89,7 @@ def foot_contacts(
         raise SkeletonError("contacts need the length of the legs, but it is 0")
     travel = velocities(transforms[1][:, roles.hips, ::2], clip.fps)
     window = min(len(travel), max(1, round(_TRAVEL_WINDOW_S * clip.fps)))
-    body_speed = np.linalg.norm(uniform_filter1d(travel, window, axis=0), axis=1)
+    body_speed = np.linalg.norm(scipy.ndimage.uniform_filter1d(travel, window, axis=0), axis=1)
     flags, floors = [], []
     for part in ("foot", "hand") if paws else ("foot",):
         points = _points_of_pair(clip, transforms, roles, part)
@@ -156,4 +156,5 @@ def _without_brief(flags: Array, frames: int) -> Array:
     # Contacts at a clip's edge may be shorter.
     padded = np.pad(flags, ((frames, frames), (0, 0)), mode="edge")
     window = np.ones((frames, 1), bool)
-    return binary_opening(binary_closing(padded, window), window)[frames:-frames]
+    closed = scipy.ndimage.binary_closing(padded, window)
+    return scipy.ndimage.binary_opening(closed, window)[frames:-frames]

@@ -180,8 +180,7 @@ def bone_lengths(skeleton: Skeleton) -> Array:
 def path_length(skeleton: Skeleton, upper: int, lower: int) -> float:
     """Length along the joints from `upper` down to `lower`.
 
-    Where `lower` hangs elsewhere, as feet from IK roots, the gap at rest after the longest chain
-    below `upper` is added.
+    Where `lower` hangs elsewhere, as feet from IK roots, the gap after the longest chain is added.
     """
     path = ancestors(skeleton, lower)
     if upper in path:

@@ -27,25 +27,15 @@ _MAX_HOLES = 0.5
 def read_ground(
     path: str | Path, *, spacing_m: float | None = None, height_scale: float | None = None
 ) -> Heightmap:
-    """Read ground around the origin of the world.
+    """Read ground around the origin: a .npz of `save_ground`, a .npy of heights (rows, columns), or
+    a greyscale image, black lowest.
 
-    Parameters
-    ----------
-    path
-        A .npz of `save_ground`; a .npy with (rows, columns) of heights; or a greyscale image,
-        black lowest. Values that are not finite and transparent points of images are holes, which
-        take the height of the nearest point; the notes say how many there were.
-    spacing_m
-        Metres between points; 0.05 by default, and a .npz has its own.
-    height_scale
-        Metres per unit of the file: 1 by default in arrays, and 2 m from black to white in images.
+    Values that are not finite and transparent points of images are holes, which take the height of
+    the nearest point; the notes say how many. `spacing_m` is 0.05 by default, and a .npz has its
+    own; `height_scale`, metres per unit of the file, 1 in arrays, and 2 m from black to white.
 
-    Raises
-    ------
-    FormatError
-        If the file is none of these, has no grid of numbers, or is mostly holes.
-    ParameterError
-        If the spacing or the scale is not above 0.
+    Raises FormatError if the file is none of these or mostly holes, and ParameterError if the
+    spacing or the scale is not above 0.
     """
     path = Path(path)
     for name, value in (("spacing", spacing_m), ("scale of heights", height_scale)):

@@ -62,18 +62,7 @@ def lay_on_ground(
     roles: Roles | None = None,
     contacts: Contacts | None = None,
 ) -> LaidMotion:
-    """Lay a motion, captured on a flat floor, on ground.
-
-    Parameters
-    ----------
-    roles, contacts
-        Of the clip, if they were found before.
-
-    Raises
-    ------
-    SkeletonError
-        If no feet are found.
-    """
+    """Lay a motion, captured on a flat floor, on ground. SkeletonError if no feet are found."""
     roles = roles or find_roles(clip.skeleton, clip=clip)
     contacts = contacts or foot_contacts(clip, roles)
     chains = LegChains.from_skeleton(clip.skeleton, roles)

@@ -264,8 +264,6 @@ def _spelled(words: Sequence[str]) -> list[str]:
         if word in ("-x", "-y", "-z") and spelled and spelled[-1] == "--up":
             spelled[-1] = f"--up={word}"
             continue
-        # As of an earlier version.
-        word = "--pictures=png" if word == "--png" else word
         flag, equals, value = word.partition("=")
         spelled.append(
             f"{flag.replace('_', '-')}{equals}{value}" if word.startswith("--") else word

@@ -131,20 +131,13 @@ def _songs(path: Path, features: tuple[str, ...] | None, on_progress: Progress) 
     from deepphase.phase.signal_corpus import SignalCorpus
     from deepphase.phase.song_signals import SONG_FEATURES
 
-    refused: list[DeepPhaseError] = []
-    songs = find_songs(path)
-    corpus = SignalCorpus.from_songs(
-        songs,
-        features or SONG_FEATURES,
-        progress=on_progress,
-        refused=refused if len(songs) > 1 else None,
-    )
+    refused, songs = list[DeepPhaseError](), find_songs(path)
+    how: dict[str, Any] = {"progress": on_progress, "refused": refused if len(songs) > 1 else None}
+    corpus = SignalCorpus.from_songs(songs, features or SONG_FEATURES, **how)
     list_left_out("left out", refused)
     minutes = len(corpus.values) / corpus.signals.fps / 60
-    note(
-        f"songs: {len(corpus.starts)} with {minutes:.1f} minutes in all; training on "
-        + ", ".join(corpus.signals.features)
-    )
+    names = ", ".join(corpus.signals.features)
+    note(f"songs: {len(corpus.starts)} with {minutes:.1f} minutes in all; training on {names}")
     return corpus
 
 
@@ -180,12 +173,9 @@ def model_verdict(model: PhaseModel[Any]) -> str:
         return phase_verdict(model.health)
     told = {each.name: phase_verdict(each.health) for each in model.skeletons}
     failed = [f"{name}: {text}" for name, text in told.items() if "did not" in text]
-    worked = f"It worked on all of {len(told)} skeletons"
-    return (
-        f"It did not work on {len(failed)} of {len(told)} skeletons: {failed[0]}"
-        if failed
-        else worked
-    )
+    if failed:
+        return f"It did not work on {len(failed)} of {len(told)} skeletons: {failed[0]}"
+    return f"It worked on all of {len(told)} skeletons"
 
 
 def model_pages(model: PhaseModel[Any], corpora: list[Any], output: Path) -> Iterator[Path]:
@@ -195,17 +185,13 @@ def model_pages(model: PhaseModel[Any], corpora: list[Any], output: Path) -> Ite
     from deepphase.training.metrics_file import metrics_beside, read_metrics
 
     folder = output.with_name(f"{output.name}.report")
-    parts = [(model, corpora[0], folder)]
-    if model.skeletons:
-        bound = [
-            replace(model.bound(store, store.description), health=skeleton.health)
-            for skeleton, store in zip(model.skeletons, corpora, strict=True)
-        ]
-        parts = [
-            (own, store, folder / f"{number}_{store.group}")
-            for number, (own, store) in enumerate(zip(bound, corpora, strict=True), start=1)
-        ]
-    for part, corpus, place in parts:
+    for number, corpus in enumerate(corpora):
+        part, place = model, folder
+        if model.skeletons:
+            part = replace(
+                model.bound(corpus, corpus.description), health=model.skeletons[number].health
+            )
+            place = folder / f"{1 + number}_{corpus.group}"
         with progress() as shown:
             data = FigureData.read(part, corpus, count=_PAGE_CLIPS, progress=shown)
         page = training_page(part, data, read_metrics(metrics_beside(output)))

@@ -68,27 +68,23 @@ def command(
     good = [each for each in found if each.error is None]
     if len(found) == 1 and found[0].error is not None:
         raise found[0].error
-    groups: dict[tuple[str, tuple[str, ...]], list[tuple[FileFacts, Clip]]] = {}
+    groups: dict[frozenset[str], list[tuple[FileFacts, Clip]]] = {}
     for facts in found:
         if facts.clip is not None:
-            skeleton = facts.clip.skeleton
-            key = skeleton.group_name, tuple(sorted(skeleton.names))
-            groups.setdefault(key, []).append((facts, facts.clip))
+            names = frozenset((facts.clip.skeleton.group_name, *facts.clip.skeleton.names))
+            groups.setdefault(names, []).append((facts, facts.clip))
     skeletons = [_show_group(members, detailed=len(good) == 1) for members in groups.values()]
     settings = {file.file: file.settings.labels for file in find_motion_files(path)}
-    names = read_name_labels(settings, settings)
-    if len(names.labels) > 1:
-        note_name_labels(names)
+    labels = read_name_labels(settings, settings)
+    if len(labels.labels) > 1:
+        note_name_labels(labels)
         note("")
     if len(good) > 1:
         _show_files(good)
     _show_problems(found)
     if not good:
-        raise FormatError(
-            f"none of {len(found)} files can be read",
-            path=path[0],
-            hint="the reasons are listed above",
-        )
+        fact = f"none of {len(found)} files can be read"
+        raise FormatError(fact, path=path[0], hint="the reasons are listed above")
     if all(each.has_rotations for each in good):
         next_step("prepare", *path, "-o", "mocap.store")
     else:
@@ -98,7 +94,7 @@ def command(
             "stores": documents,
             "skeletons": skeletons,
             "files": [_file_document(each) for each in found],
-            "labels": {"patterns": dict(names.patterns), "files": names.counts()},
+            "labels": {"patterns": dict(labels.patterns), "files": labels.counts()},
         }
     )
 
@@ -140,11 +136,9 @@ def _show_group(members: list[tuple[FileFacts, Clip]], *, detailed: bool) -> dic
     text = counted(files, "file")
     if files < len(some):
         text += f" with {len(some)} animations"
-    note(
-        f"skeleton {skeleton.group_name}: {len(skeleton)} joints, "
-        f"{listed_counts(Counter(facts.kind for facts in some), 'files')}; {text}, "
-        f"{seconds / 60:.1f} minutes"
-    )
+    kind = listed_counts(Counter(facts.kind for facts in some), "files")
+    joints = f"skeleton {skeleton.group_name}: {len(skeleton)} joints"
+    note(f"{joints}, {kind}; {text}, {seconds / 60:.1f} minutes")
     note("  " + ", ".join(f"{role} {joint}" for role, joint in first.roles.items()))
     for what, values in {
         "fps": [f"{facts.fps:g}" for facts in some],
@@ -247,17 +241,9 @@ def _show_store(path: Path) -> dict[str, Any]:
         for name, values in labels.items():
             note(f"  {name}: {listed_counts(values, 'clips')}")
         shares = note_store_kinds(store, "  ")
-        described.append(
-            {
-                "name": group.name,
-                "joints": list(group.joints),
-                "fps": store.fps,
-                "clips": group.clips,
-                "minutes": group.minutes,
-                "labels": labels,
-                "kinds": shares,
-            }
-        )
+        own = {"name": group.name, "joints": list(group.joints), "fps": store.fps}
+        own |= {"clips": group.clips, "minutes": group.minutes}
+        described.append({**own, "labels": labels, "kinds": shares})
         left_out = [{"file": each["file"], "reason": each["reason"]} for each in store.left_out]
     for each in left_out:
         warn(f"left out of the store: {each['file']}: {each['reason']}")

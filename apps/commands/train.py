@@ -19,13 +19,7 @@ from deepphase.apps.training import run_training
 from deepphase.errors import ParameterError
 
 if TYPE_CHECKING:
-    from deepphase.controllers.dance.dancer import Dancer
-    from deepphase.controllers.runtime.controller import Controller
-    from deepphase.edit.editor import MotionEditor
-    from deepphase.matching.learned.matcher import Matcher
-    from deepphase.phase.model import PhaseModel
     from deepphase.progress import Progress
-    from deepphase.rigs.inverse import RigInverse
 
 _RUN = TrainingOptions()
 
@@ -87,7 +81,7 @@ def phase_command(
     names = None if features is None else tuple(name.strip() for name in features.split(","))
     corpora: list[Any] = []
 
-    def train(progress: Progress, **how: Any) -> PhaseModel | None:
+    def train(progress: Progress, **how: Any) -> Any:
         corpora.extend(read_corpora(stores, names, skeleton, progress, any_skeleton=several))
         description = getattr(corpora[0], "description", None)
         own, first = config, None
@@ -151,7 +145,7 @@ def controller_command(
     own = {name: True for name, given in added.items() if given}
     config = replace(config, schema=replace(config.schema, **own))
 
-    def train(progress: Progress, **how: Any) -> Controller | None:
+    def train(progress: Progress, **how: Any) -> Any:
         loaded = None if model is None else load_model(model)
         grounds = None if terrain is None else ClipGrounds.read(terrain)
         balls = None if ball is None else ClipBalls.read(ball)
@@ -209,7 +203,7 @@ def matching_command(
 
     moments = played_moments(include)
 
-    def train(**how: Any) -> Matcher | None:
+    def train(**how: Any) -> Any:
         return train_matcher(MotionDatabase.load(database), config, moments=moments, **how)
 
     run_training(
@@ -255,7 +249,7 @@ def dance_command(
     from deepphase.controllers.training.health import health_lines
     from deepphase.phase.extractor import load_model
 
-    def train(progress: Progress, **how: Any) -> Dancer | None:
+    def train(progress: Progress, **how: Any) -> Any:
         loaded = None if model is None else load_model(model)
         joints = () if loaded is None else loaded.signals.joints
         corpus = read_corpus(dances, joints=joints, skeleton=skeleton, progress=progress)
@@ -264,29 +258,26 @@ def dance_command(
         learnt = DanceSet.from_store(corpus, folder, **about)
         for clip, why in learnt.left_out:
             warn(f"{clip}: left out: {why}")
+        own = learnt.store
         if learnt.residual_m is not None:
             mean, high = (100.0 * each for each in learnt.residual_m)
-            note(
-                f"skeleton of {len(learnt.store.skeleton)} joints solved from points: residual "
-                f"{mean:.2f} cm on average, {high:.2f} cm at the 95th percentile"
-            )
-        note(
-            f"{len(learnt.store)} clips, {learnt.store.minutes:.1f} minutes, to "
-            f"{len(learnt.songs)} songs"
-        )
-        phases = None if loaded is None else loaded.bound(learnt.store, corpus.description)
+            residual = f"{mean:.2f} cm on average, {high:.2f} cm at the 95th percentile"
+            solved = f"skeleton of {len(own.skeleton)} joints solved from points"
+            note(f"{solved}: residual {residual}")
+        note(f"{len(own)} clips, {own.minutes:.1f} minutes, to {len(learnt.songs)} songs")
+        phases = None if loaded is None else loaded.bound(own, corpus.description)
         data = DanceData.read(learnt, config, phases, **about)
         for line in data.clocks.words() if data.clocks else ():
             note(line)
         return train_dance(data, config, progress=progress, **how)
 
-    def lines(trained: Dancer) -> list[str]:
+    def lines(trained: Any) -> list[str]:
         health = trained.controller.health
         words = dance_words(health["dance"], trained.reference.values)
         path = f"paths of dances are scaled by {trained.path_share:.2f} to the recorded speed"
         return [*health_lines(health), *words, path]
 
-    def worked(trained: Dancer) -> str:
+    def worked(trained: Any) -> str:
         health = trained.controller.health
         return controller_verdict(health, health["dance"]["findings"])
 
@@ -315,7 +306,7 @@ def editor_command(
     from deepphase.edit.report import report_lines
     from deepphase.edit.training import train_editor
 
-    def train(progress: Progress, **how: Any) -> MotionEditor | None:
+    def train(progress: Progress, **how: Any) -> Any:
         corpus = read_corpus(store, skeleton=skeleton, progress=progress)
         how |= {"description": corpus.description, "progress": progress}
         return train_editor(corpus, config, **how)
@@ -368,13 +359,13 @@ def path_command(
     wanted = parse_labels(labels)
     given = load_editor(editor)
 
-    def train(progress: Progress, **how: Any) -> MotionEditor | None:
+    def train(progress: Progress, **how: Any) -> Any:
         joints = given.space.skeleton.names
         clips = read_corpus(store, joints=joints, skeleton=skeleton, progress=progress)
         how |= {"windows": windows, "effectors": effectors, "labels": wanted}
         return train_path(clips, given, progress=progress, **how)
 
-    def lines(trained: MotionEditor) -> list[str]:
+    def lines(trained: Any) -> list[str]:
         if effectors:
             moving = effector_networks(trained).limits
             return [f"paths of {', '.join(moving.joints)}, of {moving.clips} clips"]
@@ -383,7 +374,7 @@ def path_command(
 
     part = "effectors" if effectors else "path"
 
-    def worked(trained: MotionEditor) -> str:
+    def worked(trained: Any) -> str:
         explained = read_metrics(metrics_beside(output, part))["explained_variance"]
         good = f"the editor has networks of {lines(trained)[0]}"
         return path_verdict(explained[np.isfinite(explained)][-1], good)
@@ -422,12 +413,12 @@ def rig_command(
     from deepphase.rigs.body_rig import BodyRig
     from deepphase.rigs.training import train_rig
 
-    def train(progress: Progress, **how: Any) -> RigInverse | None:
+    def train(progress: Progress, **how: Any) -> Any:
         corpus = read_corpus(poses or rig, skeleton=skeleton, progress=progress)
         body = BodyRig.from_clip(load(rig, **folder_reader(rig)), corpus.description)
         return train_rig(corpus, body, config, progress=progress, **how)
 
-    def summary(trained: RigInverse) -> list[str]:
+    def summary(trained: Any) -> list[str]:
         body = trained.rig
         note(
             f"{len(body.controls)} controls, {len(trained.used)} of them move in the poses; errors "

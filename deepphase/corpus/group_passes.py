@@ -179,8 +179,8 @@ def _standing(samples: Sequence[Clip]) -> Clip:
         step = max(1, len(clip) // _STANDING_FRAMES)
         rotations.append(clip.rotations[::step])
         translations.append(spread_translations(clip, clip.translations, moving)[::step])
-    whole = {"rotations": np.concatenate(rotations), "translations": np.concatenate(translations)}
-    return replace(samples[0], **whole, translated_joints=moving)
+    turns, places = np.concatenate(rotations), np.concatenate(translations)
+    return replace(samples[0], rotations=turns, translations=places, translated_joints=moving)
 
 
 def _samples(writer: StoreWriter, numbers: Sequence[int]) -> list[Clip]:

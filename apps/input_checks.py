@@ -87,7 +87,7 @@ def _check_kind(place: str, path: Path, skeleton: str | None) -> None:
     from deepphase.corpus.motion_files import SONG_SUFFIXES, STORE_FORMAT, is_store
     from deepphase.corpus.store import groups_with, open_store
     from deepphase.formats.array_file import is_array_file, read_header
-    from deepphase.formats.load import format_of
+    from deepphase.formats.load import MOTION_FORMATS, format_of
 
     parameter = place.rpartition(" ")[2]
     accepted = _ACCEPTED.get(place, _ACCEPTED.get(parameter))
@@ -112,6 +112,8 @@ def _check_kind(place: str, path: Path, skeleton: str | None) -> None:
     elif place == "match build stores" and not is_store(path):
         # Says what it is instead.
         open_store(path)
+    elif parameter in _CLIPS and path.is_file() and path.suffix.lower() in MOTION_FORMATS:
+        return
     elif parameter in _CLIPS and path.is_file() and is_array_file(path):
         read_header(path, STORE_FORMAT)
     elif parameter in _CLIPS and is_store(path):

@@ -43,11 +43,14 @@ class ComputedRows:
 
     def __getitem__(self, index: Any) -> Array:
         rows, rest = (index[0], index[1:]) if isinstance(index, tuple) else (index, ())
-        read = self.transform(self.source[rows])
+        read = self._read(rows)
         return read[(*(slice(None),) * (1 + read.ndim - self.ndim), *rest)] if rest else read
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> Array:
         return np.array(self[:], dtype)
+
+    def _read(self, rows: Any) -> Array:
+        return self.transform(self.source[rows])
 
 
 def true_runs(flags: Array) -> list[tuple[int, int]]:

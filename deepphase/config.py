@@ -21,8 +21,8 @@ ConfigValues = TypeVar("ConfigValues")
 _SHOWN = 3
 
 # A wheel carries configs/ inside the package; a checkout has it beside the package.
-_PLACES = [folder / "configs" for folder in Path(__file__).parents[:2]]
-_FOLDER = _PLACES[0] if _PLACES[0].is_dir() else _PLACES[1]
+_INSIDE, _BESIDE = Path(__file__).with_name("configs"), Path(__file__).parents[1] / "configs"
+_FOLDER = _INSIDE if _INSIDE.is_dir() else _BESIDE
 
 _DEEPEST = 50
 # Values of a file with its aliases written out: ten aliases of ten aliases grow without an end.

@@ -243,7 +243,8 @@ def is_store(path: str | Path) -> bool:
     Other files of deepphase are, too: `open_store` says what they are.
     """
     path = Path(path)
-    return is_store_folder(path) or (path.is_file() and is_array_file(path))
+    is_motion = path.suffix.lower() in MOTION_FORMATS
+    return is_store_folder(path) or (not is_motion and path.is_file() and is_array_file(path))
 
 
 def is_store_folder(path: Path) -> bool:

@@ -30,12 +30,20 @@ from deepphase.formats.header_values import check_numbers, checked_count
 
 Header = dict[str, Any]
 
-# Codes of safetensors, such as "F32", and NumPy's.
-_WIDTHS = {"F": (8, 4, 2), "I": (8, 4, 2, 1), "U": (8, 4, 2, 1)}
-DTYPES = {"BOOL": "|b1"} | {
-    f"{kind}{8 * width}": np.dtype(f"<{kind.lower()}{width}").str
-    for kind, widths in _WIDTHS.items()
-    for width in widths
+# Codes of safetensors and NumPy's.
+DTYPES = {
+    "BOOL": "|b1",
+    "F64": "<f8",
+    "F32": "<f4",
+    "F16": "<f2",
+    "I64": "<i8",
+    "I32": "<i4",
+    "I16": "<i2",
+    "I8": "|i1",
+    "U64": "<u8",
+    "U32": "<u4",
+    "U16": "<u2",
+    "U8": "|u1",
 }
 _CODES = dict(zip(DTYPES.values(), DTYPES, strict=True))
 # The package refuses longer tables.

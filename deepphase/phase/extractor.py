@@ -35,7 +35,12 @@ BASELINES: dict[str, type[ContactPhase | PcaPhase | PfnnPhase]] = {
     PcaPhase.METHOD: PcaPhase,
     PfnnPhase.METHOD: PfnnPhase,
 }
-_KINDS: dict[str, Any] = {FORMAT: PhaseModel, **{kind.FORMAT: kind for kind in BASELINES.values()}}
+_KINDS: dict[str, Any] = {
+    FORMAT: PhaseModel,
+    ContactPhase.FORMAT: ContactPhase,
+    PcaPhase.FORMAT: PcaPhase,
+    PfnnPhase.FORMAT: PfnnPhase,
+}
 
 
 class PhaseExtractor(Protocol):

@@ -69,7 +69,10 @@ Factory = Callable[[int, float, NetworkConfig], PeriodicAutoencoder]
 PRESETS: dict[str, Factory] = {
     "sine_fit": SineFitAutoencoder,
     "sine_fit_no_fc": partial(SineFitAutoencoder, phase_layer=False),
-    **{name: partial(PaperAutoencoder, variant=each) for name, each in VARIANTS.items()},
+    "paper": partial(PaperAutoencoder, variant=VARIANTS["paper"]),
+    "released_v0": partial(PaperAutoencoder, variant=VARIANTS["released_v0"]),
+    "released_v1": partial(PaperAutoencoder, variant=VARIANTS["released_v1"]),
+    "released_v2": partial(PaperAutoencoder, variant=VARIANTS["released_v2"]),
     "conv_embedding": EmbeddingAutoencoder,
     # Its signals are those of body points; `PhaseModel.bound` binds them to joints.
     ANY_SKELETON: SineFitAutoencoder,

@@ -10,6 +10,8 @@ import warnings
 from collections import defaultdict, deque
 from collections.abc import Callable, Hashable, Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass, field
+from functools import partial
 from typing import Any, NamedTuple
 
 import torch
@@ -233,17 +235,19 @@ def threads_after() -> Iterator[int]:
         torch.set_num_threads(count)
 
 
+@dataclass
 class FastestThreads:
     """Times steps with 1, 2, 4 ... threads, and takes the fastest number from then on.
 
     Small products of several threads wait for each other: on a busy machine for many times as long
-    as one thread computes. `work` names the steps in the line that says the choice.
+    as one thread computes. `_work` names the steps in the line that says the choice.
     """
 
-    def __init__(self, work: str) -> None:
-        self._work, self._best, self._most = work, 0, 0
-        self._left: list[int] = []
-        self._spent: dict[int, list[float]] = defaultdict(list)
+    _work: str
+    _best: int = 0
+    _most: int = 0
+    _left: list[int] = field(default_factory=list)
+    _spent: dict[int, list[float]] = field(default_factory=partial(defaultdict, list))
 
     @contextmanager
     def step(self, most: int) -> Iterator[None]:

@@ -117,11 +117,9 @@ class ClipStore:
     def from_clips(
         cls, clips: Iterable[Clip], *, provenance: Iterable[Mapping[str, Any]] | None = None
     ) -> ClipStore:
-        """A store of clips in memory.
+        """A store of clips in memory, with a mapping of `provenance` for each.
 
-        They have one rate and hierarchy; joints are put in the order of the first clip. Equal names
-        are numbered from the second on. `provenance` has a mapping for each clip.
-
+        Joints are put in the order of the first clip; equal names are numbered from the second on.
         Raises ParameterError where there is no clip or the rates differ, and SkeletonError where
         the hierarchies or rest frames differ.
         """
@@ -238,10 +236,7 @@ class ClipStore:
         write_store(path, self)
 
     def label_column(self, name: str) -> Array:
-        """(clips,) str: every clip's value of a label, "" where it has none.
-
-        Raises ParameterError, which lists the labels, where no clip has it.
-        """
+        """(clips,) str: every clip's value of a label, or ""; ParameterError where none has it."""
         if name not in self.label_names:
             raise ParameterError(
                 f"there is no label {name!r} in this store",

@@ -57,10 +57,7 @@ _BYTES_PER_WORKER = 4_000_000
 
 @dataclass(frozen=True)
 class PointSets:
-    """The hierarchy of each kind of point tracks: those of the same points.
-
-    `notes` (points, sentence) where files of one kind disagree.
-    """
+    """The hierarchy of each kind of point tracks, and notes (points, sentence) on disagreements."""
 
     structures: Mapping[tuple[str, ...], PointStructure] = field(default_factory=dict)
     description: Mapping[str, Any] | None = None
@@ -74,10 +71,7 @@ class PointSets:
 def agreed_point_sets(
     files: Sequence[MotionFile], description: Mapping[str, Any] | None = None, **reader: Any
 ) -> PointSets:
-    """Hierarchies of the point tracks among files, by majority of the files of each kind.
-
-    Files that cannot be read are ignored. `reader` has options of `deepphase.formats.load.load`.
-    """
+    """Hierarchies of the point tracks among files, by majority of the files of each kind."""
     tracks = [file for file in files if holds_points(file.path)]
     step = -(-len(tracks) // _MAX_SAMPLES) or 1
     found: dict[tuple[str, ...], list[PointStructure]] = defaultdict(list)
@@ -192,10 +186,7 @@ def _opened(path: Path, group: str, written_ns: int) -> ClipStore:
 
 
 def clip_entries(file: MotionFile, point_sets: PointSets, **reader: Any) -> list[ClipEntry]:
-    """The clips of a motion file, read one by one; named as by :func:`load_clips`.
-
-    A file that cannot be read is one entry, whose `load` raises.
-    """
+    """The clips of a motion file, named as by `load_clips`; else one whose `load` raises."""
     reader = file.reader(reader)
     animations: Sequence[tuple[int, str]] = ()
     size = 0
@@ -251,10 +242,7 @@ def fitting_workers(
 def workers_for(
     sizes: Iterable[int], tasks: int, bytes_per_worker: int, workers: int | None = None
 ) -> int:
-    """Number of processes for some tasks: the given one, else by cores and bytes of data.
-
-    Raises ParameterError where the given number is below 1.
-    """
+    """Number of processes for tasks: the given one, else by cores and bytes of data."""
     if workers is not None and workers < 1:
         raise ParameterError(f"workers must be at least 1, not {workers}")
     if workers is None:
@@ -341,10 +329,7 @@ def _run(function: Callable[[Any], Any], tasks: Sequence[Any], workers: int) -> 
 
 @contextmanager
 def _signals_blocked() -> Iterator[None]:
-    """Context whose processes are not ended by a signal to all processes of the terminal.
-
-    They would print tracebacks. This process ends them.
-    """
+    """Context whose processes signals to the terminal do not end, with tracebacks."""
     if not hasattr(signal, "pthread_sigmask"):
         yield
         return

@@ -41,10 +41,7 @@ _SAMPLES, _STANDING_FRAMES = 12, 100
 
 
 def files_of_another_unit(writer: StoreWriter) -> Iterator[tuple[str, float, str]]:
-    """Files whose inferred unit differs from their group's: file, metres per unit, sentence.
-
-    A file whose numbers are of another magnitude than the group's keeps its own.
-    """
+    """Files whose inferred unit differs from their group's: file, metres per unit, sentence."""
     for numbers in writer.hierarchies:
         clips = [writer.records[number].clip for number in numbers]
         units = np.array([clip.source.unit_m for clip in clips])
@@ -63,10 +60,7 @@ def files_of_another_unit(writer: StoreWriter) -> Iterator[tuple[str, float, str
 
 
 def files_of_another_axis(writer: StoreWriter) -> Iterator[tuple[str, str | None, str]]:
-    """Files whose up axis differs from that of most of their group: file, up axis, sentence.
-
-    The axis is the one to read the file with; None where it keeps its own.
-    """
+    """Files whose up axis differs from their group's: file, axis to read it with, sentence."""
     for numbers in writer.hierarchies:
         sources = [writer.records[number].clip.source for number in numbers]
         ups, notes = [source.up for source in sources], [source.notes for source in sources]
@@ -110,10 +104,7 @@ def files_of_another_floor(writer: StoreWriter) -> Iterator[tuple[str, str]]:
 
 
 def other_rest_frames(writer: StoreWriter) -> Iterator[tuple[str, str]]:
-    """(group, sentence) of bodies with the joints of a larger group and other rest frames.
-
-    Also of groups whose clips are of people of clearly different proportions.
-    """
+    """(group, sentence) of bodies with a larger group's joints and other rest frames or sizes."""
     largest: dict[frozenset, Skeleton] = {}
     for name, numbers in writer.groups().items():
         clips = [writer.records[number].clip for number in numbers]
@@ -136,10 +127,7 @@ def other_rest_frames(writer: StoreWriter) -> Iterator[tuple[str, str]]:
 def retarget_clips(
     writer: StoreWriter, target: str, progress: Progress | None = None
 ) -> list[tuple[str, str]]:
-    """Put the clips of all other groups on the body of a group; (group, sentence) of what was done.
-
-    Raises ParameterError where there is no such group.
-    """
+    """Put the clips of all other groups on the body of a group; (group, sentence) on each."""
     groups = writer.groups()
     if target not in groups:
         raise ParameterError(
@@ -192,10 +180,7 @@ def _samples(writer: StoreWriter, numbers: Sequence[int]) -> list[Clip]:
 def add_mirrored_clips(
     writer: StoreWriter, description: Mapping[str, Any] | None
 ) -> list[tuple[str, str]]:
-    """Add the mirror image of every clip; (group, sentence) of groups without two sides.
-
-    The correspondence of joints is found once for a group, so that mirrored clips agree.
-    """
+    """Add the mirror image of every clip; (group, sentence) of groups without two sides."""
     notes: list[tuple[str, str]] = []
     first_error: SkeletonError | None = None
     groups = list(writer.groups().values())

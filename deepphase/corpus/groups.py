@@ -29,10 +29,7 @@ _MENTIONED = 0.02
 
 @dataclass(frozen=True)
 class RestDifference:
-    """The joint that lies elsewhere most in two bodies at rest, relative to its parent.
-
-    `share` of the body's length; both bodies are compared in one size.
-    """
+    """The joint that lies elsewhere most in two bodies of one size; `share` of their length."""
 
     joint: str
     degrees: float
@@ -49,10 +46,7 @@ class RestDifference:
 
 
 def rest_difference(body: Skeleton, other: Skeleton, translated: Array) -> RestDifference:
-    """The largest difference of two skeletons with the same joints in the same order.
-
-    The offsets of `translated` joints count for nothing: each frame has their position.
-    """
+    """The largest difference of two skeletons with the same joints, but for `translated` ones."""
     own, offsets = _compared([body, other], translated)
     shift = np.linalg.norm(_in_one_size(own, offsets) - own, axis=-1)
     joint = int(shift.argmax())
@@ -79,10 +73,7 @@ def other_frames_sentence(
 
 
 def same_rest_frames(skeletons: Sequence[Skeleton], translated: Array) -> list[list[int]]:
-    """Indices of the skeletons, one list for each body: of those that fit its first.
-
-    All have the same joints in the same order, of which any clip translates `translated`.
-    """
+    """Indices of skeletons, a list for each body: of those that fit its first. One joint order."""
     offsets = _compared(skeletons, translated)
     left, bodies = np.arange(len(skeletons)), []
     while len(left):
@@ -103,10 +94,7 @@ def have_one_body(first: Clip, clip: Clip) -> bool:
 
 
 def check_one_body(clips: Sequence[Clip]) -> None:
-    """Raise SkeletonError where the rest frames of clips differ, with the names of two.
-
-    The joints of all have one order.
-    """
+    """Raise SkeletonError where the rest frames of clips with one order of joints differ."""
     bodies = _bodies(clips)
     if len(bodies) > 1:
         first, second = (clips[body[0]] for body in bodies[:2])
@@ -152,10 +140,7 @@ def _in_one_size(own: Array, offsets: Array) -> Array:
 
 
 def group_arrays(clips: Sequence[Clip], lengths: Sequence[int]) -> dict[str, Array]:
-    """The arrays of a group but its frames, by their names in a store.
-
-    `lengths` are the frames of each clip, of which `clips` may have the first alone.
-    """
+    """The arrays of a group but its frames, by their names in a store; `lengths` in frames."""
     skeletons = [clip.skeleton for clip in clips]
     stops = np.cumsum(lengths)
     return {

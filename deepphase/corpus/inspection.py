@@ -41,28 +41,23 @@ _ROLES = ("hips", "chest", "head", *_PAIRS)
 
 @dataclass(frozen=True, eq=False)
 class FileFacts:
-    """Content of a motion file, or of one of several animations in it; or why it cannot be read.
-
-    `clip`: the first frame, in metres and Y up; its source has the captured rate, unit and up axis.
-    `kind`: "biped", "quadruped" or "other". `contact_shares`: foot -> share of the frames in which
-    it is in contact with the floor. `floor`: height in metres of the floor on which the feet are;
-    None without feet. `levels`: see :func:`deepphase.motion.orientation.axis_levels`.
-    """
+    """Content of a motion file, or of one of several animations in it; or why it cannot be read."""
 
     file: str
     error: DeepPhaseError | None = None
     animation: str = ""
-    clip: Clip | None = None
+    clip: Clip | None = None  # The first frame, metres, Y up; its source has what was captured
     frames: int = 0
     has_rotations: bool = True
     kind: str = ""
     roles: Mapping[str, str] = field(default_factory=dict)
     notes: tuple[str, ...] = ()
+    # Foot -> share of the frames in which it is on the floor, whose height in metres follows.
     contact_shares: Mapping[str, float] = field(default_factory=dict)
     floor: float | None = None
     glitches: tuple[Glitch, ...] = ()
     song: str = ""
-    levels: Array | None = None
+    levels: Array | None = None  # See `axis_levels`
     measured: Any = None
 
     @property
@@ -97,10 +92,7 @@ def inspect_files(
     progress: Progress | None = None,
     **reader: Any,
 ) -> list[FileFacts]:
-    """The content of motion files, one entry per animation.
-
-    Files whose up axis is misread alone are read with that of their skeleton, as `prepare` does.
-    """
+    """The content of motion files, an entry per animation, read with their skeleton's up axis."""
     checked_options(reader.get("unit"), reader.get("up"), reader.get("fps"))
     files = find_motion_files(inputs)
     facts_of = partial(_facts, agreed_point_sets(files, description, **reader), measure)

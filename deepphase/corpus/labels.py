@@ -23,14 +23,10 @@ _FILE, _START, _STOP = "file", "start_s", "stop_s"
 
 @dataclass(frozen=True)
 class LabelledPiece:
-    """A row of a label table.
-
-    `start_s`, `stop_s`: seconds from the start of the captured clip; None where the piece reaches
-    its end.
-    """
+    """A row of a label table."""
 
     labels: dict[str, str]
-    start_s: float | None
+    start_s: float | None  # From the start of the captured clip; None where it reaches its end
     stop_s: float | None
     line: int
 

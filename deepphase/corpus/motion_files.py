@@ -118,8 +118,7 @@ def save_settings(folder: Path, settings: FolderSettings) -> None:
 
 
 def settings_in(folder: Path, root: Path | None = None) -> FolderSettings:
-    """The settings of motion files in a folder, which are logged: its own, or those of the nearest
-    folder above it that is `root` or inside it."""
+    """The settings of a folder, else of the nearest one above it up to `root`; they are logged."""
     folder = folder.absolute()
     above = [place for place in folder.parents if root and place.is_relative_to(root.absolute())]
     place = next((each for each in (folder, *above) if (each / SETTINGS_FILE).is_file()), folder)
@@ -218,10 +217,7 @@ def is_motion_file(path: Path) -> bool:
 
 
 def files_under(root: Path) -> Iterator[Path]:
-    """Files under a folder that are not hidden, by name; linked folders are entered once.
-
-    Of a store in it, its JSON is the only one.
-    """
+    """Files that are not hidden, of a store its JSON, by name; linked folders are entered once."""
     entered: set[str] = set()
     for folder, folders, names in os.walk(root, followlinks=True):
         # A linked folder may lead back into itself.
@@ -238,10 +234,7 @@ def files_under(root: Path) -> Iterator[Path]:
 
 
 def is_store(path: str | Path) -> bool:
-    """Whether a path is to be opened as a store: its folder, or a file of an earlier version.
-
-    Other files of deepphase are, too: `open_store` says what they are.
-    """
+    """Whether a path is to be opened as a store: its folder, or any file of deepphase."""
     path = Path(path)
     is_motion = path.suffix.lower() in MOTION_FORMATS
     return is_store_folder(path) or (not is_motion and path.is_file() and is_array_file(path))

@@ -33,15 +33,11 @@ _UNNAMED = "?"
 
 @dataclass(frozen=True)
 class NameLabels:
-    """Labels read from the names of files.
+    """Labels read from the names of files."""
 
-    `labels`: file -> its labels. `patterns`: pattern -> number of files that it reads. `unlike`:
-    file -> pattern of the names that it is kept with and does not match.
-    """
-
-    labels: Mapping[str, dict[str, str]]
-    patterns: Mapping[str, int]
-    unlike: Mapping[str, str]
+    labels: Mapping[str, dict[str, str]]  # File -> its labels
+    patterns: Mapping[str, int]  # Pattern -> number of files that it reads
+    unlike: Mapping[str, str]  # File -> pattern of the names that it is kept with, unlike it
 
     def counts(self) -> dict[str, Counter[str]]:
         """Label -> number of files of each value, in the order of the names."""
@@ -54,11 +50,7 @@ class NameLabels:
 
 @dataclass(frozen=True)
 class _Field:
-    """A field of names that are built alike.
-
-    `part` is its place between the separators of the whole name, `before` the text before it,
-    `values` one value a name, and `label` empty where it is none.
-    """
+    """A field of names built alike: its place, the text before it, values, and its label."""
 
     part: int
     before: str

@@ -40,10 +40,7 @@ class FileTask:
 
 @dataclass(frozen=True)
 class PreparedFile:
-    """Clips of a file, float32, each with its provenance; or the error that leaves it out.
-
-    `notes` are sentences on unusual steps, `glitches` frames of the capture that look wrong.
-    """
+    """Clips of a file, float32, each with its provenance; or the error that leaves it out."""
 
     clips: tuple[tuple[Clip, dict[str, Any]], ...] = ()
     notes: tuple[str, ...] = ()
@@ -53,10 +50,7 @@ class PreparedFile:
 
 
 def prepare_file(task: FileTask) -> PreparedFile:
-    """Read and prepare one file; the result of one that cannot be used has the error.
-
-    Raises FormatError where a row of the label table lies outside its clip.
-    """
+    """Read and prepare one file. FormatError where a labelled piece lies outside its clip."""
     try:
         return within_memory(_prepared_file, task)
     except OutOfMemoryError as error:

@@ -17,10 +17,7 @@ from deepphase.progress import Progress
 
 
 def song_entries(paths: str | Path | Sequence[str | Path]) -> list[ClipEntry]:
-    """The songs among files and in folders, as entries whose `load` gives their features.
-
-    Raises FormatError as :func:`find_songs`.
-    """
+    """The songs among files and in folders, as entries whose `load` gives their features."""
     songs = [song.absolute() for song in find_songs(paths)]
     return [
         ClipEntry(each.stem, partial(song_features, each), each.stat().st_size) for each in songs
@@ -28,10 +25,7 @@ def song_entries(paths: str | Path | Sequence[str | Path]) -> list[ClipEntry]:
 
 
 def find_songs(inputs: str | Path | Sequence[str | Path]) -> list[Path]:
-    """All sound files among files and under folders, sorted by their path.
-
-    Hidden files and folders are skipped.
-    """
+    """All sound files among files and under folders that are not hidden, sorted by their path."""
     given = existing(inputs)
     found = {path for path in given if not path.is_dir()}
     for root in filter(Path.is_dir, given):
@@ -60,10 +54,7 @@ def _is_song(path: Path) -> bool:
 
 @dataclass(frozen=True, eq=False)
 class ClipSongs:
-    """Clips with a song each.
-
-    `left_out` (clip, reason) of clips without a song.
-    """
+    """Clips with a song each, and (clip, reason) of those without."""
 
     store: ClipStore
     songs: Mapping[str, SongFeatures]

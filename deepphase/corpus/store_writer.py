@@ -51,10 +51,7 @@ ARRAY_TYPES = {
 
 
 def write_store(path: str | Path, clips: Iterable[Clip]) -> None:
-    """Write clips of one rate as a store, with a group for every hierarchy and body.
-
-    Of a `ClipStore`, its provenance, options and list of files that were left out are kept.
-    """
+    """Write clips of one rate as a store; of a `ClipStore` with its provenance and options."""
     provenance = iter(getattr(clips, "provenance", ()))
     header = getattr(clips, "header", {})
     with StoreWriter(path) as writer:

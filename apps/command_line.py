@@ -61,10 +61,7 @@ class Call:
 def read_command_line(
     name: str, command: Callable[..., Any], words: Sequence[str], *, checked: bool = False
 ) -> Call:
-    """Parse the command line of a command into its keyword arguments.
-
-    Parameters without a default are positional, `output` is -o, an option group is its fields.
-    """
+    """Parse the command line of a command, by its parameters, into its keyword arguments."""
     parameters = _parameters(command)
     config = _config_option(parameters)
     prints_config = config is not None and "--print-config" in words

@@ -45,10 +45,7 @@ _NEAR_M = 0.01
 def open_clips(
     clips: Sequence[Path], output: Path | None, options: EditOptions, *, without: Without
 ) -> tuple[list[Clip], MotionEditor | None]:
-    """Read the clips of a command, and its editor.
-
-    `without` says for which bodies the shipped editor is taken where none is given.
-    """
+    """Clips of a command and its editor, else the shipped one, for the bodies of `without`."""
     from deepphase.motion.roles import find_roles
 
     for path in clips:
@@ -119,9 +116,8 @@ def check_output(
     from deepphase.formats.load import MOTION_FORMATS
 
     if clip and output and os.path.realpath(output) == os.path.realpath(clip):
-        raise ParameterError(
-            "the clip would be written over its own file", hint="choose another -o", path=output
-        )
+        fact = "the clip would be written over its own file"
+        raise ParameterError(fact, hint="choose another -o", path=output)
     known = [*also, *MOTION_FORMATS]
     if output is not None and output.suffix.lower() not in known:
         raise FormatError(
@@ -146,9 +142,8 @@ def check_networks(editor: Path, part: Literal["path", "effectors"]) -> None:
 def load_editor(path: Path | None) -> MotionEditor:
     """The editor of a file. Raises ParameterError where none is given."""
     if path is None:
-        raise ParameterError(
-            "no editor is given", hint="give --editor: the file of `deepphase train editor`"
-        )
+        hint = "give --editor: the file of `deepphase train editor`"
+        raise ParameterError("no editor is given", hint=hint)
     from deepphase.edit.editor import MotionEditor
 
     return MotionEditor.load(path)

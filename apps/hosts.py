@@ -46,10 +46,7 @@ def host_names(text: str) -> tuple[str, ...]:
 
 
 class HostMiddleware:
-    """Middleware that answers requests to the server's own names, from its own pages, only.
-
-    Others get status 403, and websockets are closed. All answers have the `FRAME_HEADERS`.
-    """
+    """Middleware that answers requests to the server's own names, from its own pages, only."""
 
     def __init__(self, app: Callable[..., Awaitable[None]], names: Iterable[str] = ()) -> None:
         self._app = app

@@ -31,22 +31,11 @@ class OptionGroup:
 
 @dataclass(frozen=True)
 class ConfigOption:
-    """Default of a command's parameter `config`, which is given the config itself.
+    """Default of a command's parameter `config`, which is given the config itself."""
 
-    Parameters
-    ----------
-    place
-        Module and class of the config, as in "deepphase.phase.config:PhaseConfig"; imported when
-        a config is read, since the modules of some import torch.
-    default
-        Name of the config that is used where none is named.
-    has_keys
-        Whether it has sections with keys, which --set changes.
-    """
-
-    place: str
-    default: str
-    has_keys: bool = True
+    place: str  # Module and class, as in "deepphase.phase.config:PhaseConfig"; imported when read
+    default: str  # Name of the config that is used where none is named
+    has_keys: bool = True  # Whether it has sections with keys, which --set changes
 
     def load(self, name: str, values: Mapping[str, Any]) -> Any:
         """The config of that name or file, with values such as {"training.seed": 1}."""
@@ -316,10 +305,7 @@ _running: _Command | None = None
 
 @contextmanager
 def protected(name: str, arguments: Mapping[str, Any], *, force: bool) -> Iterator[None]:
-    """Context of a command, in which the functions below refuse what it would replace.
-
-    Without `force`, only pages are replaced: those of the same command, files and texts.
-    """
+    """Context of a command that replaces results by `force` alone, pages also by its own inputs."""
     global _running
     given = {key: list(_texts(value)) for key, value in arguments.items() if key not in _NO_INPUTS}
     digest = hashlib.sha256(json.dumps([name, given]).encode(errors="backslashreplace"))

@@ -50,10 +50,7 @@ def run_training(
     part: str = "",
     then: Sequence[object] = (),
 ) -> None:
-    """Train as a command asks, write the output file and its metrics, and report.
-
-    Of several devices every process runs this: all but the first are silent, without a result.
-    """
+    """Train as a command asks, write and report; of several devices all but one are silent."""
     from deepphase.training.checkpoint import check_folder, finish, kept_until_saved, unfinished
     from deepphase.training.metrics_file import metrics_file
     from deepphase.training.task import check_trainer, is_first_process

@@ -19,6 +19,18 @@ Phases of a clip, by the shipped model, and by a model of the user's own motion:
     print(phases.parameters.manifold().shape)  # (frames, 2 * channels)
     phases.to_pandas()  # a row for each frame
 
+Names at the top:
+
+- files: `load`, `load_all`, `save`
+- motion: `Clip`, `PointTrack`, `Skeleton`, `joint_positions`, `root_trajectory`, `foot_contacts`,
+  `resample`, `mirrored`, `retarget`
+- many clips: `prepare`, `corpus_of`, `ClipStore`
+- phases: `phases`, `train_phase`, `PhaseConfig`, `PhaseModel`, `load_model`, `shipped_model`,
+  `ClipPhases`, `PhaseParameters`, `load_phases`
+- a page that plays: `save_player`
+- errors: `DeepPhaseError` and its kinds `FormatError`, `SkeletonError`, `ParameterError` and
+  `CheckpointError`
+
 Topics below, as in ``dp.edit.repaired(clip)``:
 
 ============== ==================================================================================

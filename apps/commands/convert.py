@@ -77,14 +77,9 @@ def command(
     from deepphase.formats.smpl_skeleton import BODY, smpl_skeleton
     from deepphase.motion.retarget import retarget
 
-    moved = None
-    if to is not None:
-        moved = _Moved(_sample(to))
+    moved = None if to is None else _Moved(_sample(to))
     suffix, write = ("npz", save_amass) if format == "amass" else (format, save)
-    reader: dict[str, Any] = {
-        "allow_truncated": allow_truncated,
-        "description": reading.description,
-    }
+    reader = {"allow_truncated": allow_truncated, "description": reading.description}
     entries = clips_in(clips, skeleton=skeleton, **reader, **reading.reader)
     targets = iter(claimed(clip_targets([entry.name for entry in entries], clips, output, suffix)))
     # Notes of the readers are printed once each.
@@ -162,9 +157,8 @@ def _without(clip: Clip, listed: str) -> Clip:
     for pattern in filter(None, patterns):
         fitting = [joint for joint, name in enumerate(names) if fnmatchcase(name, pattern)]
         if not fitting:
-            raise ParameterError(
-                f"{clip.name}: there is no joint {pattern!r}", hint=f"joints: {', '.join(names)}"
-            )
+            fact = f"{clip.name}: there is no joint {pattern!r}"
+            raise ParameterError(fact, hint=f"joints: {', '.join(names)}")
         left_out.update(fitting)
     return without_joints(clip, left_out) if left_out else clip
 
@@ -203,10 +197,8 @@ class _Moved:
         self._unmatched.update(dict.fromkeys(done.unmatched))
         far = float((errors > close).mean())
         if far > 0:
-            warn(
-                f"{clip.name}: in {100 * far:.1f} % of the frames a foot is more than {close:.0f} "
-                "cm from its place: legs are too short there"
-            )
+            frames = f"{clip.name}: in {100 * far:.1f} % of the frames a foot is more than"
+            warn(f"{frames} {close:.0f} cm from its place: legs are too short there")
         return done.clip
 
     def report(self) -> None:

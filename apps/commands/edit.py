@@ -65,7 +65,9 @@ def repair_command(
     stretches = parse_stretches(frames)
     # Bodies of other kinds have smooth curves in their gaps.
     (given,), editor = open_clips([clip], output, edit, without="biped")
-    own, is_named = edit.editor is not None, joints is not None or frames is not None
+    is_named = joints is not None or frames is not None
+    # Whoever names nothing is told of more that can be done.
+    tells = edit.editor is None and not is_named
     space = MotionSpace.from_clip(given, given.fps) if editor is None else editor.space
     with working("repairing", clip.name):
         if is_named:
@@ -73,33 +75,24 @@ def repair_command(
         else:
             damage = find_damage(given, editor)
         made = repaired(given, editor, damage)
-        held = None
-        if ground or not (own or is_named):
-            held = grounded(made, space, level=not uneven)
-    for finding in damage.findings:
-        note(finding)
-    if damage.any:
-        note(f"repair: {change_between(given, made)}")
-    else:
-        note("no damage was found: the repair changes nothing")
+        held = grounded(made, space, level=not uneven) if ground or tells else None
+    change = f"repair: {change_between(given, made)}" if damage.any else ""
+    for text in (*damage.findings, change or "no damage was found: the repair changes nothing"):
+        note(text)
     if held is not None and ground:
+        made = held.clip
         for finding in held.findings:
             note(finding)
         if held.drift or held.tilt:
             note("stairs and slopes stay with --uneven")
     elif held is not None:
         note(f"--ground, which is not given, would do this: {'; '.join(held.findings)}")
-    if not (own or is_named):
-        note(
-            "an editor of your own clips (--editor) also finds and restores joints that jump or "
-            "are noisy"
-        )
+    if tells:
+        note("an editor of your own clips (--editor) also restores joints that jump or are noisy")
     if output is None:
         note("nothing is written: give -o FILE")
         return
-    write_edited(
-        [held.clip if held is not None and ground else made], output, edit.player, before=given
-    )
+    write_edited([made], output, edit.player, before=given)
 
 
 def inbetween_command(
@@ -148,13 +141,12 @@ def inbetween_command(
             made = between_keys(given[0], named.frames, editor, times=named.times)
         else:
             assert seconds is not None
-            if not follow:
-                needed, fast = way_speed(given[0], given[1], seconds, editor)
-                if needed > fast:
-                    warn(
-                        f"the way between the clips takes {needed:.1f} m/s, and the training clips "
-                        f"move at {fast:.1f} m/s at most: give more --seconds, or --follow"
-                    )
+            needed, fast = (0.0, 0.0) if follow else way_speed(*given, seconds, editor)
+            if needed > fast:
+                warn(
+                    f"the way between the clips takes {needed:.1f} m/s, and the training clips "
+                    f"move at {fast:.1f} m/s at most: give more --seconds, or --follow"
+                )
             made = in_between(given[0], given[1], seconds, editor, follow=follow)
     write_edited([made], output, edit.player, before=given[0])
 
@@ -204,11 +196,8 @@ def constrain_command(
         frames = f"frames {target.first}-{target.last}"
         if target.first == target.last:
             frames = f"frame {target.first}"
-        report_reached(
-            distance,
-            f"{target.joint} is at its target at {frames}",
-            f"{target.joint} is {100 * distance:.1f} cm from its target at {frames}",
-        )
+        missed = f"{target.joint} is {100 * distance:.1f} cm from its target at {frames}"
+        report_reached(distance, f"{target.joint} is at its target at {frames}", missed)
     write_edited([made.clip], output, edit.player, before=given)
 
 
@@ -257,22 +246,18 @@ def path_command(
     if characters < 1:
         raise ParameterError(f"characters must be at least 1, not {characters}", hint="give 1")
     file = Path(path)
-    of_effectors = bool(file.suffix) and file.is_file() and _has_joints(file)
+    of_effectors, is_table = file.is_file() and _has_joints(file), file.suffix.lower() == ".csv"
     if of_effectors and (seconds is not None or speed is not None or characters != 1):
         raise ParameterError(
             "--seconds, --speed and --characters are of paths on the ground",
             hint="leave them out: hands and feet have times of their own",
         )
-    is_table = file.suffix.lower() == ".csv"
     if joints is not None and (is_table or not of_effectors):
-        raise ParameterError(
-            "--joints needs a motion file", hint="leave rows out of the CSV file instead"
-        )
+        hint = "leave rows out of the CSV file instead"
+        raise ParameterError("--joints needs a motion file", hint=hint)
     if root is not None and not (is_table and of_effectors):
-        raise ParameterError(
-            "--root is for a CSV file of hands and feet; a motion file has a root of its own",
-            hint="leave --root out",
-        )
+        fact = "--root is for a CSV file of hands and feet; a motion file has a root of its own"
+        raise ParameterError(fact, hint="leave --root out")
     if characters > 1:
         for probe in filter(None, (output / "path_001.bvh", player)):
             claim_file(probe)
@@ -293,7 +278,7 @@ def path_command(
 def _has_joints(path: Path) -> bool:
     """Whether a file has paths of joints: a motion file, or CSV with a column `joint`."""
     if path.suffix.lower() != ".csv":
-        return True
+        return bool(path.suffix)
     with path.open(encoding="utf-8", errors="replace") as file:
         return "joint" in [name.strip() for name in file.readline().split(",")]
 
@@ -317,11 +302,8 @@ def _on_path(
     starts = np.random.default_rng(0).uniform(-np.pi, np.pi, characters)
     starts[0] = 0.0
     with working("making", goal.name):
-        ways = crowd_paths(goal, characters, 1.5)
-        made = [
-            motion_on_path(way, editor, start=float(start))
-            for way, start in zip(ways, starts, strict=True)
-        ]
+        ways = zip(crowd_paths(goal, characters, 1.5), starts.tolist(), strict=True)
+        made = [motion_on_path(way, editor, start=start) for way, start in ways]
     for finding in made[0].findings:
         warn(finding)
     return [each.clip for each in made], goal.name
@@ -340,9 +322,7 @@ def _on_effectors(
     from deepphase.steering.path import read_path
 
     effector_networks(editor)
-    before = None
-    if file.suffix.lower() != ".csv":
-        before = read_clip(file, editor)
+    before = None if file.suffix.lower() == ".csv" else read_clip(file, editor)
     with working("making", file.name):
         if before is None:
             given = read_effector_paths(file, editor, None if root is None else read_path(root))
@@ -352,11 +332,8 @@ def _on_effectors(
     for finding in made.findings:
         warn(finding)
     for name, distance in zip(given.joints, made.distances, strict=True):
-        report_reached(
-            distance,
-            f"{name} is on its path",
-            f"{name} is up to {100 * distance:.1f} cm from its path",
-        )
+        missed = f"{name} is up to {100 * distance:.1f} cm from its path"
+        report_reached(distance, f"{name} is on its path", missed)
     return made.clip, before
 
 
@@ -388,8 +365,6 @@ def style_command(
     assert editor is not None
     with working("styling", output.name):
         made = styled(given[0], given[1:], editor, amount=amount)
-    note(
-        f"distance from the style (Gram matrix): {made.distance_before:.2f} before, "
-        f"{made.distance_after:.2f} after"
-    )
+    before, after = made.distance_before, made.distance_after
+    note(f"distance from the style (Gram matrix): {before:.2f} before, {after:.2f} after")
     write_edited([made.clip], output, edit.player, before=given[0])

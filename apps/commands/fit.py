@@ -219,10 +219,8 @@ def ball_command(clips: list[Path], output: Path, skeleton: str | None = None) -
     implausible = np.concatenate([track.plausible for track in tracks]) < IMPLAUSIBLE
     touches = sum(len(track.touches) for track in tracks)
     captured = sum(track.captured for track in tracks)
-    note(
-        f"{len(tracks)} balls, {touches} touches; {implausible.mean():.1%} of the frames are "
-        "implausible, and are not learnt from"
-    )
+    found = f"{len(tracks)} balls, {touches} touches; {implausible.mean():.1%} of the frames"
+    note(f"{found} are implausible, and are not learnt from")
     if captured:
         note(f"{captured} were captured with the motion")
     page = Page("Fitted balls").add_takes(takes).add_table(columns, rows, heading="Balls")
@@ -256,9 +254,8 @@ def _ball_take(clip: Clip, track: BallTrack) -> Take:
     from deepphase.viewer.take import Curve, Marker, Take
 
     actor = Actor.of_clip(clip).with_ball(track.positions, track.ball.radius_m)
-    touches = [
-        Marker(f"touch by {foot}", frame / track.fps, frame / track.fps)
-        for frame, foot in zip(track.touches.frames.tolist(), track.touches.feet, strict=True)
-    ]
+    times = (track.touches.frames / track.fps).tolist()
+    feet = zip(times, track.touches.feet, strict=True)
+    touches = [Marker(f"touch by {foot}", time, time) for time, foot in feet]
     plausible = Curve("plausible", "", track.plausible, track.fps)
     return Take.of(actor, clip.name, curves=[plausible], markers=touches)

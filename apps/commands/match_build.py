@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -101,9 +100,8 @@ def command(
             hint="leave out --terrain, or choose features without songs with --config",
         )
     if len(clips) > 1 and (with_music or terrain is not None):
-        raise ParameterError(
-            "features of songs and of ground need one store", hint="prepare all clips as one store"
-        )
+        fact = "features of songs and of ground need one store"
+        raise ParameterError(fact, hint="prepare all clips as one store")
     claim(output)
     beside = output.with_suffix(".ground.store")
     if terrain is not None:
@@ -166,19 +164,15 @@ def database_report(database: MotionDatabase, searcher: Searcher) -> None:
         for feature in database.layout
     ]
     table(("feature", "values", "unit", "weight"), rows)
-    short = Counter(database.clip_of(database.offered_rows).tolist())
-    idle = len(database.clip_names) - len(short)
-    note(
-        f"{len(database.clip_names)} clips, {len(database):,} frames of {database.dims} values, "
-        f"{len(database.offered_rows):,} of them can be found by searches"
-    )
-    if idle:
-        note(f"{idle} clips are shorter than the time that the features span: searches skip them")
+    offered, clips = database.offered_rows, len(database.clip_names)
+    short = clips - len(set(database.clip_of(offered).tolist()))
+    size = f"{clips} clips, {len(database):,} frames of {database.dims} values"
+    note(f"{size}, {len(offered):,} of them can be found by searches")
+    if short:
+        note(f"{short} clips are shorter than the time that the features span: searches skip them")
     if database.kinds is not None:
         note(f"moments: {kind_shares_text(database.kinds)}")
         if not database.rows_of_kinds(["idle"]).any():
-            note(
-                "no body of the clips stands at rest: characters that stand hold one of the "
-                "quietest poses, with slow noise on it"
-            )
+            held = "characters that stand hold one of the quietest poses, with slow noise on it"
+            note(f"no body of the clips stands at rest: {held}")
     note(f"index: {searcher.words()}")

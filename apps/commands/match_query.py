@@ -75,6 +75,12 @@ def command(
     note(f"index: {searcher.words()}")
     note(f"page: {page}")
     next_of_database(opened, database)
+    matches = [
+        {"rank": rank, "clip": each.clip, "frame": int(each.frame), "time_s": float(each.time_s)}
+        | {"distance": float(each.distance), "labels": dict(each.labels)}
+        | {"squared_distances": dict(zip(opened.layout.slices, own.tolist(), strict=True))}
+        for rank, (each, own) in enumerate(zip(found, terms, strict=True), start=1)
+    ]
     return Outcome(
         {
             "database": str(database),
@@ -82,17 +88,6 @@ def command(
             "frame": frame,
             "index": searcher.name,
             "page": str(page),
-            "matches": [
-                {
-                    "rank": rank,
-                    "clip": each.clip,
-                    "frame": int(each.frame),
-                    "time_s": float(each.time_s),
-                    "distance": float(each.distance),
-                    "labels": dict(each.labels),
-                    "squared_distances": dict(zip(opened.layout.slices, own.tolist(), strict=True)),
-                }
-                for rank, (each, own) in enumerate(zip(found, terms, strict=True), start=1)
-            ],
+            "matches": matches,
         }
     )

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -60,9 +60,8 @@ def command(
     targets = claimed(clip_targets(names, paths, output, "bvh"))
     with progress() as shown:
         point_sets = agreed_point_sets(files, reading.description, **reading.reader)
-        results = list(
-            solve_files(files, targets, point_sets, reader=reading.reader, progress=shown)
-        )
+        how: dict[str, Any] = {"reader": reading.reader, "progress": shown}
+        results = list(solve_files(files, targets, point_sets, **how))
     refused = [result.error for result in results if result.error is not None]
     solved = [result for result in results if result.error is None]
     list_or_refuse(refused, len(results), "files", "solved")
@@ -71,10 +70,8 @@ def command(
     if solved:
         _show(solved)
     minutes, joints = sum(file.seconds for file in solved) / 60.0, [file.joints for file in solved]
-    note(
-        f"{counted(len(solved), 'clip')}, {minutes:.1f} minutes, {max(joints, default=0)} joints "
-        f"-> {output}"
-    )
+    clips = f"{counted(len(solved), 'clip')}, {minutes:.1f} minutes"
+    note(f"{clips}, {max(joints, default=0)} joints -> {output}")
     refuse_unwritten(refused)
     next_step("prepare", output, "-o", "mocap.store")
 
@@ -84,28 +81,17 @@ def _show(solved: Sequence[SolvedFile]) -> None:
     first = solved[0]
     frames = [file.frames for file in solved if file.points == first.points]
     of_points = [file.residuals for file in solved if file.points == first.points]
-    rows = zip(
-        first.points,
-        first.carriers,
-        100.0 * np.average(of_points, axis=0, weights=frames)[1:],
-        strict=True,
-    )
-    table(
-        ("point", "fixed to", "mean cm", "95 % cm"),
-        [(point, joint, f"{mean:.2f}", f"{high:.2f}") for point, joint, (mean, high) in rows],
-    )
+    sizes = 100.0 * np.average(of_points, axis=0, weights=frames)[1:]
+    of_each = zip(first.points, first.carriers, sizes, strict=True)
+    rows = [(point, joint, f"{mean:.2f}", f"{high:.2f}") for point, joint, (mean, high) in of_each]
+    table(("point", "fixed to", "mean cm", "95 % cm"), rows)
     if len(solved) > 1:
-        table(
-            ("clip", "mean cm", "95 % cm", "size"),
-            [
-                (
-                    file.name,
-                    *(f"{100.0 * size:.2f}" for size in file.residuals[0]),
-                    f"{file.scale:.2f}",
-                )
-                for file in solved[:_MAX_LISTED]
-            ],
-        )
+        listed = [(file, 100.0 * file.residuals[0]) for file in solved[:_MAX_LISTED]]
+        of_clips = [
+            (file.name, *(f"{size:.2f}" for size in sizes), f"{file.scale:.2f}")
+            for file, sizes in listed
+        ]
+        table(("clip", "mean cm", "95 % cm", "size"), of_clips)
     for text in first.notes:
         note(text)
     frames = [file.frames for file in solved]

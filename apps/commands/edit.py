@@ -141,7 +141,7 @@ def inbetween_command(
             made = between_keys(given[0], named.frames, editor, times=named.times)
         else:
             assert seconds is not None
-            needed, fast = (0.0, 0.0) if follow else way_speed(*given, seconds, editor)
+            needed, fast = (0.0, 0.0) if follow else way_speed(given[0], given[1], seconds, editor)
             if needed > fast:
                 warn(
                     f"the way between the clips takes {needed:.1f} m/s, and the training clips "

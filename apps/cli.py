@@ -247,12 +247,11 @@ def _status_of(words: list[str]) -> int:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return DONE
     except OSError as error:
-        if error.errno != errno.ENAMETOOLONG:
+        reason = {errno.ENAMETOOLONG: "the name is too long", errno.EACCES: "it may not be read"}
+        if error.errno not in reason:
             raise
-        print(
-            f"deepphase: error: {str(error.filename)[:40]}...: the name is too long",
-            file=sys.stderr,
-        )
+        name = f"{error.filename!s:.500}"
+        print(f"deepphase: error: {name}: {reason[error.errno]}", file=sys.stderr)
         return MISTAKE
     except KeyboardInterrupt:
         # The terminal may be gone, too.

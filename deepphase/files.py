@@ -7,6 +7,7 @@ skeletons one in joints (formats/reading.py).
 
 from __future__ import annotations
 
+import errno
 import hashlib
 import json
 import math
@@ -31,6 +32,8 @@ PREFIX, SUFFIX = ".deepphase-", ".tmp"
 _ABANDONED_AFTER_S = 86_400.0
 _live: set[Path] = set()
 _looked_through: set[Path] = set()
+# The number of the user, which Windows has not.
+_user = getattr(os, "geteuid", lambda: 0)
 
 
 def user_cache() -> Path:
@@ -76,6 +79,9 @@ def remove_abandoned(folder: Path) -> None:
     before = time.time() - _ABANDONED_AFTER_S
     for path in folder.glob(f"{PREFIX}*{SUFFIX}"):
         with suppress(OSError):
+            # Other users could fill theirs, or link to a whole disk.
+            if path.is_symlink() or path.lstat().st_uid != _user():
+                continue
             if all(each.lstat().st_mtime < before for each in (path, *path.rglob("*"))):
                 _remove(path)
 
@@ -152,7 +158,10 @@ def check_writable(path: str | Path, example: str = "file", *, room: int = 1 << 
             file.write(bytes(room))
             file.flush()
         with suppress(FileNotFoundError):
-            target.lstat()
+            owner, folder = target.lstat().st_uid, target.parent.stat()
+            # As in /tmp, where users replace their own files only.
+            if folder.st_mode & stat.S_ISVTX and _user() not in (0, owner, folder.st_uid):
+                raise PermissionError(errno.EPERM, "it belongs to another user")
 
 
 @contextmanager

@@ -121,7 +121,8 @@ def settings_in(folder: Path, root: Path | None = None) -> FolderSettings:
     """The settings of a folder, else of the nearest one above it up to `root`; they are logged."""
     folder = folder.absolute()
     above = [place for place in folder.parents if root and place.is_relative_to(root.absolute())]
-    place = next((each for each in (folder, *above) if (each / SETTINGS_FILE).is_file()), folder)
+    places = (each for each in (folder, *above) if os.path.isfile(each / SETTINGS_FILE))
+    place = next(places, folder)
     settings = read_settings(place)
     if given := ", ".join(f"{name} {value}" for name, value in settings.reader.items()):
         _LOG.info("settings from %s: %s", place / SETTINGS_FILE, given)
@@ -219,7 +220,11 @@ def is_motion_file(path: Path) -> bool:
 def files_under(root: Path) -> Iterator[Path]:
     """Files that are not hidden, of a store its JSON, by name; linked folders are entered once."""
     entered: set[str] = set()
-    for folder, folders, names in os.walk(root, followlinks=True):
+
+    def leave_out(error: OSError) -> None:
+        _LOG.info("left out: %s: %s", error.filename, error.strerror)
+
+    for folder, folders, names in os.walk(root, onerror=leave_out, followlinks=True):
         # A linked folder may lead back into itself.
         real = os.path.realpath(folder)
         if real in entered:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 from dataclasses import dataclass, field
+from functools import lru_cache
 
 import numpy as np
 
@@ -285,6 +286,8 @@ class JointName:
     quarter: str = ""  # "fore" or "hind" if the name states which legs of a quadruped, else ""
 
 
+# Files of one folder mostly have the same names; all callers share the list.
+@lru_cache(maxsize=128)
 def parse_names(names: tuple[str, ...]) -> list[JointName]:
     """Parse all joint names of a skeleton together, so that common prefixes are recognized.
 

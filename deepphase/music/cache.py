@@ -82,9 +82,9 @@ def song_features(
     elif bpm is not None:
         key = f"{key}-{bpm:g}"
     kept = None if folder is None else folder / f"{key}-{VERSION}{_SUFFIX}"
-    if kept is not None and kept.exists():
+    if kept is not None:
         # A cache that cannot be used is not a reason to fail: what it holds is made again.
-        with suppress(DeepPhaseError, KeyError, TypeError, ValueError):
+        with suppress(DeepPhaseError, OSError, KeyError, TypeError, ValueError):
             features = _read(kept, sha256, path)
             with suppress(OSError):
                 os.utime(kept)

@@ -17,37 +17,40 @@ _LARGEST_INT16 = 32767
 _STEPS = ("animations", 0, "samplers")
 
 
-def _with(change: Callable[[Made], Any]) -> bytes:
+def with_change(change: Callable[[Made], Any]) -> bytes:
+    """Our file after a change of its document or its data."""
     made = two_joints()
     change(made)
     return made.glb()
 
 
-def _put(*steps: tuple[Any, ...]) -> bytes:
-    """Our file with values put into its document, each at the place that the keys before it say."""
+def put(*steps: tuple[Any, ...]) -> bytes:
+    """Our file with values put in: ("accessors", 0, "count", 9) sets the last into the place.
+
+    Where the last is `...`, what is in the place is left out.
+    """
 
     def change(made: Made) -> None:
         for *keys, last, value in steps:
             place = made.document
             for key in keys:
                 place = place[key]
-            place[last] = value
+            if value is ...:
+                del place[last]
+            else:
+                place[last] = value
 
-    return _with(change)
+    return with_change(change)
 
 
-def _without(key: str) -> bytes:
-    return _with(lambda made: made.document.pop(key))
-
-
-def _output(values: Any, sampler: int, **accessor: Any) -> bytes:
+def output(values: Any, sampler: int = 0, **accessor: Any) -> bytes:
     """Our file with other values of a sampler."""
 
     def change(made: Made) -> None:
         index = made.accessor(values, **accessor)
         made.document["animations"][0]["samplers"][sampler]["output"] = index
 
-    return _with(change)
+    return with_change(change)
 
 
 def _splines() -> np.ndarray:
@@ -150,7 +153,7 @@ def _curved(made: Made) -> None:
 
 _MATRIX = [1, 0, 0, 0, 0, 1, 0, 0, 0, 0, 1, 0, 0, 0.5, 0, 1]
 # Good files with much in them, to be changed by the fuzzer.
-MIXED = _with(_mixed)
+MIXED = with_change(_mixed)
 _made = two_joints()
 _curved(_made)
 CURVED = _made.gltf()
@@ -166,23 +169,23 @@ ODD: dict[str, Odd] = {
         _GLB[:8] + (len(_GLB) + len(_OTHER_CHUNK)).to_bytes(4, "little") + _GLB[12:] + _OTHER_CHUNK,
         _as_made,
     ),
-    "a newer minor version": Odd(_put(("asset", "version", "2.9")), _as_made),
-    "asset with what nobody knows": Odd(_put(("asset", "tool", [None])), _as_made),
+    "a newer minor version": Odd(put(("asset", "version", "2.9")), _as_made),
+    "asset with what nobody knows": Odd(put(("asset", "tool", [None])), _as_made),
     "extensions that change nothing here": Odd(
-        _put(("extensionsUsed", ["KHR_materials_unlit", "VENDOR_x"])), _as_made
+        put(("extensionsUsed", ["KHR_materials_unlit", "VENDOR_x"])), _as_made
     ),
-    "extras of another program": Odd(_put(("animations", 0, "extras", [1, "x"])), _as_made),
+    "extras of another program": Odd(put(("animations", 0, "extras", [1, "x"])), _as_made),
     "our extras, damaged": Odd(
-        _put(("animations", 0, "extras", {"deepphase": {"fps": "many", "labels": 3}})), _as_made
+        put(("animations", 0, "extras", {"deepphase": {"fps": "many", "labels": 3}})), _as_made
     ),
-    "a broken mesh": Odd(_put(("meshes", [{"primitives": 7}])), _as_made),
-    "a broken material": Odd(_put(("materials", "red")), _as_made),
+    "a broken mesh": Odd(put(("meshes", [{"primitives": 7}])), _as_made),
+    "a broken material": Odd(put(("materials", "red")), _as_made),
     "an accessor that nothing uses, broken": Odd(
-        _with(lambda made: made.document["accessors"].append({"count": -1})), _as_made
+        with_change(lambda made: made.document["accessors"].append({"count": -1})), _as_made
     ),
-    "no skin": Odd(_without("skins"), _as_made, "no skin"),
+    "no skin": Odd(put(("skins", ...)), _as_made, "no skin"),
     "a skin of other nodes": Odd(
-        _with(
+        with_change(
             lambda made: (
                 made.document["nodes"].append({"name": "Prop"}),
                 made.document["skins"].append({"joints": [2]}),
@@ -191,25 +194,25 @@ ODD: dict[str, Odd] = {
         _as_made,
         "skin 0",
     ),
-    "joints in another order": Odd(_put(("skins", 0, "joints", [1, 0])), _as_made),
+    "joints in another order": Odd(put(("skins", 0, "joints", [1, 0])), _as_made),
     "nodes without names": Odd(
-        _put(("nodes", 0, "name", ""), ("nodes", 1, "name", "  ")), _names("node_0", "node_1")
+        put(("nodes", 0, "name", ""), ("nodes", 1, "name", "  ")), _names("node_0", "node_1")
     ),
     "nodes of one name": Odd(
-        _put(("nodes", 1, "name", "Hips")), _names("Hips", "Hips#2"), "share a name"
+        put(("nodes", 1, "name", "Hips")), _names("Hips", "Hips#2"), "share a name"
     ),
     "names in Japanese": Odd(
-        _put(("nodes", 1, "name", "\u4e0a\u534a\u8eab")), _names("Hips", "\u4e0a\u534a\u8eab")
+        put(("nodes", 1, "name", "\u4e0a\u534a\u8eab")), _names("Hips", "\u4e0a\u534a\u8eab")
     ),
     "half a surrogate in a name": Odd(
-        _put(("nodes", 1, "name", "Chest\ud800")), lambda clip: clip.skeleton.names[0] == "Hips"
+        put(("nodes", 1, "name", "Chest\ud800")), lambda clip: clip.skeleton.names[0] == "Hips"
     ),
-    "a matrix for a place": Odd(_put(("nodes", 1, {"name": "Chest", "matrix": _MATRIX})), _as_made),
-    "a rotation of another length": Odd(_put(("nodes", 1, "rotation", [0, 0, 0, 2])), _as_made),
-    "an armature in centimetres": Odd(_with(_armature), _as_made),
-    "a node between joints": Odd(_with(_between), _as_made),
+    "a matrix for a place": Odd(put(("nodes", 1, {"name": "Chest", "matrix": _MATRIX})), _as_made),
+    "a rotation of another length": Odd(put(("nodes", 1, "rotation", [0, 0, 0, 2])), _as_made),
+    "an armature in centimetres": Odd(with_change(_armature), _as_made),
+    "a node between joints": Odd(with_change(_between), _as_made),
     "an end site by name": Odd(
-        _with(
+        with_change(
             lambda made: (
                 made.document["nodes"].append({"name": "Chest_end", "translation": [0, 1, 0]}),
                 made.document["nodes"][1].update(children=[2]),
@@ -218,7 +221,7 @@ ODD: dict[str, Odd] = {
         lambda clip: _as_made(clip) and clip.skeleton.end_offsets.tolist() == [[0, 1, 0]],
     ),
     "a chain of four thousand joints": Odd(
-        _put(
+        put(
             (
                 "nodes",
                 [{"name": f"n{i}", "children": [i + 1]} for i in range(3999)] + [{"name": "n3999"}],
@@ -228,27 +231,27 @@ ODD: dict[str, Odd] = {
         lambda clip: len(clip.skeleton) == 4000,
     ),
     "turns in 16 bits": Odd(
-        _output(np.rint(turns() * _LARGEST_INT16).astype(np.int16), 1, normalized=True), _as_made
+        output(np.rint(turns() * _LARGEST_INT16).astype(np.int16), 1, normalized=True), _as_made
     ),
     "turns in 8 bits": Odd(
-        _output(np.rint(turns() * 127).astype(np.int8), 1, normalized=True),
+        output(np.rint(turns() * 127).astype(np.int8), 1, normalized=True),
         lambda clip: clip.skeleton.names == ("Hips", "Chest") and len(clip) == FRAMES,
     ),
-    "turns of other lengths": Odd(_output(3 * turns(), 1), _as_made),
+    "turns of other lengths": Odd(output(3 * turns(), 1), _as_made),
     "turns that change sign": Odd(
-        _output(turns() * np.array([1, -1, 1, -1, 1], np.float32)[:, None], 1), _as_made
+        output(turns() * np.array([1, -1, 1, -1, 1], np.float32)[:, None], 1), _as_made
     ),
-    "steps": Odd(_put((*_STEPS, 1, "interpolation", "STEP")), _as_made),
-    "cubic splines": Odd(_with(_cubic), _as_made),
-    "interleaved values": Odd(_with(_interleaved), _as_made),
-    "sparse values": Odd(_with(_sparse), _as_made),
+    "steps": Odd(put((*_STEPS, 1, "interpolation", "STEP")), _as_made),
+    "cubic splines": Odd(with_change(_cubic), _as_made),
+    "interleaved values": Odd(with_change(_interleaved), _as_made),
+    "sparse values": Odd(with_change(_sparse), _as_made),
     "sparse values over nothing": Odd(
-        _with(_without_view),
+        with_change(_without_view),
         lambda clip: bool(np.allclose(clip.translations[[0, 1], 0], [[0, 0, 0], travel()[1]])),
     ),
-    "channels of weights beside": Odd(_with(_weights), _as_made),
+    "channels of weights beside": Odd(with_change(_weights), _as_made),
     "a channel that moves nothing": Odd(
-        _with(
+        with_change(
             lambda made: made.document["animations"][0]["channels"].append(
                 {"sampler": 0, "target": {"path": "translation"}}
             )
@@ -256,21 +259,22 @@ ODD: dict[str, Odd] = {
         _as_made,
     ),
     "a still scale with keys": Odd(
-        _with(lambda made: made.animate(0, "scale", 0, np.ones((FRAMES, 3), np.float32))), _as_made
+        with_change(lambda made: made.animate(0, "scale", 0, np.ones((FRAMES, 3), np.float32))),
+        _as_made,
     ),
-    "two animations": Odd(_with(_second_animation), _as_made, "there are also 1 'wave'"),
+    "two animations": Odd(with_change(_second_animation), _as_made, "there are also 1 'wave'"),
     "an animation before it that moves nothing": Odd(
-        _with(lambda made: made.document["animations"].insert(0, {"name": "empty"})), _as_made
+        with_change(lambda made: made.document["animations"].insert(0, {"name": "empty"})), _as_made
     ),
     "one key": Odd(
-        _put(
+        put(
             ("accessors", 0, "count", 1), ("accessors", 1, "count", 1), ("accessors", 2, "count", 1)
         ),
         lambda clip: len(clip) == 1,
         "one key",
     ),
     "times that begin late": Odd(
-        _with(
+        with_change(
             lambda made: [
                 each.update(input=made.times(7 + np.arange(FRAMES) / 30))
                 for each in made.document["animations"][0]["samplers"]

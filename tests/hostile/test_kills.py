@@ -37,6 +37,7 @@ _CLIPS, _SECONDS = 6, 12.0
 _STORE, _DATABASE = "made/clips.store", "made/motion.db"
 # Command -> its words, and those of commands that make its inputs.
 COMMANDS = {
+    "inspect": "inspect captures",
     "prepare": "prepare captures -o out/clips.store --workers 2",
     "encode": f"encode {PHASES} captures -o out/phases --workers 2",
     "match build": f"match build {_STORE} --model {PHASES} -o out/motion.db",

@@ -115,10 +115,7 @@ def ball_energy(state: BallState, ball: Ball) -> Array:
 
 
 def advanced(state: BallState, ball: Ball, seconds: float) -> BallState:
-    """The state of balls some seconds later, without touches; exact at any number of seconds.
-
-    A ball below the ground is put on it.
-    """
+    """The state of balls some seconds later, without touches, exactly; none is below the ground."""
     if not (np.isfinite(seconds) and seconds >= 0):
         raise ParameterError(f"a ball after {seconds} s is not possible", hint="give 0 or more")
     shape = state.position.shape

@@ -314,10 +314,7 @@ def without_joints(clip: Clip, joints: Collection[int]) -> Clip:
 
 
 def velocities(positions: Array, fps: float) -> Array:
-    """Time derivative of (frames, ...) by central differences, of second order at both ends.
-
-    One frame has velocity 0; two frames share their difference.
-    """
+    """Time derivative of (frames, ...) by central differences, 0 for one frame."""
     if len(positions) < 2:
         return np.zeros_like(positions)
     steps = np.gradient(positions, axis=0, edge_order=2 if len(positions) > 2 else 1)
@@ -325,10 +322,7 @@ def velocities(positions: Array, fps: float) -> Array:
 
 
 def derivative_sizes(positions: Array, fps: float, order: int) -> Array:
-    """(frames, joints) size of a derivative of (frames, joints, 3): 2, acceleration, or 3, jerk.
-
-    By differences; the outermost frames repeat their neighbour's value.
-    """
+    """(frames, joints) size of derivative 2 or 3 of (frames, joints, 3), repeated at the ends."""
     if len(positions) <= order:
         raise ParameterError(
             f"a derivative of order {order} needs more than {order} frames, not {len(positions)}"

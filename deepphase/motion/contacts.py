@@ -102,10 +102,7 @@ def foot_contacts(
 
 
 def sliding_speed(feet: Array, contacts: Array, fps: float) -> float:
-    """Mean ground speed, m/s, of (frames, feet, 3) positions in contact; 0 without contacts.
-
-    Only steps between two frames in contact count.
-    """
+    """Mean ground speed, m/s, of (frames, feet, 3) between frames in contact; 0 without any."""
     both = contacts[1:] & contacts[:-1]
     speed = np.linalg.norm(np.diff(feet[..., ::2], axis=0), axis=-1) * fps
     return float(speed[both].mean()) if both.any() else 0.0

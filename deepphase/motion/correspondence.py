@@ -94,10 +94,7 @@ def match_joints(
 
 
 def _stiff(target: Skeleton, roles: Roles, lower: str, path: list[int]) -> bool:
-    """Whether the joints on a path down to a role cannot bend it.
-
-    The lower legs of animals may have a hock, which their rest pose shows.
-    """
+    """Whether the joints on a path down to a role cannot bend it; animals may have a hock."""
     part = lower.partition("_")[2]
     if part in ("knee", "elbow"):
         return True

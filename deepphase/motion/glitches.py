@@ -37,10 +37,7 @@ class Glitch:
 
 
 def find_glitches(clip: Clip, positions: Array | None = None) -> list[Glitch]:
-    """Jumps between frames, and stray poses at a clip's ends, in the order of their frames.
-
-    `positions` (frames, joints, 3) metres of the joints, if they were computed before.
-    """
+    """Jumps between frames, and stray poses at a clip's ends, in the order of their frames."""
     positions = joint_positions(clip) if positions is None else positions
     size = body_size(positions)
     if len(positions) < 4 or size <= 0:

@@ -53,10 +53,7 @@ _FORELEG = (
 
 
 def pair_joints(skeleton: Skeleton, names: list[JointName]) -> tuple[Array, int]:
-    """(joints,) mirror partner of every joint, and the number of those that were paired by name.
-
-    Names come first, then structure. The partner's parent is the parent's partner.
-    """
+    """(joints,) mirror partner of each by names, then structure, and how many by name."""
     count, parents = len(skeleton), skeleton.parents
     pairs = np.arange(count)
     by_key = {(name.side, name.key): joint for joint, name in enumerate(names)}

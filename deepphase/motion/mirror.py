@@ -57,10 +57,7 @@ class MirrorMap:
 
 
 def mirror_map(clips: Clip | Sequence[Clip], roles: Roles) -> MirrorMap:
-    """Correspondence of the joints of a clip's skeleton under mirroring.
-
-    SkeletonError if partners' parents are not partners, or their offsets are not symmetric.
-    """
+    """How joints of a clip correspond under mirroring; SkeletonError if they are not symmetric."""
     from scipy.spatial.transform import Rotation
 
     clips = [clips] if isinstance(clips, Clip) else list(clips)
@@ -267,10 +264,7 @@ def is_left_handed(clip: Clip) -> bool:
 
 
 def reflected(clip: Clip) -> Clip:
-    """The motion with every X coordinate negated: left-handed coordinates become right-handed.
-
-    Joints keep their names. To exchange left and right of a body, see `mirrored`.
-    """
+    """The motion with every X coordinate negated, joints keeping their names: see `mirrored`."""
 
     def reflect(vectors: Array) -> Array:
         return vectors * np.array([-1.0, 1.0, 1.0], vectors.dtype)

@@ -134,10 +134,7 @@ def body_length(skeleton: Skeleton, roles: Roles | None = None) -> float:
 
 
 def other_floors(heights: Sequence[float], length: float) -> dict[int, str]:
-    """Clips whose lowest joint is at another height than in most of a skeleton: a sentence each.
-
-    Another height is a twentieth of the body's `length` away or more.
-    """
+    """A sentence on each clip whose lowest joint is a twentieth of the body off the others'."""
     usual = float(np.median(heights))
     apart = np.flatnonzero(np.abs(np.asarray(heights) - usual) > _OTHER_FLOOR * length)
     return {
@@ -198,10 +195,7 @@ def thinned(clip: Clip, frames: int) -> Clip:
 
 
 def axis_levels(positions: Array, up: str) -> Array:
-    """(6, 2) metres: levels of the lowest joint, if each of `AXES` of the clip's file were up.
-
-    The 5th and 95th percentile over the frames of positions (frames, joints, 3), Y up.
-    """
+    """(6, 2) metres: 5th and 95th percentile of the lowest joint, if each of `AXES` were up."""
     step = max(1, len(positions) // FRAMES_LOOKED_AT)
     in_file = quaternions.rotate(quaternions.conjugate(turn_to_y(up)), positions[::step])
     lowest = np.concatenate([in_file.min(axis=1), -in_file.max(axis=1)], axis=1)
@@ -238,11 +232,7 @@ def nearest_axis(vector: Array) -> tuple[str, bool]:
 
 
 def rotate_up(clip: Clip, up: str) -> Clip:
-    """Rotate a clip whose up axis is `up` to Y up.
-
-    Only the root is rotated (rotation, translation and rest offset); all other joints keep their
-    local motion. The turns are those of `_TURN`.
-    """
+    """Rotate a clip, by its root alone, whose up axis is `up` to Y up."""
     return _turned(clip, turn_to_y(up))
 
 

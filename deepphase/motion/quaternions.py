@@ -106,10 +106,7 @@ def normalized(rotation: Array) -> Array:
 
 
 def sign_continuous(rotation: Array) -> Array:
-    """Rotations (frames, ..., 4) with signs so that neighbours in time lie in one half space.
-
-    q and -q are the same rotation; recorded motion jumps between them. The first frame is kept.
-    """
+    """Rotations (frames, ..., 4) with the signs of their neighbours in time: q and -q are one."""
     if len(rotation) == 1:
         return rotation
     agree = np.einsum("...c,...c->...", rotation[1:], rotation[:-1]) >= 0

@@ -161,10 +161,7 @@ def retarget(clip: Clip, to: Clip | Skeleton, *, like: Clip | None = None) -> Re
 
 
 def _turned(clip: Clip, source: _Body, target: _Body, matches: list[JointMatch]) -> Array:
-    """(frames, joints, 4) world rotations of the target, from those of the source.
-
-    Joints turn as their counterparts do, from poses in which limbs and trunk have one direction.
-    """
+    """(frames, joints, 4) world rotations of the target, which turn as their counterparts do."""
     by_joint = {match.joint: match for match in matches}
     aligned = _aligned(matches, source, target)
     world = global_transforms(clip)[0].astype(np.float64)

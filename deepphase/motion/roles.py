@@ -327,10 +327,7 @@ class _Body:
 
 
 def body_parts(skeleton: Skeleton, roles: Roles) -> tuple[str, ...]:
-    """(joints,) the body part of each joint: legs, arms, head, tail; all others are the trunk.
-
-    The parts of a quadruped are called front and hind legs.
-    """
+    """(joints,) body part of each: (front and hind) legs, arms, head, tail, else the trunk."""
     leg, arm = ("hind leg", "front leg") if roles.kind == "quadruped" else ("leg", "arm")
     tops = [
         ("head", roles.head if roles.neck is None else roles.neck),

@@ -75,13 +75,11 @@ class Skeleton:
                 hint="order the joints from the root on",
             )
         if ((self.end_parents < 0) | (self.end_parents >= count)).any():
-            raise SkeletonError(
-                "an end site has a parent that does not exist", hint="parents count from 0"
-            )
+            fact = "an end site has a parent that does not exist"
+            raise SkeletonError(fact, hint="parents count from 0")
         if not (np.isfinite(self.offsets).all() and np.isfinite(self.end_offsets).all()):
-            raise SkeletonError(
-                "an offset is not finite", hint="find where the first NaN comes from"
-            )
+            hint = "find where the first NaN comes from"
+            raise SkeletonError("an offset is not finite", hint=hint)
 
     def __repr__(self) -> str:
         ends = counted(len(self.end_parents), "end site") if len(self.end_parents) else ""
@@ -95,9 +93,8 @@ class Skeleton:
         try:
             return self.names.index(name)
         except ValueError:
-            raise SkeletonError(
-                f"there is no joint {name!r}", hint=f"this skeleton has {', '.join(self.names)}"
-            ) from None
+            hint = f"this skeleton has {', '.join(self.names)}"
+            raise SkeletonError(f"there is no joint {name!r}", hint=hint) from None
 
     @property
     def rest_positions(self) -> Array:
@@ -179,10 +176,7 @@ def bone_lengths(skeleton: Skeleton) -> Array:
 
 
 def path_length(skeleton: Skeleton, upper: int, lower: int) -> float:
-    """Length along the joints from `upper` down to `lower`.
-
-    Where `lower` hangs elsewhere, as feet from IK roots, the gap after the longest chain is added.
-    """
+    """Length along the joints from `upper` down to `lower`, and the gap to one beside them."""
     path = ancestors(skeleton, lower)
     if upper in path:
         return float(bone_lengths(skeleton)[path[: path.index(upper)]].sum())

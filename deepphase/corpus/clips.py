@@ -188,14 +188,9 @@ def _opened(path: Path, group: str, written_ns: int) -> ClipStore:
 def clip_entries(file: MotionFile, point_sets: PointSets, **reader: Any) -> list[ClipEntry]:
     """The clips of a motion file, named as by `load_clips`; else one whose `load` raises."""
     reader = file.reader(reader)
-    animations: Sequence[tuple[int, str]] = ()
-    size = 0
-    with suppress(DeepPhaseError):
-        animations = within_memory(list_animations, file.path)
-    with suppress(OSError):
-        size = file.path.stat().st_size
-    several = len(animations) > 1
-    if not several:
+    size = file.path.stat().st_size if os.path.isfile(file.path) else 0
+    animations = _animations(file)
+    if len(animations) < 2:
         load_one = partial(_entry_clip, file, None, "", point_sets, reader)
         return [ClipEntry(file.name, load_one, size)]
     one = partial(_entry_clip, file, point_sets=point_sets, reader=reader)
@@ -220,13 +215,17 @@ def files_of_bodies(files: Sequence[MotionFile]) -> list[MotionFile]:
     """The files, one a body for files of markers that have several."""
     found: list[MotionFile] = []
     for file in files:
-        bodies: Sequence[tuple[int, str]] = ()
-        with suppress(DeepPhaseError):
-            bodies = within_memory(list_animations, file.path) if holds_points(file.path) else ()
-        found += [
-            replace(file, name=f"{file.name} {subject}", body=number) for number, subject in bodies
-        ] or [file]
+        bodies = _animations(file) if holds_points(file.path) else ()
+        own = [replace(file, name=f"{file.name} {name}", body=number) for number, name in bodies]
+        found += own or [file]
     return found
+
+
+def _animations(file: MotionFile) -> Sequence[tuple[int, str]]:
+    """Numbers and names of the animations, or bodies, of a file; none where it cannot be read."""
+    with suppress(DeepPhaseError):
+        return within_memory(list_animations, file.path)
+    return ()
 
 
 def fitting_workers(

@@ -178,18 +178,12 @@ def prepare(
     pattern = LabelPattern(labels) if labels not in (None, NAMES, NO_LABELS) else None
     table = None if labels_csv is None else Path(labels_csv)
     common = FileTask(files[0], float(fps), point_sets=point_sets, table=table)
-    tasks = [
-        replace(task, reader=task.file.reader(reader))
-        for task in _labelled(common, files, pattern, name_labels, notes)
-    ]
+    labelled = _labelled(common, files, pattern, name_labels, notes)
+    tasks = [replace(task, reader=task.file.reader(reader)) for task in labelled]
+    lost = {"lost": lambda _, error: PreparedFile(error=error)}
     with StoreWriter(output) as writer:
         run = _Run(writer, notes)
-        results = map_in_order(
-            prepare_file,
-            tasks,
-            processes,
-            lost=lambda _, error: PreparedFile(error=error),
-        )
+        results = map_in_order(prepare_file, tasks, processes, **lost)
         for done, (task, result) in enumerate(zip(tasks, results, strict=True), start=1):
             run.add(task, result)
             if progress is not None:

@@ -38,10 +38,8 @@ def host_names(text: str) -> tuple[str, ...]:
     names = tuple(name.strip().lower() for name in text.split(",") if name.strip())
     for name in names:
         if not _NAME.fullmatch(name):
-            raise ParameterError(
-                f"{name!r} is not a host name",
-                hint="give names such as desk.local or localhost:9000, separated by commas",
-            )
+            hint = "give names such as desk.local or localhost:9000, separated by commas"
+            raise ParameterError(f"{name!r} is not a host name", hint=hint)
     return names
 
 
@@ -109,7 +107,5 @@ def free_port(requested: int | None, first: int) -> int:
             with suppress(OSError, OverflowError):
                 probe.bind((HOST, port))
                 return port
-    raise ParameterError(
-        f"port {requested} is in use" if requested is not None else f"no free port from {first}",
-        hint="choose another: --port N",
-    )
+    fact = f"port {requested} is in use" if requested else f"no free port from {first}"
+    raise ParameterError(fact, hint="choose another: --port N")

@@ -73,9 +73,8 @@ def _exists(path: Path) -> bool:
     try:
         path.stat()
     except FileNotFoundError:
-        raise FormatError(
-            "there is no such file or folder", hint="check the path", path=path
-        ) from None
+        fact = "there is no such file or folder"
+        raise FormatError(fact, hint="check the path", path=path) from None
     except (OSError, ValueError):
         # What reads it says why it cannot be read.
         return False
@@ -104,11 +103,8 @@ def _check_kind(place: str, path: Path, skeleton: str | None) -> None:
             hint = f"give a file of deepphase {_MAKERS.get(parameter, makers)}"
             if kind == "motion_database" and "matcher" in accepted:
                 hint = "`deepphase train matching` makes a matcher of it"
-            raise CheckpointError(
-                f"this is {_KINDS.get(kind, (kind.replace('_', ' '),))[0]}, not {wanted}",
-                hint=hint,
-                path=path,
-            )
+            own = _KINDS.get(kind, (kind.replace("_", " "),))[0]
+            raise CheckpointError(f"this is {own}, not {wanted}", hint=hint, path=path)
     elif place == "match build stores" and not is_store(path):
         # Says what it is instead.
         open_store(path)
@@ -163,6 +159,5 @@ def _check_output(output: Path) -> None:
             reason = f"{folder} is not a folder"
         else:
             continue
-        raise FormatError(
-            f"it cannot be written: {reason}", hint="choose another path", path=output
-        )
+        fact = f"it cannot be written: {reason}"
+        raise FormatError(fact, hint="choose another path", path=output)

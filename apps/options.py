@@ -138,12 +138,11 @@ def note_chosen_skeleton(corpus: ClipStore, path: Path) -> None:
     """Print which skeleton of several at a path is used, where none was named."""
     from deepphase.apps.terminal import note
 
-    if corpus.other_bodies:
+    if others := corpus.other_bodies:
         note(
-            f"skeleton: {corpus.group}, the largest of {1 + len(corpus.other_bodies)} in {path} "
-            f"with these joints and other rest frames ({', '.join(corpus.other_bodies)}); "
-            "--skeleton NAME chooses another, and `deepphase prepare --retarget "
-            f"{corpus.group}` puts all clips on one body"
+            f"skeleton: {corpus.group}, the largest of {1 + len(others)} in {path} with these "
+            f"joints and other rest frames ({', '.join(others)}); --skeleton NAME chooses another, "
+            f"and `deepphase prepare --retarget {corpus.group}` puts all clips on one body"
         )
     elif len(corpus.header.get("groups", ())) > 1:
         note(f"skeleton: {corpus.group}, of {len(corpus.header['groups'])} in {path}")
@@ -184,9 +183,8 @@ class TrainingOptions(OptionGroup):
         if name in ("tensorboard", "wandb"):
             options["logger"] = _logger(name, output)
         elif not isinstance(name, bool):
-            raise ParameterError(
-                f"there is no logger {name!r}", hint="give tensorboard or wandb, or leave it out"
-            )
+            hint = "give tensorboard or wandb, or leave it out"
+            raise ParameterError(f"there is no logger {name!r}", hint=hint)
         return options
 
 
@@ -249,10 +247,8 @@ def parse_labels(text: str | None) -> dict[str, list[str]]:
     for part in text.split(",") if text else ():
         name, equals, values = part.partition("=")
         if not equals or not name.strip() or not values.strip():
-            raise ParameterError(
-                f"{part.strip()!r} is not of the form label=value",
-                hint="write labels as in style=old+happy,action=walk",
-            )
+            hint = "write labels as in style=old+happy,action=walk"
+            raise ParameterError(f"{part.strip()!r} is not of the form label=value", hint=hint)
         labels[name.strip()] = [value.strip() for value in values.split("+")]
     return labels
 
@@ -263,10 +259,8 @@ def parse_stretches(text: str | None) -> list[tuple[int, int]]:
     for part in text.split(",") if text else ():
         first, dash, last = part.strip().partition("-")
         if not first.isdigit() or (dash and not last.isdigit()):
-            raise ParameterError(
-                f"--frames {text}: {part.strip()!r} is not a stretch of frames",
-                hint="give stretches separated by commas, as in 40-65,90",
-            )
+            fact = f"--frames {text}: {part.strip()!r} is not a stretch of frames"
+            raise ParameterError(fact, hint="give stretches separated by commas, as in 40-65,90")
         stretches.append((int(first), int(last or first)))
     return stretches
 

@@ -237,9 +237,8 @@ def list_or_refuse(refused: Sequence[DeepPhaseError], total: int, what: str, don
         raise refused[0]
     list_left_out("left out", refused)
     if refused and total == len(refused):
-        raise FormatError(
-            f"none of {total} {what} could be {done}", hint="the reasons are listed above"
-        )
+        fact = f"none of {total} {what} could be {done}"
+        raise FormatError(fact, hint="the reasons are listed above")
 
 
 def each_clip(
@@ -262,10 +261,8 @@ def refuse_unwritten(refused: Sequence[DeepPhaseError]) -> None:
     """Raise an error, for the exit status, where results could not be written."""
     unwritten = [each for each in refused if isinstance(each, CheckpointError)]
     if unwritten:
-        raise CheckpointError(
-            f"{counted(len(unwritten), 'result')} could not be written",
-            hint="the reasons are listed above",
-        )
+        fact = f"{counted(len(unwritten), 'result')} could not be written"
+        raise CheckpointError(fact, hint="the reasons are listed above")
 
 
 def table(columns: Sequence[str], rows: Sequence[Sequence[str]], title: str = "") -> None:

@@ -117,9 +117,8 @@ def read_corpora(
     if features is None and not holds_only_songs(paths[0]):
         return [read_corpus(paths[0], skeleton=skeleton, progress=on_progress)]
     if skeleton is not None:
-        raise ParameterError(
-            "--skeleton applies to clips, and these are songs", hint="leave it out"
-        )
+        fact = "--skeleton applies to clips, and these are songs"
+        raise ParameterError(fact, hint="leave it out")
     return [_songs(paths[0], features, on_progress)]
 
 

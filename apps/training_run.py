@@ -12,6 +12,7 @@ import time
 import weakref
 from collections.abc import Callable
 from dataclasses import asdict, dataclass, field, replace
+from functools import partial
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -38,6 +39,7 @@ OFFERED_CONFIGS = {
 # Smallest and largest values, which suit a laptop.
 CHANNELS, WINDOW_S = (1, 12), (0.5, 4.0)
 _WINDOWS, _BATCH_SIZES = (256, 400_000), (16, 512)
+_TRAINING_KEYS = ("windows", "batch_size", "seed")
 # States of a training; in the first two it has not ended. A stopped one has the model of its last
 # epoch.
 STARTING, RUNNING, FINISHED, FAILED = "starting", "running", "finished", "failed"
@@ -68,28 +70,18 @@ class TrainingRequest:
 
     def __post_init__(self) -> None:
         if self.config_name not in OFFERED_CONFIGS:
-            raise ParameterError(
-                f"there is no config {self.config_name!r}",
-                hint=f"one of {', '.join(OFFERED_CONFIGS)}",
-            )
-        require_in(
-            self, channels=CHANNELS, window_s=WINDOW_S, windows=_WINDOWS, batch_size=_BATCH_SIZES
-        )
+            hint = f"one of {', '.join(OFFERED_CONFIGS)}"
+            raise ParameterError(f"there is no config {self.config_name!r}", hint=hint)
+        require_in(self, channels=CHANNELS, window_s=WINDOW_S)
+        require_in(self, windows=_WINDOWS, batch_size=_BATCH_SIZES)
 
     def config(self) -> PhaseConfig:
         """The config with the values of the request."""
         kernel = PhaseConfig.load(self.config_name).network.kernel_s
-        return PhaseConfig.load(
-            self.config_name,
-            **{
-                "network.channels": self.channels,
-                "network.window_s": self.window_s,
-                "network.kernel_s": None if kernel is None else min(kernel, self.window_s),
-                "training.windows": self.windows,
-                "training.batch_size": self.batch_size,
-                "training.seed": self.seed,
-            },
-        )
+        kernel = None if kernel is None else min(kernel, self.window_s)
+        own = {f"network.{name}": getattr(self, name) for name in ("channels", "window_s")}
+        own |= {f"training.{name}": getattr(self, name) for name in _TRAINING_KEYS}
+        return PhaseConfig.load(self.config_name, **own, **{"network.kernel_s": kernel})
 
     def save(self, folder: Path) -> None:
         """Write the request into the folder of a training."""
@@ -159,10 +151,8 @@ class TrainingStatus:
 
 def load_views(folder: Path, count: int) -> list[Array]:
     """Projected manifolds of the first `count` epochs, each (points, 3)."""
-    return [
-        _read(view_file(folder, index), lambda path: np.load(path, allow_pickle=False))
-        for index in range(count)
-    ]
+    read = partial(np.load, allow_pickle=False)
+    return [_read(view_file(folder, index), read) for index in range(count)]
 
 
 def load_curve_points(folder: Path) -> tuple[Array, Array]:
@@ -190,9 +180,8 @@ def _read(path: Path, read: Callable[[Path], Content]) -> Content:
     try:
         return read(path)
     except (OSError, ValueError, TypeError, KeyError, AttributeError, RecursionError) as error:
-        raise CheckpointError(
-            f"a file of this training cannot be read: {error}", path=path
-        ) from None
+        fact = f"a file of this training cannot be read: {error}"
+        raise CheckpointError(fact, path=path) from None
 
 
 @dataclass(eq=False)
@@ -218,18 +207,15 @@ class TrainingRun:
         with _LOCK:
             running = sum(run.running for run in _RUNS)
             if running >= MAX_TRAININGS:
-                raise ParameterError(
-                    f"{running} trainings are running on this machine",
-                    hint="wait until one of them has ended, and start again",
-                )
+                hint = "wait until one of them has ended, and start again"
+                raise ParameterError(f"{running} trainings are running on this machine", hint=hint)
             try:
                 folder.mkdir(parents=True)
                 request.save(folder)
                 process = _spawn(folder)
             except OSError as error:
-                raise CheckpointError(
-                    f"the training cannot be started: {error.strerror or error}", path=folder
-                ) from None
+                fact = f"the training cannot be started: {error.strerror or error}"
+                raise CheckpointError(fact, path=folder) from None
             run = cls(name, folder, request, process)
             _RUNS.add(run)
         weakref.finalize(run, _end, process, folder)

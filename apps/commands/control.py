@@ -77,16 +77,10 @@ def command(
     source = CharacterSource(
         opened, starts, labels, settings, seed=steering.seed, ground=walked, balls=balls
     )
-    report_runs(
-        {controller.name: source},
-        goals,
-        ground,
-        steering,
-        output,
-        title=controller.name,
-        notes=["Feet in contact are locked (--no-foot-ik)." if foot_ik else "Feet are free."],
-        made_with={"controller": controller.name},
-    )
+    name = controller.name
+    notes = ["Feet in contact are locked (--no-foot-ik)." if foot_ik else "Feet are free."]
+    given = ({name: source}, goals, ground, steering, output)
+    report_runs(*given, title=name, notes=notes, made_with={"controller": name})
     next_step("export", controller, "-o", controller.with_suffix(".onnx"))
 
 
@@ -99,10 +93,8 @@ def _biases(blend: str) -> tuple[float, float]:
     try:
         position, direction = (float(part) for part in blend.split(","))
     except ValueError:
-        raise ParameterError(
-            f"there is no blend {blend!r}",
-            hint=f"give {', '.join(BLENDS)}, or two numbers as in 0.5,2",
-        ) from None
+        hint = f"give {', '.join(BLENDS)}, or two numbers as in 0.5,2"
+        raise ParameterError(f"there is no blend {blend!r}", hint=hint) from None
     return position, direction
 
 
@@ -112,15 +104,11 @@ def _label(text: str | None, controller: Controller) -> dict[str, str]:
     own, known = controller.schema.config.label, controller.schema.label_values
     for name, value in labels.items():
         if name != own:
-            raise ParameterError(
-                f"there is no label {name!r}",
-                hint=f"steer the controller by {own!r}" if own else "leave the label out",
-            )
+            hint = f"steer the controller by {own!r}" if own else "leave the label out"
+            raise ParameterError(f"there is no label {name!r}", hint=hint)
         if value not in known:
-            raise ParameterError(
-                f"{name} {value!r} is not among the controller's labels",
-                hint=f"known: {', '.join(known)}",
-            )
+            fact = f"{name} {value!r} is not among the controller's labels"
+            raise ParameterError(fact, hint=f"known: {', '.join(known)}")
     return labels
 
 
@@ -131,9 +119,8 @@ def _balls(controller: Controller, events: str | None) -> BallSettings | None:
     if controller.schema.config.ball:
         return BallSettings(controller.ball, events=tuple(parse_ball_events(events)))
     if events is not None:
-        raise ParameterError(
-            "the controller has no ball", hint="train one with `train controller --ball`"
-        )
+        hint = "train one with `train controller --ball`"
+        raise ParameterError("the controller has no ball", hint=hint)
     return None
 
 
@@ -153,11 +140,8 @@ def _start(
 
     entries = clips_in([file])
     if len(entries) != 1:
-        raise ParameterError(
-            f"--start takes one clip, and this has {len(entries)}",
-            hint="give a motion file with one clip",
-            path=file,
-        )
+        fact = f"--start takes one clip, and this has {len(entries)}"
+        raise ParameterError(fact, hint="give a motion file with one clip", path=file)
     clip = entries[0].load()
     check_fits_body(clip, controller.skeleton, "the controller's body")
     phases = None if model is None else load_model(model).bound(clip)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import chain
 from pathlib import Path
 from typing import Literal
 
@@ -73,9 +74,8 @@ def command(
     from deepphase.steering.dance import DanceRequest
 
     if dancer is not None and database is not None:
-        raise ParameterError(
-            "--dancer and --database cannot be used together", hint="give one of them"
-        )
+        fact = "--dancer and --database cannot be used together"
+        raise ParameterError(fact, hint="give one of them")
     if dancer is None and database is None:
         dancer, database = find_dance_source(Path())
         note(f"danced by {dancer or database or 'a dancer ' + SHIPPED['dancer'].words}")
@@ -100,11 +100,6 @@ def command(
     for finding in findings:
         note(finding.text)
     note(f"report: {page}")
-    used = [] if database is None else ["--database", database]
-    if dancer is not None:
-        used = ["--dancer", dancer]
-    if beats is not None:
-        used += ["--beats", beats]
-    if bpm is not None:
-        used += ["--bpm", bpm]
+    options = {"--database": database, "--dancer": dancer, "--beats": beats, "--bpm": bpm}
+    used = chain(*(each for each in options.items() if each[1] is not None))
     next_step("dance", song, *used, "-o", output, "--seed", seed + 1)

@@ -26,22 +26,16 @@ def command() -> Outcome:
     packages = {name: _version(name) for name in ("deepphase", *_REQUIRED, *_OPTIONAL)}
     versions = {"deepphase": packages.pop("deepphase"), "python": platform.python_version()}
     versions |= packages
-    problems = [
-        f"{name} is missing: pip install {name}"
-        for name in _REQUIRED
-        if versions[name] == "missing"
-    ]
-    problems += [
-        f"{name} {versions[name]} was withdrawn: pip install -U {name}"
-        for name, withdrawn in _WITHDRAWN.items()
-        if versions[name] in withdrawn
-    ]
+    missing = [name for name, version in versions.items() if version == "missing"]
+    problems = [f"{name} is missing: pip install {name}" for name in missing if name in _REQUIRED]
+    for name, withdrawn in _WITHDRAWN.items():
+        if versions[name] in withdrawn:
+            problems.append(f"{name} {versions[name]} was withdrawn: pip install -U {name}")
     devices, browser = _devices(), chromium()
 
     table(("package", "version"), list(versions.items()))
-    for name, extra in _OPTIONAL.items():
-        if versions[name] == "missing":
-            note(f"{name} is not installed: pip install 'deepphase[{extra}]' brings it")
+    for name in (name for name in missing if name in _OPTIONAL):
+        note(f"{name} is not installed: pip install 'deepphase[{_OPTIONAL[name]}]' brings it")
     note("")
     table(("device", "what"), devices)
     note("")

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from deepphase.apps.edit_files import (
     EditOptions,
+    Without,
     check_networks,
     check_output,
     load_editor,
@@ -180,16 +181,14 @@ def constrain_command(
     from deepphase.steering.path import read_path
 
     if targets is None and path is None and not feet:
-        raise ParameterError(
-            "no constraint is given", hint="give --targets FILE, --path FILE or --feet"
-        )
+        hint = "give --targets FILE, --path FILE or --feet"
+        raise ParameterError("no constraint is given", hint=hint)
     wanted = [] if targets is None else read_targets(targets)
     way = None if path is None else read_path(path)
 
     # Feet alone need no editor, and bodies of other kinds have none.
-    (given,), editor = open_clips(
-        [clip], output, edit, without="biped" if wanted or way is not None else "none"
-    )
+    without: Without = "biped" if wanted or way is not None else "none"
+    (given,), editor = open_clips([clip], output, edit, without=without)
     with working("searching", output.name):
         made = constrained(given, editor, wanted, path=way, feet=feet)
     for target, distance in zip(wanted, made.distances, strict=True):

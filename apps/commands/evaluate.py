@@ -50,11 +50,10 @@ def command(
         next_step("match", "build", store, "--model", model, "-o", "mocap.db")
     else:
         next_step("prepare", store, "-o", f"{store.stem}.store")
+    keys = ("name", "value", "unit")
     plain = {
-        name: [
-            {"name": each.name, "value": each.value, "unit": each.unit or None} for each in found
-        ]
-        for name, found in measures.items()
+        name: [dict(zip(keys, (own.name, own.value, own.unit or None), strict=True)) for own in of]
+        for name, of in measures.items()
     }
     return Outcome(
         {

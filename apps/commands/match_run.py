@@ -80,9 +80,8 @@ def command(
         _check_kept(opened.database, kept)
         # The motion of databases without heights is laid on the ground afterwards.
         walked = ground if has_ground_heights(opened.database.layout) else None
-        opened = replace(
-            opened, labels=wanted, settings=settings, seed=steering.seed, ground=walked
-        )
+        how: dict[str, Any] = {"settings": settings, "seed": steering.seed, "ground": walked}
+        opened = replace(opened, labels=wanted, **how)
         notes = _unknown_labels(goals, opened)
         own = _compared(opened, shown) if compare else {source.name: opened}
         sources: dict[str, RunnerSource[Runner]] = dict(own)
@@ -91,17 +90,10 @@ def command(
     for text in notes:
         warn(text)
     played = moments_line(opened.database, opened.played)
-    report_runs(
-        sources,
-        goals,
-        ground,
-        steering,
-        output,
-        title=source.name,
-        notes=[played],
-        made_with=opened.database.made_with,
-        entries=_feature_entries(own),
-    )
+    about: dict[str, Any] = {"made_with": opened.database.made_with}
+    about["entries"] = _feature_entries(own)
+    given = (sources, goals, ground, steering, output)
+    report_runs(*given, title=source.name, notes=[played], **about)
     note(played)
     note(f"index: {opened.searcher.words()}")
     next_step("app", source.parent)
@@ -115,22 +107,18 @@ def _factors(weight: str | None) -> dict[str, float]:
         try:
             factors[name.strip()] = float(value)
         except ValueError:
-            raise ParameterError(
-                f"{part.strip()!r} is not of the form feature=factor",
-                hint="write weights as in trajectory_direction=0.5,phase_manifold=2",
-            ) from None
+            fact = f"{part.strip()!r} is not of the form feature=factor"
+            hint = "write weights as in trajectory_direction=0.5,phase_manifold=2"
+            raise ParameterError(fact, hint=hint) from None
     return factors
 
 
 def _check_kept(database: MotionDatabase, kept: Sequence[str]) -> None:
     """Raise ParameterError if labels are to be kept that the database does not have."""
     known = {name for labels in database.labels for name in labels}
-    for name in kept:
-        if name not in known:
-            raise ParameterError(
-                f"no label {name!r} to keep in this database",
-                hint=f"it has {', '.join(sorted(known)) or 'none'}",
-            )
+    if unknown := [name for name in kept if name not in known]:
+        hint = f"it has {', '.join(sorted(known)) or 'none'}"
+        raise ParameterError(f"no label {unknown[0]!r} to keep in this database", hint=hint)
 
 
 def _is_matcher(path: Path) -> bool:

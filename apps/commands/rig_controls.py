@@ -113,10 +113,8 @@ def _report(trained: RigInverse, solved: RigSolution) -> None:
         runs = np.split(missed, np.flatnonzero(np.diff(missed) > 1) + 1)
         listed = ", ".join(f"{run[0]}-{run[-1]}" for run in runs[:8])
         more = f" and {len(runs) - 8} more" if len(runs) > 8 else ""
-        warn(
-            f"{len(missed)} of {len(solved.reached)} poses are out of the rig's reach: frames "
-            f"{listed}{more}"
-        )
+        poses = f"{len(missed)} of {len(solved.reached)} poses"
+        warn(f"{poses} are out of the rig's reach: frames {listed}{more}")
 
 
 def _write_player(given: Clip | None, made: Clip, path: Path, ground: Heightmap | None) -> None:

@@ -100,7 +100,6 @@ def _show(solved: Sequence[SolvedFile]) -> None:
     feet = np.array([file.feet for file in solved])
     if feet[:, 0].any():
         _, before, after, mean, high = 100.0 * np.average(feet, axis=0, weights=feet[:, 0])
-        note(
-            f"feet in contact slid at {before:.1f} cm/s and now at {after:.1f}; for that they were "
-            f"moved by {mean:.1f} cm on average, {high:.1f} at the 95th percentile"
-        )
+        slid = f"feet in contact slid at {before:.1f} cm/s and now at {after:.1f}"
+        moved = f"moved by {mean:.1f} cm on average, {high:.1f} at the 95th percentile"
+        note(f"{slid}; for that they were {moved}")

@@ -56,7 +56,7 @@ def command(
     foot_ik
         Leave feet where the network has them, without holding them during contacts.
     """
-    from deepphase.apps.runs.goals import read_goals, run_ground
+    from deepphase.apps.options import read_goals, run_ground
 
     # Refused before anything long is imported.
     goals = read_goals(steering.path, steering.gamepad)

@@ -288,7 +288,7 @@ def _on_path(
     """Clips of characters along a path, and its name."""
     import numpy as np
 
-    from deepphase.apps.runs.goals import complete_goals, read_goals
+    from deepphase.apps.options import complete_goals, read_goals
     from deepphase.edit.path_motion import crowd_paths, motion_on_path, path_networks
     from deepphase.steering.path import GroundPath
 

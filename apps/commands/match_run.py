@@ -12,7 +12,7 @@ from deepphase.apps.terminal import next_step, note, progress, warn
 from deepphase.errors import ParameterError
 
 if TYPE_CHECKING:
-    from deepphase.apps.runs.goals import Goal
+    from deepphase.apps.options import Goal
     from deepphase.matching.database.database import MotionDatabase
     from deepphase.matching.player.settings import MomentFilter
     from deepphase.matching.player.source import PlayerSource
@@ -54,7 +54,7 @@ def command(
         Labels whose values are kept at a cost, separated by commas, or none; if not given, style
         where the database has it.
     """
-    from deepphase.apps.runs.goals import read_goals, run_ground
+    from deepphase.apps.options import read_goals, run_ground
 
     # Refused before anything long is imported.
     goals = read_goals(steering.path, steering.gamepad)

@@ -24,8 +24,8 @@ from deepphase.controllers.runtime.engine_export import (
 from deepphase.corpus.motion_files import MAX_LISTED_FILES, files_under
 from deepphase.errors import DeepPhaseError, FormatError, ParameterError
 from deepphase.evaluation.runs import BLEND_S
+from deepphase.features.feature import TRAJECTORY_DIRECTION, TRAJECTORY_PATH
 from deepphase.features.layout import FeatureLayout
-from deepphase.features.trajectory import TRAJECTORY_DIRECTION, TRAJECTORY_PATH
 from deepphase.formats.array_file import is_array_file, read_header
 from deepphase.matching.database.database import MotionDatabase
 from deepphase.matching.database.frame_reader import GROUND_HEIGHTS

@@ -16,8 +16,7 @@ from deepphase.errors import FormatError
 from deepphase.motion.clip import Clip
 from deepphase.steering.run import Run, RunnerSpec
 from deepphase.terrain.heightmap import Heightmap
-from deepphase.viewer.bundle import json_in_page, mode_page
-from deepphase.viewer.page import palette
+from deepphase.viewer.page import json_in_page, mode_page, palette
 
 Look = Literal["auto", "light", "dark"]
 

@@ -24,8 +24,7 @@ from deepphase.formats.load import save
 from deepphase.motion.clip import Clip
 from deepphase.packages import version
 from deepphase.phase.parameters import PhaseParameters
-from deepphase.viewer.bundle import json_in_page
-from deepphase.viewer.page import player_html
+from deepphase.viewer.page import json_in_page, player_html
 from deepphase.viewer.take import Take
 
 _FORMAT, _VERSION = "deepphase.report", 1

@@ -9,7 +9,7 @@ import numpy as np
 
 from deepphase.arrays import Array
 from deepphase.controllers.data.samples import ControllerSamples
-from deepphase.features.trajectory import TRAJECTORY_POSITION, complex_of
+from deepphase.features.feature import TRAJECTORY_POSITION, complex_of
 from deepphase.phase.windows import held_out_sources
 
 STANDING_M_S = 0.15

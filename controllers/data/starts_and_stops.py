@@ -15,8 +15,8 @@ from deepphase.arrays import Array, true_runs
 from deepphase.controllers.data.sample_rows import STANDING_M_S, rarity
 from deepphase.controllers.schema.frame_blocks import SuddenGoal
 from deepphase.corpus.clip_store import ClipStore
+from deepphase.features.feature import complex_of
 from deepphase.features.moment_kinds import IDLE, LOCOMOTION, clip_kinds
-from deepphase.features.trajectory import complex_of
 from deepphase.motion import quaternions
 from deepphase.motion.clip import Clip, global_transforms
 from deepphase.motion.contacts import Contacts, foot_contacts

@@ -15,7 +15,7 @@ from deepphase.controllers.data.captured_rows import (
     rest_layout,
 )
 from deepphase.controllers.schema.schema import ControllerSchema
-from deepphase.features.trajectory import complex_of, pairs
+from deepphase.features.feature import complex_of, pairs
 from deepphase.steering.rest import CONSTANTS, RestChain
 from deepphase.steering.springs import faded, spring_rate, wrapped_angle
 

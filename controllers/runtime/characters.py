@@ -31,7 +31,7 @@ from deepphase.controllers.runtime.parts import (
 )
 from deepphase.controllers.runtime.roots import PoseHistory, StandingRoots, goals_that_stand
 from deepphase.errors import ParameterError
-from deepphase.features.trajectory import complex_of, pairs
+from deepphase.features.feature import complex_of, pairs
 from deepphase.phase.parameters import PhaseParameters
 from deepphase.steering.goal_sources import GoalSource, RootStates
 from deepphase.steering.run import Frame, RunnerSpec

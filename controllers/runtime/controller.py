@@ -19,8 +19,8 @@ from deepphase.controllers.networks.registry import UnregisteredNetworkError, ma
 from deepphase.controllers.runtime.body_pose import BodyPoses
 from deepphase.controllers.schema.schema import ControllerSchema
 from deepphase.errors import CheckpointError, DeepPhaseError, ParameterError
+from deepphase.features.feature import TRAJECTORY_POSITION
 from deepphase.features.layout import Normalisation
-from deepphase.features.trajectory import TRAJECTORY_POSITION
 from deepphase.formats.array_file import read_arrays, write_arrays
 from deepphase.formats.header_values import (
     checked_joints,

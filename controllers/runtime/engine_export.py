@@ -26,8 +26,8 @@ from deepphase.controllers.runtime.frame import CharacterSettings
 from deepphase.controllers.runtime.roots import history_times
 from deepphase.controllers.schema.schema import ControllerSchema
 from deepphase.export.onnx_file import PARITY_BATCHES, Parity, export_onnx
+from deepphase.features.feature import TRAJECTORY_VELOCITY
 from deepphase.features.layout import FeatureLayout
-from deepphase.features.trajectory import TRAJECTORY_VELOCITY
 from deepphase.motion.roles import Roles, find_roles
 from deepphase.motion.skeleton import Skeleton
 from deepphase.steering.goal_sources import GamepadSettings

@@ -14,8 +14,7 @@ from deepphase.controllers.runtime.roots import PoseHistory
 from deepphase.controllers.schema.config import POSE_BLOCKS
 from deepphase.controllers.schema.schema import ControllerSchema
 from deepphase.errors import ParameterError
-from deepphase.features.layout import FeatureLayout
-from deepphase.features.trajectory import (
+from deepphase.features.feature import (
     TRAJECTORY_DIRECTION,
     TRAJECTORY_POSITION,
     TRAJECTORY_VELOCITY,
@@ -23,6 +22,7 @@ from deepphase.features.trajectory import (
     complex_of,
     pairs,
 )
+from deepphase.features.layout import FeatureLayout
 from deepphase.steering.goal_limits import GoalLimits, LimitedGoals
 from deepphase.steering.goal_sources import GoalSource, RootStates
 from deepphase.steering.springs import wrapped_angle

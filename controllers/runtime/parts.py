@@ -14,7 +14,7 @@ from deepphase.controllers.runtime.roots import history_times, past_frames
 from deepphase.controllers.schema.config import TRAJECTORY_HEIGHT
 from deepphase.controllers.schema.schema import ControllerSchema
 from deepphase.errors import ParameterError
-from deepphase.features.trajectory import pairs
+from deepphase.features.feature import pairs
 from deepphase.steering.goal_sources import GoalSource
 from deepphase.steering.springs import damping_share
 from deepphase.terrain.heightmap import SIDES, Heightmap, ground_level, trajectory_heights

@@ -15,7 +15,7 @@ from deepphase.controllers.runtime.characters import Characters
 from deepphase.controllers.runtime.controller import Controller
 from deepphase.controllers.runtime.frame import CharacterSettings
 from deepphase.errors import ParameterError
-from deepphase.features.trajectory import TRAJECTORY_POSITION, TrajectoryBlocks, complex_of
+from deepphase.features.feature import TRAJECTORY_POSITION, TrajectoryBlocks, complex_of
 from deepphase.steering.goal_sources import GoalSource, RootStates
 from deepphase.steering.run import Run
 from deepphase.terrain.heightmap import Heightmap

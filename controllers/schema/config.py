@@ -8,7 +8,7 @@ from typing import Literal
 
 from deepphase.arrays import brief_repr
 from deepphase.errors import ParameterError
-from deepphase.features.trajectory import TRAJECTORY_BLOCKS
+from deepphase.features.feature import TRAJECTORY_BLOCKS
 
 Gate = Literal["phase", "manifold", "feet", "goal", "none"]
 GATES_OF_PHASES = ("phase", "manifold")

@@ -15,16 +15,16 @@ from deepphase.controllers.ball.fitting import fit_ball
 from deepphase.controllers.schema.config import BALL_BLOCKS, PHASE_BLOCKS, TRAJECTORY_HEIGHT
 from deepphase.controllers.schema.schema import ControllerSchema
 from deepphase.errors import ParameterError
-from deepphase.features.feature import Feature
-from deepphase.features.layout import FeatureLayout, at_offsets, offset_frames, reach_inside
-from deepphase.features.moment_kinds import BodyFrames
-from deepphase.features.trajectory import (
+from deepphase.features.feature import (
     TRAJECTORY_PATH,
     TRAJECTORY_VELOCITY,
+    Feature,
     facing_directions,
     path_of_clip,
     relative_trajectory,
 )
+from deepphase.features.layout import FeatureLayout, at_offsets, offset_frames, reach_inside
+from deepphase.features.moment_kinds import BodyFrames
 from deepphase.motion import quaternions
 from deepphase.motion.clip import Clip, global_transforms, velocities
 from deepphase.motion.contacts import foot_contacts

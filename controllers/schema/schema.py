@@ -53,8 +53,8 @@ from deepphase.controllers.schema.config import (
     SchemaConfig,
 )
 from deepphase.errors import CheckpointError, DeepPhaseError, ParameterError, SkeletonError
+from deepphase.features.feature import TRAJECTORY_PATH, TRAJECTORY_VELOCITY
 from deepphase.features.layout import Feature, FeatureLayout
-from deepphase.features.trajectory import TRAJECTORY_PATH, TRAJECTORY_VELOCITY
 from deepphase.formats.header_values import (
     checked_count,
     checked_joints,

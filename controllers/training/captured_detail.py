@@ -12,7 +12,7 @@ from deepphase.controllers.data.controller_data import ControllerData
 from deepphase.controllers.data.sample_rows import balanced_rows
 from deepphase.controllers.runtime.body_pose import BodyPoses, CharacterFeet
 from deepphase.controllers.runtime.controller import Controller
-from deepphase.features.trajectory import TRAJECTORY_BLOCKS, complex_of, pairs
+from deepphase.features.feature import TRAJECTORY_BLOCKS, complex_of, pairs
 from deepphase.motion.resample import low_passed
 from deepphase.progress import Progress
 from deepphase.steering.foot_lock import FootLockSettings

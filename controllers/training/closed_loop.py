@@ -18,14 +18,14 @@ from deepphase.controllers.data.controller_batches import FrameBatch
 from deepphase.controllers.networks.phase_update import unit_at, updated_phases
 from deepphase.controllers.schema.config import BALL_BLOCKS, POSE_BLOCKS
 from deepphase.controllers.schema.schema import ControllerSchema
-from deepphase.features.layout import FeatureLayout
-from deepphase.features.trajectory import (
+from deepphase.features.feature import (
     TRAJECTORY_BLOCKS,
     TRAJECTORY_DIRECTION,
     TRAJECTORY_POSITION,
     TRAJECTORY_VELOCITY,
     TrajectoryBlocks,
 )
+from deepphase.features.layout import FeatureLayout
 
 # Lower bound on a direction's length, to avoid division by zero.
 _MIN_LENGTH = 1e-6

@@ -217,11 +217,7 @@ def table_hash(described: Mapping[str, Any], ours: str) -> str:
 
 def _read_table(path: Path, format: str | None, version: int | None) -> tuple[Header, _Shapes]:
     """Header and arrays of a file, whose front the package has compared with the file's size."""
-    foreign = CheckpointError(
-        "this is not a deepphase file, or damaged",
-        hint=f"give a file that deepphase wrote, or {_MAKE_AGAIN}",
-        path=path,
-    )
+    sound = False
     try:
         with path.open("rb"), safe_open(path, "np") as file:
             metadata = file.metadata() or {}
@@ -235,9 +231,13 @@ def _read_table(path: Path, format: str | None, version: int | None) -> tuple[He
         raise _unreadable(path, error) from None
     # Missing or wrong entries of a foreign or damaged table raise one of these.
     except (SafetensorError, ValueError, KeyError, TypeError, RecursionError):
-        raise foreign from None
+        pass
     if not sound:
-        raise foreign
+        raise CheckpointError(
+            "this is not a deepphase file, or damaged",
+            hint=f"give a file that deepphase wrote, or {_MAKE_AGAIN}",
+            path=path,
+        )
     if format is not None and found != format:
         raise CheckpointError(
             f"this is a {found}, not a {format}", hint=f"give a {format} file here", path=path

@@ -13,16 +13,15 @@ import numpy as np
 
 from deepphase.arrays import Array
 from deepphase.errors import FormatError, ParameterError
-from deepphase.motion.clip import Clip
+from deepphase.motion.clip import FASTEST_FPS, SLOWEST_FPS, Clip, is_plausible_rate
 
-SLOWEST_FPS, FASTEST_FPS = 1.0, 2000.0
 # Notes that begin so are about values that were changed, or doubt what was read and say the way
 # out: shown for every file.
 CORRECTED, CHECK = "corrected: ", "check: "
 _GIVE_RATE = "give the right one: fps=, or --file-fps on the command line"
 
 # Film and video rates of NTSC: 24, 30, 60 and 120 frames in 1.001 seconds.
-_NTSC_RATES = tuple(rate / 1.001 for rate in (24, 30, 60, 120))
+_NTSC_RATES = (24 / 1.001, 30 / 1.001, 60 / 1.001, 120 / 1.001)
 USUAL_RATES = (24, 25, 30, 48, 50, 60, 72, 90, 100, 120, 144, 200, 240, 250)
 # A frame time that is off by a thousandth is a rounded one; "0.0333" just meets this.
 _TOLERANCE = 1.01e-3
@@ -37,12 +36,6 @@ _NO_CHANGE = 1e-9
 _SHORTEST_MS, _LONGEST_MS = 2.0, 200.0
 # Key times are animated by hand, too: only many even ones of a usual rate are milliseconds.
 _FEWEST_KEYS, _USUAL_TOLERANCE = 8, 0.01
-
-
-def is_plausible_rate(fps: float) -> bool:
-    """Whether a body can have been captured at `fps` frames per second."""
-    # Comparisons with NaN are false. The slack is for reciprocals of frame times.
-    return SLOWEST_FPS * (1.0 - _NO_CHANGE) <= fps <= FASTEST_FPS * (1.0 + _NO_CHANGE)
 
 
 def check_rate_option(fps: float | None) -> None:

@@ -6,9 +6,8 @@ from collections.abc import Mapping
 from typing import Any
 
 from deepphase.errors import ParameterError
-from deepphase.formats.frame_rates import FASTEST_FPS, SLOWEST_FPS, is_plausible_rate
 from deepphase.formats.reading import MAX_JOINTS
-from deepphase.motion.clip import Source
+from deepphase.motion.clip import FASTEST_FPS, SLOWEST_FPS, Source, is_plausible_rate
 from deepphase.motion.orientation import AXES
 
 _LARGEST = 1e15

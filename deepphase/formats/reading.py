@@ -12,9 +12,9 @@ import numpy as np
 from deepphase.arrays import Array
 from deepphase.errors import FormatError, ParameterError
 from deepphase.files import check_size
-from deepphase.formats.frame_rates import CHECK, check_rate_option, is_plausible_rate
+from deepphase.formats.frame_rates import CHECK, check_rate_option
 from deepphase.motion import quaternions
-from deepphase.motion.clip import Clip, Source, joint_positions
+from deepphase.motion.clip import Clip, Source, is_plausible_rate, joint_positions
 from deepphase.motion.contacts import GRAVITY
 from deepphase.motion.orientation import (
     ASSUMED_UP,

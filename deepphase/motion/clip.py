@@ -16,6 +16,15 @@ from deepphase.motion.skeleton import Skeleton, joint_depths
 
 # Sine of half the largest angle that counts as rounding.
 _NO_TURN = 1e-6
+SLOWEST_FPS, FASTEST_FPS = 1.0, 2000.0
+# For reciprocals of frame times.
+_RATE_SLACK = 1e-9
+
+
+def is_plausible_rate(fps: float) -> bool:
+    """Whether a body can have been captured at `fps` frames per second."""
+    # Comparisons with NaN are false.
+    return SLOWEST_FPS * (1.0 - _RATE_SLACK) <= fps <= FASTEST_FPS * (1.0 + _RATE_SLACK)
 
 
 @brief_repr

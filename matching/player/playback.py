@@ -13,7 +13,7 @@ from deepphase.corpus.groups import check_one_body
 from deepphase.errors import ParameterError, SkeletonError
 from deepphase.evaluation.motion_measures import LOWEST_PERCENTILE
 from deepphase.evaluation.runs import joint_accelerations
-from deepphase.features.trajectory import complex_of, pairs
+from deepphase.features.feature import complex_of, pairs
 from deepphase.matching.database.database import MotionDatabase
 from deepphase.matching.database.frame_reader import StoredRotations, has_ground_heights
 from deepphase.matching.player.settings import CONSTANTS

@@ -9,7 +9,7 @@ import numpy as np
 
 from deepphase.arrays import Array
 from deepphase.errors import ParameterError
-from deepphase.features.trajectory import complex_of, pairs
+from deepphase.features.feature import complex_of, pairs
 from deepphase.matching.database.database import MotionDatabase
 from deepphase.matching.player.playback import Playback, check_same_rows
 from deepphase.matching.player.settings import CONSTANTS, PlayerSettings

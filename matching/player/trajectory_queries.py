@@ -9,13 +9,13 @@ import numpy as np
 
 from deepphase.arrays import Array
 from deepphase.errors import ParameterError
-from deepphase.features.feature import Feature
-from deepphase.features.layout import FeatureLayout
-from deepphase.features.trajectory import (
+from deepphase.features.feature import (
     TRAJECTORY_PATH,
+    Feature,
     facing_directions,
     relative_trajectory,
 )
+from deepphase.features.layout import FeatureLayout
 from deepphase.matching.database.database import MotionDatabase
 from deepphase.matching.database.frame_reader import GROUND_HEIGHTS
 from deepphase.steering.goal_sources import ForwardedGoals, GoalSource, RootStates

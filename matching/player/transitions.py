@@ -9,7 +9,7 @@ import numpy as np
 
 from deepphase.arrays import Array
 from deepphase.evaluation.runs import BLEND_S
-from deepphase.features.trajectory import complex_of
+from deepphase.features.feature import complex_of
 from deepphase.matching.player.playback import Playback
 from deepphase.matching.player.settings import CONSTANTS
 from deepphase.motion import quaternions

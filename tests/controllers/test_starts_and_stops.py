@@ -13,8 +13,8 @@ from deepphase.controllers.schema.config import SchemaConfig
 from deepphase.controllers.schema.frame_blocks import FrameBlocks
 from deepphase.corpus.clip_store import ClipStore
 from deepphase.errors import ParameterError
+from deepphase.features.feature import TRAJECTORY_BLOCKS
 from deepphase.features.moment_kinds import IDLE, LOCOMOTION, clip_kinds
-from deepphase.features.trajectory import TRAJECTORY_BLOCKS
 from deepphase.motion import quaternions
 from deepphase.motion.clip import Source, global_transforms, joint_positions
 from deepphase.motion.roles import find_roles

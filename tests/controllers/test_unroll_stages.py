@@ -11,7 +11,7 @@ from deepphase.controllers.training import module as training_module
 from deepphase.controllers.training.closed_loop import ClipGoals, RootOffset
 from deepphase.controllers.training.health import RecordedGoals
 from deepphase.controllers.training.module import ControllerModule
-from deepphase.features.trajectory import TRAJECTORY_BLOCKS, pairs
+from deepphase.features.feature import TRAJECTORY_BLOCKS, pairs
 from deepphase.steering.goal_limits import GoalLimits
 from deepphase.steering.goal_sources import RootStates
 from tests.controllers.made_controllers import (

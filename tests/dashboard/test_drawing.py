@@ -19,7 +19,7 @@ from deepphase.apps.dashboard.parts.drawing import (
 from deepphase.motion.clip import joint_positions
 from deepphase.motion.roles import find_roles
 from deepphase.synthetic.gait_motion import locomotion
-from deepphase.viewer.bundle import VIEWER
+from deepphase.viewer.page import VIEWER
 from tests.live.node import needs_node
 
 

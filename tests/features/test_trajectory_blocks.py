@@ -3,15 +3,15 @@
 import numpy as np
 import pytest
 
-from deepphase.features.feature import Feature
-from deepphase.features.layout import FeatureLayout
-from deepphase.features.trajectory import (
+from deepphase.features.feature import (
     TRAJECTORY_BLOCKS,
     TRAJECTORY_DIRECTION,
     TRAJECTORY_POSITION,
     TRAJECTORY_VELOCITY,
+    Feature,
     TrajectoryBlocks,
 )
+from deepphase.features.layout import FeatureLayout
 
 EVERY, LATER = (-1.0, -0.5, 0.0, 0.5), (0.0, 0.5)
 

@@ -15,7 +15,7 @@ import pytest
 from deepphase.apps.live.page import live_page
 from deepphase.errors import ParameterError
 from deepphase.terrain.heightmap import Heightmap
-from deepphase.viewer.bundle import VIEWER, bundled_script
+from deepphase.viewer.page import VIEWER, bundled_script
 from tests.live.node import NODE, needs_node
 
 

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from deepphase.corpus.clip_store import ClipStore
-from deepphase.features.trajectory import facing_directions
+from deepphase.features.feature import facing_directions
 from deepphase.matching.player.settings import PlayerSettings
 from deepphase.matching.player.source import PlayerSource
 from deepphase.matching.player.trajectory_search import JumpRequest, TrajectorySearch

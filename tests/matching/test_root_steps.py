@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from deepphase.evaluation.motion_measures import MeasuredMotion
-from deepphase.features.trajectory import complex_of, pairs
+from deepphase.features.feature import complex_of, pairs
 from deepphase.matching.player.settings import PlayerSettings
 from deepphase.matching.player.source import PlayerSource
 from deepphase.matching.player.transitions import RootSteps

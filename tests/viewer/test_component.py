@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import subprocess
 
-from deepphase.viewer.bundle import VIEWER
+from deepphase.viewer.page import VIEWER
 from tests.live.node import NODE, needs_node
 
 # Two runs begin before the first has ended, as Streamlit's do while a script is loaded.

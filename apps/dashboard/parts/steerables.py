@@ -35,7 +35,7 @@ from deepphase.controllers.schema.schema import ControllerSchema
 from deepphase.errors import CheckpointError, DeepPhaseError, FormatError, ParameterError
 from deepphase.evaluation.measurement import Measure
 from deepphase.evaluation.run_measures import measure
-from deepphase.features.trajectory import TRAJECTORY_POSITION, TrajectoryBlocks
+from deepphase.features.feature import TRAJECTORY_POSITION, TrajectoryBlocks
 from deepphase.formats.array_file import read_header
 from deepphase.matching.database.database import MotionDatabase
 from deepphase.matching.database.file import FORMAT as DATABASE_FORMAT

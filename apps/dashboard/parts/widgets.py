@@ -28,8 +28,7 @@ from deepphase.files import temporary_folder
 from deepphase.formats.load import save
 from deepphase.formats.reading import unit_in_words
 from deepphase.motion.clip import Clip
-from deepphase.viewer.bundle import component_script
-from deepphase.viewer.page import player_html
+from deepphase.viewer.page import component_script, player_html
 from deepphase.viewer.take import Take
 
 # Key of a container around a table, which the table's name follows.

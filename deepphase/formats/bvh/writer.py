@@ -94,7 +94,7 @@ def _orders(clip: Clip, given: str | Sequence[str] | None) -> list[str]:
     if given is None:
         source = clip.source.rotation_orders
         source = source if len(source) == joints else ("",) * joints
-        return [completed_order(order) for order in source]
+        return [o if o in EULER_ORDERS else completed_order(o) for o in source]
     given = [given] * joints if isinstance(given, str) else given
     orders = [str(order).upper() for order in given]
     if len(orders) != joints or not set(orders) <= EULER_ORDERS.keys():

@@ -14,7 +14,6 @@ from deepphase.formats.frame_rates import (
     allowed_poses,
     are_milliseconds,
     frame_count,
-    is_plausible_rate,
     merged_times,
     sampling_rate,
 )
@@ -35,7 +34,7 @@ from deepphase.formats.reading import (
     listed,
     unique_names,
 )
-from deepphase.motion.clip import Clip, Source
+from deepphase.motion.clip import Clip, Source, is_plausible_rate
 
 
 def load_gltf(

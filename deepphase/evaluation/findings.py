@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from deepphase.arrays import Array, true_runs
-from deepphase.evaluation.measurement import ObservedRun
+from deepphase.evaluation.measurement import ObservedRun, sliding_of_data
 from deepphase.evaluation.motion_measures import BENT_BACK, MeasuredMotion
 from deepphase.evaluation.run_measures import AT_REST_M_S, RUNAWAY_M, idle_speeds
 from deepphase.evaluation.runs import (
@@ -114,13 +114,13 @@ def run_findings(observed: ObservedRun) -> list[str]:
             f"joints of {_some(len(jumps), count)} jumped: at up to {max(jumps):,.0f} m/s2, where "
             f"the data have {usual:,.0f}; try a slower goal, or more clips that go as desired"
         )
-    own = float(data.get("mean_contact_speed", np.inf))
-    speeds = [motions[i].contact_speeds(observed.flags(i)) for i in living.tolist()]
-    sliding = [float(each.mean()) for each in speeds if each.size]
-    if slides := [each for each in sliding if each > max(_SLIDES * own, own + _SLIDES_MORE)]:
+    pairs = [motions[i].contact_pairs(observed.flags(i)) for i in living.tolist()]
+    sliding = [(float(own[0].mean()), sliding_of_data(own, data)) for own in pairs if own.size]
+    if slides := [(v, own) for v, own in sliding if v > max(_SLIDES * own, own + _SLIDES_MORE)]:
+        most, own = max(slides)
         findings.append(
-            f"feet of {_some(len(slides), count)} slid: at up to {100 * max(slides):.0f} cm/s, "
-            f"where the data have {100 * own:.0f}; try the speed and the turns of the data"
+            f"feet of {_some(len(slides), count)} slid: at up to {100 * most:.0f} cm/s, where the "
+            f"data have {100 * own:.0f} at this speed; try the speed and the turns of the data"
         )
     upright = float(data.get("lean", np.inf)) + _LEAN_DEGREES
     leans = [each.leans.max() for each in bodies if (each.leans > upright).mean() > _LEAN_SHARE]

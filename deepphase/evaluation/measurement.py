@@ -12,7 +12,7 @@ import numpy as np
 from deepphase.arrays import Array, brief_repr
 from deepphase.errors import ParameterError
 from deepphase.evaluation.motion_measures import MIN_FRAMES, MeasuredMotion
-from deepphase.evaluation.runs import BLEND_S, Responses, goal_changes, near_marked
+from deepphase.evaluation.runs import BLEND_S, Responses, goal_changes, near_marked, ratio_at_speed
 from deepphase.steering.run import Run
 
 _IN_CONTACT = 0.5
@@ -193,6 +193,18 @@ def travelling_speed(data: Mapping[str, Any]) -> float:
     return speed
 
 
+def sliding_of_data(pairs: Array, data: Mapping[str, Any]) -> float:
+    """m/s of captured feet in contact at the speeds of the root of pairs, as of `contact_pairs`.
+
+    Of all captured motion where it is not known by speed.
+    """
+    reference, ratio = data.get("by_speed", {}), None
+    if pairs.size and "contact_speed" in reference:
+        ratio = ratio_at_speed(pairs[1], pairs[0], "contact_speed", reference)
+    own = float(data.get("mean_contact_speed", np.inf))
+    return float(pairs[0].mean()) / ratio if ratio else own
+
+
 class ObservedRun:
     """A run and the measures of the captured motion, with what several measures share.
 
@@ -221,21 +233,21 @@ class ObservedRun:
         return float(self.every(values).mean())
 
     @cached_property
-    def contact_speeds(self) -> dict[str, Array]:
-        """m/s of feet in contact: as the runner has them, without foot IK, and as detected."""
+    def contact_pairs(self) -> dict[str, Array]:
+        """(2, n) as of a motion: as the runner has contacts, without foot IK, and as detected."""
         flags = [self.flags(i) for i in self.characters]
         found = {
-            "": [m.contact_speeds(own) for m, own in zip(self.motions, flags, strict=True)],
-            "found_": [motion.contact_speeds() for motion in self.motions],
+            "": [m.contact_pairs(own) for m, own in zip(self.motions, flags, strict=True)],
+            "found_": [motion.contact_pairs() for motion in self.motions],
         }
         free = self.run.without_foot_lock()
         if free is not None:
             clips = [free.clip(i).sliced(0, self.lived[i]) for i in self.characters]
             found["unlocked_"] = [
-                MeasuredMotion(clip, free.spec).contact_speeds(own)
+                MeasuredMotion(clip, free.spec).contact_pairs(own)
                 for clip, own in zip(clips, flags, strict=True)
             ]
-        return {name: np.concatenate(speeds) for name, speeds in found.items()}
+        return {name: np.concatenate(pairs, axis=1) for name, pairs in found.items()}
 
     @cached_property
     def path_distances(self) -> Array | None:

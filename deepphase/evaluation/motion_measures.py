@@ -176,8 +176,13 @@ class MeasuredMotion:
 
         `contacts`, (frames, feet) bool, are by default those of the motion.
         """
+        return self.contact_pairs(contacts)[0]
+
+    def contact_pairs(self, contacts: Array | None = None) -> Array:
+        """(2, n) m/s: `contact_speeds`, and the smoothed speed of the root at each."""
         flags = self.contacts if contacts is None else contacts
-        return self.foot_speeds[flags[1:] & flags[:-1]]
+        root = np.broadcast_to(self.smoothed_speeds[1:, None], self.foot_speeds.shape)
+        return np.stack([self.foot_speeds, root])[:, flags[1:] & flags[:-1]]
 
 
 def _contacts(clip: Clip, roles: Roles, transforms: tuple[Array, Array], feet: list[int]) -> Array:
@@ -268,8 +273,9 @@ def measured_data(clips: Iterable[Clip], body: MeasuredBody) -> dict[str, Any]:
     idle_speed              m/s: mean joint speed relative to the root in the frames that
                             `features.moment_kinds` finds idle; 0 where they are less than a second
     limb_lengths            metres of each joint to its parent by its name
-    by_speed                means of joint_rotation, jerk and acceleration (m/s^2, of the joint that
-                            accelerates most) in bins of speed that are standing_speed wide; see
+    by_speed                means of joint_rotation, jerk, contact_speed and acceleration (m/s^2, of
+                            the joint that accelerates most) in bins of speed that are
+                            standing_speed wide; see
                             `runs.means_by_speed`. The first two also below 12, 8 and 4 Hz, see
                             `runs.below`. Missing for bodies without legs
     changes, headings       median and number of the durations, in seconds, of the data's own
@@ -296,7 +302,7 @@ def measured_data(clips: Iterable[Clip], body: MeasuredBody) -> dict[str, Any]:
             "jerks": motion.jerks,
             "accelerations": motion.accelerations,
             "energies": motion.energies,
-            "contact_speeds": motion.contact_speeds(),
+            "contact_pairs": motion.contact_pairs().T,
             "speeds": motion.speeds,
             "turn_rates": np.abs(motion.turn_rates),
             "bends": motion.bends.ravel(),
@@ -322,7 +328,8 @@ def measured_data(clips: Iterable[Clip], body: MeasuredBody) -> dict[str, Any]:
     every_frame = {name: np.concatenate(values) for name, values in gathered.items()}
     skeleton, standing = first[0].skeleton, first[1].standing_speed
     lengths = dict(zip(skeleton.names, bone_lengths(skeleton).tolist(), strict=True))
-    rates, contact, bends = (every_frame[name] for name in ("rates", "contact_speeds", "bends"))
+    rates, bends = every_frame["rates"], every_frame["bends"]
+    contact, at_contacts = every_frame["contact_pairs"].T
     speed, turn = every_frame["speeds"], every_frame["turn_rates"]
     seconds, resting = every_frame["travelling_seconds"], every_frame["idle"]
     travelling, largest = speed[speed > standing], float(contact.max(initial=0.0))
@@ -330,7 +337,10 @@ def measured_data(clips: Iterable[Clip], body: MeasuredBody) -> dict[str, Any]:
     if standing > 0:
         by_speed = {n.removeprefix("by "): v for n, v in every_frame.items() if n[:3] == "by "}
         smoothed = every_frame["smoothed_speeds"]
-        at_speeds["by_speed"] = means_by_speed(smoothed, by_speed, standing)
+        at_speeds["by_speed"] = {
+            **means_by_speed(smoothed, by_speed, standing),
+            **means_by_speed(at_contacts, {"contact_speed": contact}, standing),
+        }
     return {
         "clips": len(gathered["idle"]),
         "frames": len(speed),

@@ -14,7 +14,7 @@ import numpy as np
 
 from deepphase.arrays import Array
 from deepphase.errors import ParameterError
-from deepphase.evaluation.measurement import Measure, ObservedRun, checked_data
+from deepphase.evaluation.measurement import Measure, ObservedRun, checked_data, sliding_of_data
 from deepphase.evaluation.motion_measures import BENT_BACK, MIN_FRAMES, MeasuredMotion
 from deepphase.evaluation.runs import (
     below,
@@ -42,20 +42,20 @@ _CM = 100.0
 class RunMeasure:
     """A measure of runs: its function, and what `Measure` has of it.
 
-    `of_data` gives the data's value from its measures: a function, a number or a key.
+    `of_data` gives the data's value: a function, a number, or a key of the data's measures.
     """
 
     value: Callable[[ObservedRun], float | None]
     unit: str
     better: str
     sentence: str
-    of_data: Callable[[Mapping[str, Any]], float | None] | float | str | None = None
+    of_data: Callable[[ObservedRun], float | None] | float | str | None = None
 
-    def data_value(self, data: Mapping[str, Any]) -> float | None:
+    def data_value(self, observed: ObservedRun) -> float | None:
         """The data's value; None where it has none."""
         if callable(self.of_data):
-            return self.of_data(data)
-        return data.get(self.of_data) if isinstance(self.of_data, str) else self.of_data
+            return self.of_data(observed)
+        return observed.data.get(self.of_data) if isinstance(self.of_data, str) else self.of_data
 
 
 RUN_MEASURES: dict[str, RunMeasure] = {}
@@ -66,7 +66,7 @@ def run_measure(
     unit: str,
     better: str,
     sentence: str,
-    data: Callable[[Mapping[str, Any]], float | None] | float | str | None = None,
+    data: Callable[[ObservedRun], float | None] | float | str | None = None,
     *,
     name: str = "",
 ) -> Callable[[Callable[[ObservedRun], float | None]], Callable[[ObservedRun], float | None]]:
@@ -107,14 +107,14 @@ def measure(run: Run, reference: Mapping[str, Any]) -> list[Measure]:
 
 def observed_measures(observed: ObservedRun) -> list[Measure]:
     """As `measure`."""
-    data = checked_data(observed.data)
+    checked_data(observed.data)
     if not observed.characters:
         raise ParameterError(
             f"no character lasted for {MIN_FRAMES} frames, which measures need",
             hint="run the controller for longer, or train it further",
         )
     return [
-        Measure(name, value, own.unit, own.data_value(data), own.better, own.sentence)
+        Measure(name, value, own.unit, own.data_value(observed), own.better, own.sentence)
         for name, own in RUN_MEASURES.items()
         if (value := own.value(observed)) is not None
     ]
@@ -145,14 +145,14 @@ def survived(o: ObservedRun) -> float:
     "deg/s",
     "like the data",
     "mean over joints, of local rotations; jitter raises it too",
-    lambda data: data["joint_rotation"]["mean"],
+    lambda o: o.data["joint_rotation"]["mean"],
 )
 def joint_rotation(o: ObservedRun) -> float:
     return o.mean(lambda motion: motion.rotation_rates.mean(axis=1))
 
 
 @run_measure(
-    "m/s3", "like the data", "mean over joints and frames", lambda data: data["jerk"]["mean"]
+    "m/s3", "like the data", "mean over joints and frames", lambda o: o.data["jerk"]["mean"]
 )
 def jerk(o: ObservedRun) -> float:
     return o.mean(lambda motion: motion.jerks)
@@ -185,28 +185,31 @@ for _ratio, _name, _sentence in (
 
 def _register_sliding(prefix: str, contacts: str) -> None:
     def skating(o: ObservedRun) -> float | None:
-        speeds, largest = o.contact_speeds.get(prefix), o.data["largest_contact_speed"]
-        if speeds is None or not speeds.size or not largest > 0:
+        pairs, largest = o.contact_pairs.get(prefix), o.data["largest_contact_speed"]
+        if pairs is None or not pairs.size or not largest > 0:
             return None
-        return foot_skating(speeds, largest)
+        return foot_skating(pairs[0], largest)
 
     def contact_speed(o: ObservedRun) -> float | None:
-        speeds = o.contact_speeds.get(prefix)
-        return None if speeds is None or not speeds.size else _CM * float(speeds.mean())
+        pairs = o.contact_pairs.get(prefix)
+        return None if pairs is None or not pairs.size else _CM * float(pairs[0].mean())
+
+    def of_data(o: ObservedRun) -> float:
+        return sliding_of_data(o.contact_pairs[prefix], o.data)
 
     run_measure(
         "",
         "less",
         "mean of v / v_max: v the speed of the slowest point of feet in contact, v_max the "
-        f"data's largest; {contacts}",
-        "skating",
+        f"data's largest; {contacts}; of the data: at the same speeds of the root",
+        lambda o: of_data(o) / o.data["largest_contact_speed"],
         name=f"{prefix}skating",
     )(skating)
     run_measure(
         "cm/s",
         "less",
         f"the mean of v; {contacts}",
-        lambda data: _CM * data["mean_contact_speed"],
+        lambda o: _CM * of_data(o),
         name=f"{prefix}contact_speed",
     )(contact_speed)
 
@@ -235,7 +238,7 @@ def stronger(o: ObservedRun) -> float:
     "less",
     "share of the legs' frames in which the knee lies behind the line from hip to ankle by over "
     f"{BENT_BACK:.1%} of the leg's length",
-    lambda data: data.get("bent_back", 0.0),
+    lambda o: o.data.get("bent_back", 0.0),
 )
 def bent_back(o: ObservedRun) -> float | None:
     bends = o.every(lambda motion: motion.bends.ravel())
@@ -355,7 +358,7 @@ def _register_response(kind: str, change: str, quantity: str) -> None:
         "less",
         f"median time to 90 % of the new {quantity} after {change} of the goal; of the data: from "
         "10 to 90 % of its own",
-        lambda data: data.get(key, {}).get(kind, {}).get("median"),
+        lambda o: o.data.get(key, {}).get(kind, {}).get("median"),
         name=f"{kind.replace('turn', 'heading') if of_heading else kind}_s",
     )(value)
 
@@ -398,7 +401,7 @@ for _kind in KINDS:
     "like the data",
     "joint speed relative to the root where standing is desired and the root stands, over that "
     "of the data's idle frames",
-    lambda data: 1.0 if data.get("idle_speed") else None,
+    lambda o: 1.0 if o.data.get("idle_speed") else None,
 )
 def idle_ratio(o: ObservedRun) -> float | None:
     idle, found = float(o.data.get("idle_speed", 0.0)), []
@@ -431,7 +434,7 @@ def limited_goals(o: ObservedRun) -> float | None:
     "m/s3",
     "like the data",
     "mean over joints, within 0.1 s of jumps",
-    lambda data: data["jerk"]["mean"],
+    lambda o: o.data["jerk"]["mean"],
 )
 def jump_jerk(o: ObservedRun) -> float | None:
     jerks = o.at_jumps(lambda motion: motion.jerks)

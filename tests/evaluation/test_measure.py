@@ -10,7 +10,7 @@ import pytest
 from deepphase.controllers.runtime.characters import Characters
 from deepphase.controllers.runtime.frame import CharacterSettings
 from deepphase.errors import ParameterError
-from deepphase.evaluation.measurement import travelling_speed, values_by_name
+from deepphase.evaluation.measurement import ObservedRun, travelling_speed, values_by_name
 from deepphase.evaluation.motion_measures import MeasuredMotion, measured_data
 from deepphase.evaluation.run_measures import RUN_MEASURES, joint_rotations, measure
 from deepphase.evaluation.runs import joint_rotation_rates
@@ -82,6 +82,17 @@ def test_a_path_beside_the_run_is_as_far_as_it_lies(replayed):
     desired = np.array(run.positions) + np.array([0.3, 0.4])
     at_clock = run_measures(replace(run, desired_positions=desired), controller.data, path=BESIDE)
     assert at_clock.clock_error == pytest.approx(0.5, abs=1e-6)
+
+
+def test_sliding_of_the_data_is_that_at_the_same_speed(replayed):
+    _, controller, run = replayed
+    means = {**controller.data["by_speed"], "contact_speed": [0.0, 0.1] + 20 * [0.3]}
+    for data, expected in (
+        ({**controller.data, "by_speed": means}, 0.3),
+        ({**controller.data, "by_speed": {}}, controller.data["mean_contact_speed"]),
+    ):
+        (found,) = [each for each in measure(run, data) if each.name == "contact_speed"]
+        assert found.data == pytest.approx(100 * expected)
 
 
 def test_a_body_that_glides_is_frozen_weak_and_skates(replayed):
@@ -253,7 +264,7 @@ def test_movement_while_standing_is_compared_with_the_datas_idle_frames(replayed
     still = replace(still, translations=bobbing)
     data = {**controller.data, "idle_speed": 0.1}
     assert run_measures(still, data).idle_ratio == pytest.approx(2.0, rel=0.02)
-    assert RUN_MEASURES["idle_ratio"].data_value(data) == 1.0
+    assert RUN_MEASURES["idle_ratio"].data_value(ObservedRun(run, data)) == 1.0
     # Where the body should walk, or data have no idle frames, nothing is measured.
     walks = replace(still, commanded_velocities=np.ones((1, len(run), 2)))
     assert run_measures(walks, data).idle_ratio is None

@@ -60,7 +60,10 @@ def export_onnx(
     Raises ParameterError where packages are missing, and CheckpointError where an output differs by
     more than 1e-4, or the file cannot be written; the file then does not appear.
     """
-    onnx, runtime = _packages()
+    with extra_packages("ONNX files"):
+        import onnx
+        import onnxruntime
+        import onnxscript  # noqa: F401 (the exporter's own need)
     generator = torch.Generator().manual_seed(0)
     given = {
         name: each
@@ -90,7 +93,7 @@ def export_onnx(
     onnx.helper.set_model_props(model, dict(metadata or {}))
     onnx.checker.check_model(model, full_check=True)
     written = model.SerializeToString()
-    session = runtime.InferenceSession(written, providers=["CPUExecutionProvider"])
+    session = onnxruntime.InferenceSession(written, providers=["CPUExecutionProvider"])
     parity = _compared(module, session, given, outputs, cyclic)
     worst = max(parity, key=lambda each: each.difference)
     if not worst.difference <= _MOST_DIFFERENCE:
@@ -127,14 +130,6 @@ def _compared(
     return parity
 
 
-def _packages() -> tuple[Any, Any]:
-    with extra_packages("ONNX files"):
-        import onnx
-        import onnxruntime
-        import onnxscript  # noqa: F401 (the exporter's own need)
-    return onnx, onnxruntime
-
-
 @contextmanager
 def _quiet() -> Iterator[None]:
     """Keeps the exporter's advice on packages that we do not use out of the terminal."""
@@ -168,13 +163,7 @@ class PhaseEncoder(nn.Module):
         angle = 2.0 * math.pi * encoding.phase
         circle = torch.stack([torch.sin(angle), torch.cos(angle)], 2)
         manifold = (encoding.amplitude[:, :, None] * circle).flatten(1)
-        return (
-            encoding.phase,
-            encoding.frequency,
-            encoding.amplitude,
-            encoding.offset,
-            manifold,
-        )
+        return (*encoding[:4], manifold)
 
 
 def export_phase_model(model: PhaseModel, path: str | Path) -> list[Parity]:

@@ -23,25 +23,13 @@ ANY_SKELETON = "any_skeleton"
 """Preset whose network reads body points of any skeleton instead of the joints of one."""
 # Fraction of the windows that are played backwards, except for quadrupeds.
 _REVERSAL = 0.3
-# Names that `register_autoencoder` adds. They stand here for the sake of programs that read
-# configurations without torch.
-_registered: list[str] = []
+registered: list[str] = []
+"""Names that `register_autoencoder` adds, for programs that read configurations without torch."""
 _OF_ANY_SKELETON = ("proportions", "joint_dropout")
 
 
 class UnregisteredAutoencoderError(ParameterError):
     """A configuration or a model file names an autoencoder that is not registered."""
-
-
-def presets() -> tuple[str, ...]:
-    """Names of the autoencoders: shipped ones, then those that are registered."""
-    return (*SHIPPED, *_registered)
-
-
-def add_preset(name: str) -> None:
-    """Let configurations name an autoencoder; `register_autoencoder` calls this."""
-    if name not in _registered:
-        _registered.append(name)
 
 
 @brief_repr
@@ -78,11 +66,11 @@ class NetworkConfig:
     band_hz: float | None = None
 
     def __post_init__(self) -> None:
-        # Plug-ins are looked for only where the name is not one of ours.
-        if self.preset not in SHIPPED and self.preset not in presets():
+        presets = (*SHIPPED, *registered)
+        if self.preset not in presets:
             raise UnregisteredAutoencoderError(
                 f"there is no preset {self.preset!r}",
-                hint=f"presets: {', '.join(presets())}; register_autoencoder adds one of your own",
+                hint=f"presets: {', '.join(presets)}; register_autoencoder adds one of your own",
             )
         require_in(
             self,

@@ -290,10 +290,10 @@ def encode_files(
         ),
     )
     done = []
-    for number, result in enumerate(results, start=1):
+    for result in results:
         done.append(result)
         if progress is not None:
-            progress("encoding", number, len(tasks), "")
+            progress("encoding", len(done), len(tasks), "")
     return done
 
 

@@ -42,7 +42,7 @@ from deepphase.phase.config import (
     NetworkConfig,
     PhaseConfig,
     UnregisteredAutoencoderError,
-    add_preset,
+    registered,
 )
 from deepphase.phase.health import Health, TrainedSkeleton
 from deepphase.phase.manifold import ManifoldProjection
@@ -112,7 +112,8 @@ def register_autoencoder(name: str, factory: Factory, *, replace: bool = False) 
             hint="choose another name, or give replace=True to take its place",
         )
     PRESETS[name] = factory
-    add_preset(name)
+    if name not in registered:
+        registered.append(name)
 
 
 def make_autoencoder(

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, replace
 from itertools import count, takewhile
 from pathlib import Path
 from typing import Any, Self
@@ -25,6 +25,9 @@ from deepphase.errors import FormatError, ParameterError
 from deepphase.files import atomic_write
 from deepphase.formats.header_values import checked_rate, checked_text
 from deepphase.formats.npz.archive import read_npz, write_npz
+
+CURVES = ("phase", "frequency", "amplitude", "offset")
+"""Names of the phase parameters, in the order of `PhaseParameters`."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -52,15 +55,14 @@ class PhaseParameters:
     offset: Array
 
     def __post_init__(self) -> None:
-        for item in fields(self):
-            value = getattr(self, item.name)
+        for name, value in zip(CURVES, self._curves(), strict=True):
             if value.shape != self.phase.shape:
                 raise ParameterError(
-                    f"{item.name} {value.shape}, but phase {self.phase.shape}: shapes must agree"
+                    f"{name} {value.shape}, but phase {self.phase.shape}: shapes must agree"
                 )
             if not np.isfinite(value).all():
                 raise ParameterError(
-                    f"{item.name} holds values that are not finite", hint="check the signals"
+                    f"{name} has values that are not finite", hint="check the signals"
                 )
 
     @classmethod
@@ -70,16 +72,13 @@ class PhaseParameters:
         Nothing is read, so that files larger than memory can be opened.
         """
         parameters = object.__new__(cls)
-        for item, value in zip(fields(cls), (phase, frequency, amplitude, offset), strict=True):
-            object.__setattr__(parameters, item.name, value)
+        parameters.__dict__.update(zip(CURVES, (phase, frequency, amplitude, offset), strict=True))
         return parameters
 
     @classmethod
     def joined(cls, parts: Sequence[PhaseParameters]) -> PhaseParameters:
         """Parameters of successive frames, each (frames, channels), as one."""
-        return PhaseParameters(
-            *(np.concatenate([getattr(part, item.name) for part in parts]) for item in fields(cls))
-        )
+        return PhaseParameters(*map(np.concatenate, zip(*map(cls._curves, parts), strict=True)))
 
     def __repr__(self) -> str:
         shape = f"shape {self.phase.shape}: phase in cycles, frequency in Hz, amplitude, offset"
@@ -91,7 +90,10 @@ class PhaseParameters:
         return self.phase.shape[-1]
 
     def __getitem__(self, index: object) -> PhaseParameters:
-        return PhaseParameters(*(getattr(self, item.name)[index] for item in fields(self)))
+        return PhaseParameters(*(curve[index] for curve in self._curves()))
+
+    def _curves(self) -> tuple[Array, ...]:
+        return self.phase, self.frequency, self.amplitude, self.offset
 
     def manifold(self) -> Array:
         """(..., 2 * channels): A sin 2 pi phase, A cos 2 pi phase, interleaved by channel.
@@ -109,12 +111,8 @@ class PhaseParameters:
 
         `seconds` is a number or an array that broadcasts against (..., channels).
         """
-        return PhaseParameters(
-            wrapped(self.phase + self.frequency * np.asarray(seconds, self.phase.dtype)),
-            self.frequency,
-            self.amplitude,
-            self.offset,
-        )
+        turned = self.phase + self.frequency * np.asarray(seconds, self.phase.dtype)
+        return PhaseParameters(wrapped(turned), self.frequency, self.amplitude, self.offset)
 
     def sinusoid(self, times: Array) -> Array:
         """(..., channels, times): the fitted latent at `times` (times,) seconds from the frame."""
@@ -123,8 +121,6 @@ class PhaseParameters:
 
 
 FORMAT, VERSION = "deepphase.phases", 1
-CURVES = ("phase", "frequency", "amplitude", "offset")
-"""Names of the phase parameters, in the order of `PhaseParameters`."""
 CONVENTIONS = (
     "phase is in cycles in [-0.5, 0.5) and grows with time: "
     "latent(t) = amplitude * sin(2 pi (frequency * t + phase)) + offset, t in seconds from the "
@@ -184,11 +180,9 @@ class ClipPhases:
         ``phase``, ``frequency``, ``amplitude`` and ``offset`` (frames, channels), ``manifold``
         (frames, 2 * channels), ``time`` (frames,) in seconds, and ``interior`` (frames,).
         """
-        return {name: getattr(self.parameters, name) for name in CURVES} | {
-            "manifold": self.parameters.manifold(),
-            "time": self.time,
-            "interior": self.interior,
-        }
+        curves = {name: getattr(self.parameters, name) for name in CURVES}
+        rest = {"manifold": self.parameters.manifold(), "time": self.time}
+        return curves | rest | {"interior": self.interior}
 
     @classmethod
     def from_numpy(

@@ -33,8 +33,6 @@ if TYPE_CHECKING:
     from torch import Tensor
 
 _ROOT_ROLES = ("hips", "left_hip", "right_hip", "left_shoulder", "right_shoulder")
-# No joint of a body that is measured in metres moves faster than this; see `check_speed`.
-_FASTEST_M_PER_S = 60.0
 
 
 @dataclass(frozen=True)
@@ -181,16 +179,6 @@ class JointVelocities:
     def _order(self, clip: Clip) -> list[int]:
         """Index in the clip of each joint."""
         return [clip.skeleton.names.index(name) for name in self.joints]
-
-
-def check_speed(signals: Array, *, name: str) -> None:
-    """Refuse signals too fast for a body, which come from a wrong unit or a wrong frame rate."""
-    speed = float(np.sqrt(np.mean(np.square(signals, dtype=np.float64)) * 3)) if signals.size else 0
-    if speed > _FASTEST_M_PER_S:
-        raise ParameterError(
-            f"{name}: joints move at {speed:.3g} m/s on average",
-            hint="the unit or the frame rate is wrong: see `deepphase inspect`, then --unit",
-        )
 
 
 # Chains of the body and the points along each, the first of which is another chain's. A leg of a

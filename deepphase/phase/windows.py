@@ -19,7 +19,7 @@ from torch import Tensor
 
 from deepphase.arrays import Array, wrapped
 from deepphase.errors import ParameterError
-from deepphase.phase.networks.autoencoder import PeriodicAutoencoder
+from deepphase.phase.networks.autoencoder import Encoding, PeriodicAutoencoder
 from deepphase.phase.parameters import PhaseParameters
 from deepphase.training.optimizer import FastestThreads, threads_after
 
@@ -290,19 +290,18 @@ def encode_windows(
     device = next(network.parameters()).device
     data = torch.as_tensor(signals, device=device)
     centres = torch.as_tensor(starts, device=device) + network.window // 2
-    parts: list[list[Array]] = [[] for _ in range(4)]
-    on_cpu = device.type == "cpu"
+    on_cpu, parts = device.type == "cpu", []
     with threads_after() as most:
         for batch in centres.split(_BATCH if on_cpu else _BATCH_ELSEWHERE):
             with encoding_threads.step(most) if on_cpu and len(batch) == _BATCH else nullcontext():
                 encoding = network.encode(gather(data, batch, network.window))
-            for part, value in zip(parts, encoding[:4], strict=True):
-                part.append(value.float().cpu().numpy())
-    phase, frequency, amplitude, offset = (
-        np.concatenate(part) if part else np.zeros((0, network.config.channels), np.float32)
-        for part in parts
-    )
-    return PhaseParameters(wrapped(phase), frequency, amplitude, offset)
+            parts.append(_parameters(encoding))
+    return PhaseParameters.joined(parts)
+
+
+def _parameters(encoding: Encoding) -> PhaseParameters:
+    phase, *others = (value.float().cpu().numpy() for value in encoding[:4])
+    return PhaseParameters(wrapped(phase), *others)
 
 
 @torch.inference_mode()
@@ -313,9 +312,7 @@ def encode_part(network: PeriodicAutoencoder, signals: Array) -> PhaseParameters
     """
     frames = len(signals) - 1 + len(signals) % 2
     data = torch.as_tensor(signals[:frames], device=next(network.parameters()).device)
-    encoding = network.encode_part(data.T[None])
-    phase, *others = (value.float().cpu().numpy() for value in encoding[:4])
-    return PhaseParameters(wrapped(phase), *others)
+    return _parameters(network.encode_part(data.T[None]))
 
 
 def advanced_to_ends(

@@ -81,7 +81,7 @@ def checked_checkpoint(folder: Path, fingerprint: Mapping[str, Any]) -> Path:
 
 
 def cached_folder(fingerprint: Mapping[str, Any]) -> Path:
-    """The folder in the user's cache of a training for which none is given."""
+    """The folder of a training for which none is given."""
     digest = hashlib.sha256(json.dumps(fingerprint, sort_keys=True).encode()).hexdigest()
     return user_cache() / "trainings" / digest[:16]
 

@@ -39,13 +39,13 @@ class Spectral(PeriodicAutoencoder):
 @pytest.fixture
 def registry(monkeypatch):
     """The registry, as it was before afterwards."""
-    monkeypatch.setattr(phase_config, "_registered", [])
+    monkeypatch.setattr(phase_config, "registered", [])
     monkeypatch.setattr(models, "PRESETS", dict(models.PRESETS))
 
 
 def forget(monkeypatch: pytest.MonkeyPatch) -> None:
     """Another program, that has registered nothing."""
-    monkeypatch.setattr(phase_config, "_registered", [])
+    monkeypatch.setattr(phase_config, "registered", [])
     monkeypatch.delitem(models.PRESETS, "spectral")
 
 
@@ -91,4 +91,4 @@ def test_a_name_is_registered_again_where_that_is_asked_for(registry):
         register_autoencoder("spectral", Spectral)
     register_autoencoder("spectral", Spectral, replace=True)
     assert isinstance(make_autoencoder(3, 60.0, NetworkConfig("spectral")), Spectral)
-    assert phase_config.presets().count("spectral") == 1
+    assert phase_config.registered.count("spectral") == 1

@@ -31,9 +31,7 @@ from deepphase.shipped import SHIPPED
 from deepphase.training.optimizer import threads_after
 
 BASELINES: dict[str, type[ContactPhase | PcaPhase | PfnnPhase]] = {
-    ContactPhase.METHOD: ContactPhase,
-    PcaPhase.METHOD: PcaPhase,
-    PfnnPhase.METHOD: PfnnPhase,
+    kind.METHOD: kind for kind in (ContactPhase, PcaPhase, PfnnPhase)
 }
 _KINDS: dict[str, Any] = {
     FORMAT: PhaseModel,

@@ -130,7 +130,7 @@ class SignalCorpus(Generic[Signals]):
             if speed > _FASTEST_M_PER_S:
                 raise ParameterError(
                     f"{clip.name}: joints move at {speed:.3g} m/s on average",
-                    hint="the unit or the frame rate is wrong: see `deepphase inspect`, then --unit",
+                    hint="its unit or frame rate is wrong: see `deepphase inspect`, then --unit",
                 )
             sources.append(clip.source.path or clip.name)
             values[start:stop] = part

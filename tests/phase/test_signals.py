@@ -1,12 +1,16 @@
 """The signals: velocities in root space, and their mirror image."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
+from deepphase.corpus.clip_store import ClipStore
 from deepphase.errors import ParameterError
 from deepphase.motion.mirror import mirrored
 from deepphase.motion.roles import find_roles
-from deepphase.phase.signals import JointVelocities, check_speed
+from deepphase.phase.signal_corpus import SignalCorpus
+from deepphase.phase.signals import JointVelocities
 from tests.formula_motion import swinging
 
 
@@ -40,5 +44,7 @@ def test_other_rates_are_resampled():
 
 
 def test_absurd_speeds_are_refused():
+    clip, _ = swinging(1.0)
+    store = ClipStore.from_clips([replace(clip, translations=1e3 * clip.translations)])
     with pytest.raises(ParameterError, match="unit"):
-        check_speed(np.full((10, 3), 1e5), name="walk")
+        SignalCorpus.from_store(store)

@@ -45,11 +45,26 @@ def updated_phases(
 
 def unit_at(angle: Tensor) -> Tensor:
     """exp(i angle) of radians (...)."""
-    return torch.polar(torch.ones_like(angle), angle)
+    return _UnitAt.apply(angle)  # type: ignore[no-any-return, no-untyped-call]
+
+
+class _UnitAt(torch.autograd.Function):
+    """`torch.polar` of length 1, with a derivative of one product."""
+
+    @staticmethod
+    def forward(ctx, angle):
+        unit = torch.polar(torch.ones_like(angle), angle)
+        ctx.save_for_backward(unit)
+        return unit
+
+    @staticmethod
+    def backward(ctx, grad):
+        (unit,) = ctx.saved_tensors
+        return (grad * unit.conj()).imag
 
 
 def _directions(vectors: Tensor) -> tuple[Tensor, Tensor]:
     """Unit sin + i cos of (..., 2 * channels), and where there is a direction; if not, phase 0."""
-    numbers = torch.complex(*vectors.unflatten(-1, (-1, 2)).unbind(-1))
+    numbers = torch.view_as_complex(vectors.unflatten(-1, (-1, 2)).contiguous())
     found = numbers.abs() > MIN_LENGTH
     return torch.where(found, torch.sgn(numbers), 1j), found

@@ -307,8 +307,7 @@ def _steps(places: Tensor) -> Tensor:
 
 def _complex_columns(values: Tensor) -> Tensor:
     """(..., 2 * n) x and z interleaved -> (..., n) complex."""
-    x, z = values.unflatten(-1, (-1, 2)).unbind(-1)
-    return torch.complex(x, z)
+    return torch.view_as_complex(values.unflatten(-1, (-1, 2)).contiguous())
 
 
 def _real_columns(values: Tensor) -> Tensor:

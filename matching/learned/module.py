@@ -53,6 +53,7 @@ class BodyTensors(nn.Module):
     order: Tensor
     moved: Tensor
     above: Tensor
+    parents: Tensor
     offsets: Tensor
     chains: Tensor
 
@@ -70,17 +71,17 @@ class BodyTensors(nn.Module):
         self._counts = np.bincount(depths).tolist()
         # Where each joint is in this order, and its parent among the joints one depth above it.
         rank = np.argsort(order)
-        above = rank[[above[index] for index in order[1:]]] - np.repeat(
-            np.cumsum([0, *self._counts[:-2]]), self._counts[1:]
-        )
+        parents = rank[[above[index] for index in order[1:]]]
+        above = parents - np.repeat(np.cumsum([0, *self._counts[:-2]]), self._counts[1:])
         translated = playback.translated_joints.tolist()
         moved = rank[[place[translated[index]] for index in values.moved]]
         for name, made in (
             ("order", order),
             ("moved", np.asarray(moved, np.int64)),
             ("above", above),
+            ("parents", parents),
             ("offsets", np.asarray(playback.skeleton.offsets[body][order], np.float32)),
-            ("chains", np.ascontiguousarray(chains[order][:, order].T)),
+            ("chains", np.ascontiguousarray(chains[order][:, order])),
         ):
             self.register_buffer(name, torch.from_numpy(made), persistent=False)
         self.back = rank.tolist()
@@ -88,20 +89,23 @@ class BodyTensors(nn.Module):
     def forward(self, values: Tensor) -> tuple[Tensor, Tensor]:
         """Pose values (..., dims) -> positions (..., body, 3) m, and axes (..., body, 3, 3)."""
         shape = values.shape[:-1]
-        six = values[..., self._slices["rotations"]].reshape(*shape, -1, 6)
-        local = axes_of_six(six.index_select(-2, self.order)).split(self._counts, -3)
-        moved = values[..., self._slices["translations"]].reshape(*shape, -1, 3)
-        places = self.offsets.expand(*shape, -1, -1).index_copy(-2, self.moved, moved)
-        turns, above = [local[0]], []
-        # Joints of one depth at once. Columns are axes: a parent's matrix stands on the left.
-        for own, indices in zip(local[1:], self.above.split(self._counts[1:]), strict=True):
-            above.append(turns[-1].index_select(-3, indices))
-            turns.append(above[-1] @ own)
-        arms = [places[..., :1, :]]
-        if above:
-            arms.append((torch.cat(above, -3) @ places[..., 1:, :, None])[..., 0])
-        points = (torch.cat(arms, -2).mT @ self.chains).mT
-        return points, torch.cat(turns, -3)
+        # Joints stand first, so that those of one depth are one product without a copy.
+        six = values[..., self._slices["rotations"]].reshape(-1, len(self.order), 6)
+        local = axes_of_six(six.movedim(1, 0).index_select(0, self.order)).flatten(0, 1)
+        rows = len(six)
+        moved = values[..., self._slices["translations"]].reshape(rows, -1, 3).movedim(1, 0)
+        places = self.offsets[:, None].expand(-1, rows, -1).index_copy(0, self.moved, moved)
+        own = local.split([count * rows for count in self._counts])
+        turns = [own[0]]
+        # Columns are axes: a parent's matrix stands on the left.
+        for depth, indices in enumerate(self.above.split(self._counts[1:]), start=1):
+            above = turns[-1].view(-1, rows, 3, 3).index_select(0, indices)
+            turns.append(torch.bmm(above.flatten(0, 1), own[depth]))
+        axes = torch.cat(turns).view(-1, rows, 3, 3)
+        above = axes.index_select(0, self.parents).flatten(0, 1)
+        arms = torch.bmm(above, places[1:].reshape(-1, 3, 1)).view(-1, rows, 3)
+        points = (self.chains @ torch.cat([places[:1], arms]).flatten(1)).view(-1, rows, 3)
+        return points.movedim(0, 1).unflatten(0, shape), axes.movedim(0, 1).unflatten(0, shape)
 
 
 def axes_of_six(six: Tensor) -> Tensor:

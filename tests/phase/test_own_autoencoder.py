@@ -39,13 +39,15 @@ class Spectral(PeriodicAutoencoder):
 @pytest.fixture
 def registry(monkeypatch):
     """The registry, as it was before afterwards."""
-    monkeypatch.setattr(phase_config, "registered", [])
+    monkeypatch.setattr(phase_config, "registered", names := [])
+    monkeypatch.setattr(models, "registered", names)
     monkeypatch.setattr(models, "PRESETS", dict(models.PRESETS))
 
 
 def forget(monkeypatch: pytest.MonkeyPatch) -> None:
     """Another program, that has registered nothing."""
-    monkeypatch.setattr(phase_config, "registered", [])
+    monkeypatch.setattr(phase_config, "registered", names := [])
+    monkeypatch.setattr(models, "registered", names)
     monkeypatch.delitem(models.PRESETS, "spectral")
 
 

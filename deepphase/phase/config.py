@@ -184,10 +184,6 @@ class TrainingConfig:
             value = getattr(self, name)
             require(value in known, f"{name} must be one of {', '.join(known)}, not {value!r}")
 
-    def of_one_skeleton(self) -> TrainingConfig:
-        """The same without the options that apply to the preset "any_skeleton" only."""
-        return replace(self, proportions=0.0, joint_dropout=0.0)
-
 
 @dataclass(frozen=True, repr=False)
 class PhaseConfig(SectionedConfig):

@@ -282,21 +282,17 @@ def measured_health(model: Any, values: Array, ranges: Array) -> Health:
     (stretches, 2) frames start to stop - 1 of each; those shorter than a window are left out. Of
     very many stretches, an evenly spaced subset is used.
     """
-    starts = whole_windows(ranges, model.window, _FRAMES)
+    half = model.window // 2
+    fitting = [(start, stop) for start, stop in ranges if stop - start >= model.window]
+    total = sum(stop - start - 2 * half for start, stop in fitting)
+    every = max(-(-total // _FRAMES), 1)
+    starts = [np.arange(start, stop - 2 * half) for start, stop in fitting[::every]]
     stretches = []
     for firsts in starts:
         stretches.append(encode_windows(model.network, values, firsts))
         release_pages(values)
     errors = reconstruction_errors(model.network, values, starts, _WINDOWS)
     return measure(stretches, model.fps, *errors, model.signals.groups)
-
-
-def whole_windows(ranges: Array, window: int, frames: int) -> list[Array]:
-    """First frames of all windows of each range, or of about so many, of some of the ranges."""
-    half = window // 2
-    fitting = [(a, b) for a, b in ranges if b - a >= window]
-    total = sum(b - a - 2 * half for a, b in fitting)
-    return [np.arange(a, b - 2 * half) for a, b in fitting[:: max(-(-total // frames), 1)]]
 
 
 @torch.inference_mode()

@@ -140,17 +140,6 @@ _SIGNALS: dict[str, Any] = {
     SongSignals.KIND: SongSignals,
     PointVelocities.KIND: PointVelocities,
 }
-# Architecture of a model that is bound to a skeleton: the same, over its joints.
-_BOUND_PRESET = "sine_fit"
-
-
-def weights_hash(network: nn.Module) -> str:
-    """SHA-256 of the names and values of a network's weights."""
-    digest = hashlib.sha256()
-    for name, tensor in sorted(network.state_dict().items()):
-        digest.update(name.encode())
-        digest.update(tensor.cpu().numpy().tobytes())
-    return digest.hexdigest()
 
 
 @dataclass(eq=False)
@@ -217,8 +206,13 @@ class PhaseModel(Generic[Signals]):
 
     @property
     def sha256(self) -> str:
-        """Hash of the weights; phases files name it."""
-        return self.bound_from or weights_hash(self.network)
+        """SHA-256 of the names and values of the weights; phases files name it."""
+        if self.bound_from:
+            return self.bound_from
+        digest = hashlib.sha256()
+        for name, tensor in sorted(self.network.state_dict().items()):
+            digest.update(name.encode() + tensor.cpu().numpy().tobytes())
+        return digest.hexdigest()
 
     def bound(
         self, clips: Clip | ClipStore, description: Mapping[str, Any] | None = None
@@ -244,8 +238,10 @@ class PhaseModel(Generic[Signals]):
 
     def bound_to(self, signals: JointVelocities, plan: BodyPlan) -> PhaseModel[JointVelocities]:
         """The model of joints with these places on the body; see `bound`."""
-        network = replace(self.config.network, preset=_BOUND_PRESET)
-        config = PhaseConfig(network, self.config.training.of_one_skeleton())
+        # The same architecture, over joints.
+        network = replace(self.config.network, preset="sine_fit")
+        training = replace(self.config.training, proportions=0.0, joint_dropout=0.0)
+        config = PhaseConfig(network, training)
         read, write = map(torch.from_numpy, (plan.points_from_joints(), plan.joints_from_points()))
         bound = make_autoencoder(len(signals.names), signals.fps, network)
         with torch.no_grad():

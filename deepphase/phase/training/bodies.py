@@ -107,7 +107,9 @@ class DrawnBody(NamedTuple):
         """Of the points `kept` of a body; `change` is (3 axes, points, points)."""
         plan = BodyPlan.from_points(kept)
         read, write = plan.points_from_joints(), plan.joints_from_points()
-        whole = torch.from_numpy(_by_axis(change[:, kept]))
+        _, rows, columns = change[:, kept].shape
+        axes = np.einsum("arc,ab->racb", change[:, kept], np.eye(3, dtype=np.float32))
+        whole = torch.from_numpy(axes.reshape(3 * rows, 3 * columns))
         parts = whole, torch.from_numpy(read), torch.from_numpy(write)
         return cls(windows, *parts, body.power)
 
@@ -208,7 +210,8 @@ class BodyData(PhaseData):
         rank, world = self.trainer.global_rank, self.trainer.world_size
         count = _VALIDATION_WINDOWS // len(self.bodies)
         for body in self.bodies:
-            rows = _evenly(body.held_out, count)[rank::world]
+            chosen = np.unique(np.linspace(0, len(body.held_out) - 1, count).astype(np.int64))
+            rows = body.held_out[chosen][rank::world]
             unchanged = np.tile(np.eye(len(POINTS), dtype=np.float32), (3, 1, 1))
             for centres in torch.from_numpy(rows).split(256):
                 yield DrawnBody.from_body(centres, unchanged, body.found, body)
@@ -257,15 +260,3 @@ class BodyModule(PhaseModule):
             manifolds.append(manifold / np.sqrt(np.square(manifold).mean() + 1e-12))
         model.skeletons = tuple(measured)
         model.projection = ManifoldProjection.fit(np.concatenate(manifolds))
-
-
-def _evenly(rows: Array, count: int) -> Array:
-    """About `count` of some rows, or all, spread evenly."""
-    return np.asarray(rows[np.unique(np.linspace(0, len(rows) - 1, count).astype(np.int64))])
-
-
-def _by_axis(change: Array) -> Array:
-    """(3 * rows, 3 * columns) map of interleaved axes, of one map (3, rows, columns) per axis."""
-    _, rows, columns = change.shape
-    whole = np.einsum("arc,ab->racb", change, np.eye(3, dtype=np.float32))
-    return whole.reshape(3 * rows, 3 * columns)

@@ -89,7 +89,7 @@ class PhaseParameters:
         """Number of phase channels."""
         return self.phase.shape[-1]
 
-    def __getitem__(self, index: object) -> PhaseParameters:
+    def __getitem__(self, index: Any) -> PhaseParameters:
         return PhaseParameters(*(curve[index] for curve in self._curves()))
 
     def _curves(self) -> tuple[Array, ...]:

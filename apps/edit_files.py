@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
-from deepphase.apps.options import OptionGroup, folder_reader
+from deepphase.apps.options import OptionGroup, claim_file, claimed, folder_reader
 from deepphase.apps.terminal import next_step, note, warn
 from deepphase.errors import FormatError, ParameterError, SkeletonError
 from deepphase.shipped import SHIPPED
@@ -85,7 +85,6 @@ def write_edited(
     title: str = "Before and after",
 ) -> None:
     """Write edited clips, and a page that plays them, with the clip before if there is one."""
-    from deepphase.apps.options import claimed
     from deepphase.formats.load import save
     from deepphase.viewer.page import save_player
     from deepphase.viewer.take import Take
@@ -112,7 +111,6 @@ def check_output(
     clip: Path | None, output: Path | None, player: Path | None, *, also: Sequence[str] = ()
 ) -> None:
     """Refuse outputs that cannot be written or took work, before long work."""
-    from deepphase.apps.options import claim_file
     from deepphase.formats.load import MOTION_FORMATS
 
     if clip and output and os.path.realpath(output) == os.path.realpath(clip):

@@ -146,11 +146,8 @@ def start_model(path: Path, corpus: Any) -> PhaseModel:
     if isinstance(corpus, ClipStore):
         model = model.bound(corpus, corpus.description)
     if not isinstance(model, PhaseModel):
-        raise ParameterError(
-            "a training starts from a trained network of the same kind",
-            hint="give a file of `deepphase train phase`",
-            path=path,
-        )
+        fact = "a training starts from a trained network of the same kind"
+        raise ParameterError(fact, hint="give a file of `deepphase train phase`", path=path)
     return model
 
 

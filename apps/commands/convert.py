@@ -6,7 +6,7 @@ from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
-from deepphase.apps.options import FileOptions
+from deepphase.apps.options import FileOptions, claimed
 from deepphase.apps.terminal import each_clip, note, refuse_unwritten, table, warn
 from deepphase.arrays import counted
 from deepphase.errors import ParameterError
@@ -69,7 +69,6 @@ def command(
         Write joint names to BVH as they are. Else "_" replaces blanks and brackets, which other
         programs do not read.
     """
-    from deepphase.apps.options import claimed
     from deepphase.corpus.clips import clips_in
     from deepphase.corpus.motion_files import clip_targets
     from deepphase.formats.amass import save_amass, smpl_layout

@@ -6,6 +6,7 @@ from itertools import chain
 from pathlib import Path
 from typing import Literal
 
+from deepphase.apps.options import claim_folder
 from deepphase.apps.terminal import next_step, note, progress, table, warn
 from deepphase.errors import ParameterError
 
@@ -64,7 +65,6 @@ def command(
     # Refused before anything long is imported.
     check_beats(song, beats, bpm)
     from deepphase.apps.dance_sources import DanceSource, find_dance_source
-    from deepphase.apps.options import claim_folder
     from deepphase.apps.reports.dance_report import dance_report
     from deepphase.apps.reports.page import headline_table
     from deepphase.controllers.dance.dancer import Dancer

@@ -8,6 +8,7 @@ import shutil
 from collections.abc import Iterator
 from pathlib import Path
 
+from deepphase.apps.options import claim_folder
 from deepphase.apps.terminal import next_step, note, printing
 from deepphase.errors import ParameterError
 
@@ -50,7 +51,6 @@ def command(output: Path = Path("demo"), data: Path | None = None, smallest: boo
         Run in a minute on very little data: a check that everything works, whose errors are larger
         than those of the method.
     """
-    from deepphase.apps.options import claim_folder
 
     if data is not None:
         from deepphase.corpus.motion_files import find_motion_files

@@ -16,7 +16,7 @@ from deepphase.apps.edit_files import (
     report_reached,
     write_edited,
 )
-from deepphase.apps.options import parse_stretches
+from deepphase.apps.options import claim_file, parse_stretches
 from deepphase.apps.terminal import note, warn, working
 from deepphase.errors import ParameterError
 
@@ -240,7 +240,6 @@ def path_command(
     player
         Page to write (.html) that plays the result; with a motion file, beside it.
     """
-    from deepphase.apps.options import claim_file
 
     if characters < 1:
         raise ParameterError(f"characters must be at least 1, not {characters}", hint="give 1")

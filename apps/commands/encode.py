@@ -6,6 +6,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
+from deepphase.apps.options import claim
 from deepphase.apps.terminal import (
     list_or_refuse,
     next_step,
@@ -91,7 +92,6 @@ def command(
 
 def _claim_phases(path: Path, model_sha256: str) -> None:
     """Refuse to replace what is no file of phases of the model."""
-    from deepphase.apps.options import claim
     from deepphase.formats.npz.archive import read_npz
     from deepphase.phase.parameters import FORMAT, VERSION
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from deepphase.apps.options import claim_folder, clips_of_model
 from deepphase.apps.terminal import Outcome, next_step, note, progress, table
 
 
@@ -30,7 +31,6 @@ def command(
         Phases to measure on the same frames, separated by commas: the baselines contact, pca and
         pfnn, which are fitted to these clips, or files of other models.
     """
-    from deepphase.apps.options import claim_folder, clips_of_model
     from deepphase.apps.reports.evaluation_report import evaluation_report
     from deepphase.apps.reports.page import headline_table
     from deepphase.corpus.motion_files import is_store

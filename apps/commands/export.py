@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from deepphase.apps.options import claim, claim_file
 from deepphase.apps.terminal import next_step, note, working
 from deepphase.errors import ParameterError
 
@@ -34,7 +35,6 @@ def command(
     web
         Write the page in which a controller's character is steered.
     """
-    from deepphase.apps.options import claim, claim_file
 
     claim_file(output)
     claim(output.with_suffix(".motion.onnx"))

@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Literal
 
+from deepphase.apps.options import claim_folder, clips_of_model
 from deepphase.apps.terminal import next_step, note, progress, warn
 
 
@@ -24,7 +25,6 @@ def command(
     pictures
         Also write every figure as a file of this format, which needs Chromium.
     """
-    from deepphase.apps.options import claim_folder, clips_of_model
     from deepphase.apps.reports.phase_pages import FigureData, figures_page
 
     claim_folder(output)

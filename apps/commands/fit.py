@@ -6,7 +6,7 @@ from itertools import count
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
-from deepphase.apps.options import folder_reader
+from deepphase.apps.options import claim_file, claim_folder, folder_reader, read_corpus
 from deepphase.apps.terminal import each_clip, next_step, note, progress, refuse_unwritten, table
 from deepphase.errors import ParameterError
 
@@ -46,7 +46,6 @@ def phases_command(
         Rule. contact fits one phase per foot, from its ground contacts; pca one per hand and foot,
         from its velocity along the principal axis; pfnn a single phase, from the foot strikes.
     """
-    from deepphase.apps.options import claim_file, read_corpus
     from deepphase.phase.extractor import fit_phases
 
     claim_file(output, example=f"{method}.phases")
@@ -86,7 +85,6 @@ def ground_command(
         Number of patches of made ground to compare with every gait cycle. 0 fits a plane that is
         deformed to touch the footsteps, the paper's baseline.
     """
-    from deepphase.apps.options import claim_folder
     from deepphase.apps.reports.page import Page
     from deepphase.corpus.clips import clips_in
     from deepphase.corpus.motion_files import unique_stems
@@ -188,7 +186,6 @@ def ball_command(clips: list[Path], output: Path, skeleton: str | None = None) -
     """
     import numpy as np
 
-    from deepphase.apps.options import claim_folder
     from deepphase.apps.reports.page import Page
     from deepphase.controllers.ball.ball_track import IMPLAUSIBLE, SUFFIX, as_row, save_ball
     from deepphase.corpus.clips import clips_in

@@ -6,7 +6,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from deepphase.apps.options import ConfigOption, parse_labels
+from deepphase.apps.options import ConfigOption, claim, note_chosen_skeleton, parse_labels
 from deepphase.apps.terminal import next_step, note, progress, table, warn
 from deepphase.errors import ParameterError
 
@@ -60,7 +60,6 @@ def command(
             "the features need phases, and no phase model is given",
             hint="give --model, or --config pose_trajectory",
         )
-    from deepphase.apps.options import claim, note_chosen_skeleton
     from deepphase.corpus.store import open_store
     from deepphase.features.layout import FeatureLayout
     from deepphase.files import check_writable

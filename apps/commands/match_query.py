@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from deepphase.apps.commands.match_build import next_of_database
-from deepphase.apps.options import parse_labels
+from deepphase.apps.options import claim_folder, parse_labels
 from deepphase.apps.terminal import Outcome, note, progress, table, warn
 from deepphase.errors import ParameterError
 
@@ -42,7 +42,6 @@ def command(
     model
         Phase model of the database, needed if the clip is a motion file.
     """
-    from deepphase.apps.options import claim_folder
     from deepphase.apps.reports.matches_page import save_matches
     from deepphase.matching.database.database import MotionDatabase
     from deepphase.matching.search.moments import nearest_moments, query_moment

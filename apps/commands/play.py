@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from deepphase.apps.options import claim_file
 from deepphase.apps.terminal import each_clip, next_step, note
 
 if TYPE_CHECKING:
@@ -35,7 +36,6 @@ def command(
     """
     import numpy as np
 
-    from deepphase.apps.options import claim_file
     from deepphase.apps.reports.player import song_for_player, takes_of_clips
     from deepphase.corpus.clips import clips_in
     from deepphase.corpus.motion_files import song_beside

@@ -4,8 +4,17 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from deepphase.apps.options import FileOptions
-from deepphase.apps.terminal import next_step, note, progress, warn
+from deepphase.apps.options import FileOptions, claim
+from deepphase.apps.terminal import (
+    next_step,
+    note,
+    note_groups,
+    note_name_labels,
+    note_store_kinds,
+    progress,
+    skeleton_words,
+    warn,
+)
 
 _SHOWN = 20
 
@@ -44,13 +53,6 @@ def command(
         CSV or Parquet table of labels: a column `file`, one column per label and, optionally,
         start_s and stop_s to cut clips out.
     """
-    from deepphase.apps.options import claim
-    from deepphase.apps.terminal import (
-        note_groups,
-        note_name_labels,
-        note_store_kinds,
-        skeleton_words,
-    )
     from deepphase.corpus.prepare import prepare
     from deepphase.corpus.store import open_store
     from deepphase.formats.frame_rates import is_warning

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from deepphase.apps.options import FileOptions
+from deepphase.apps.options import FileOptions, claimed
 from deepphase.apps.terminal import (
     list_or_refuse,
     next_step,
@@ -48,7 +48,6 @@ def command(
         Clip to write (.bvh, .glb or .npz); a folder of .bvh if there are several files, with links
         to the sound files beside the tracks.
     """
-    from deepphase.apps.options import claimed
     from deepphase.corpus.clips import agreed_point_sets, files_of_bodies
     from deepphase.corpus.motion_files import clip_targets, find_motion_files
     from deepphase.corpus.solved_files import solve_files

@@ -62,7 +62,10 @@ def lay_on_ground(
     roles: Roles | None = None,
     contacts: Contacts | None = None,
 ) -> LaidMotion:
-    """Lay a motion, captured on a flat floor, on ground. SkeletonError if no feet are found."""
+    """Lay a motion, captured on a flat floor, on ground.
+
+    `roles` and `contacts` are the clip's, if known. Raises SkeletonError if no feet are found.
+    """
     roles = roles or find_roles(clip.skeleton, clip=clip)
     contacts = contacts or foot_contacts(clip, roles)
     chains = LegChains.from_skeleton(clip.skeleton, roles)

@@ -37,11 +37,7 @@ def version() -> str:
 
 
 def lazy_names(package: str) -> tuple[Callable[[str], Any], Callable[[], list[str]], list[str]]:
-    """`__getattr__`, `__dir__` and `__all__` of a package: the names that type checkers see.
-
-    They are the imports below ``if TYPE_CHECKING:`` in the package's source, where each name and
-    its module stand once.
-    """
+    """`__getattr__`, `__dir__` and `__all__` of a package, by its imports below TYPE_CHECKING."""
     here = sys.modules[package]
     body = ast.parse(inspect.getsource(here)).body
     guarded = next(node for node in body if isinstance(node, ast.If))

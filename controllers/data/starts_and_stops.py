@@ -23,11 +23,7 @@ from deepphase.motion.contacts import Contacts, foot_contacts
 from deepphase.motion.resample import resample
 from deepphase.motion.roles import Roles, find_roles
 from deepphase.motion.root_trajectory import root_trajectory
-from deepphase.steering.springs import (
-    angular_velocities,
-    from_rotation_vectors,
-    rotation_offsets,
-)
+from deepphase.steering.springs import angular_velocities, from_rotation_vectors, rotation_offsets
 
 # Shortest idle moment and stretch of locomotion that are used.
 _IDLE_S, _MOVING_S = 0.5, 1.2

@@ -19,12 +19,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from deepphase.corpus.clip_store import ClipStore
-from deepphase.corpus.motion_files import (
-    MotionFile,
-    find_motion_files,
-    is_store,
-    song_beside,
-)
+from deepphase.corpus.motion_files import MotionFile, find_motion_files, is_store, song_beside
 from deepphase.corpus.store import groups_with, open_store, store_groups
 from deepphase.errors import DeepPhaseError, ParameterError, within_memory
 from deepphase.formats.frame_rates import CHECK

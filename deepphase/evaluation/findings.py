@@ -11,10 +11,7 @@ from deepphase.arrays import Array, true_runs
 from deepphase.evaluation.measurement import ObservedRun, sliding_of_data
 from deepphase.evaluation.motion_measures import BENT_BACK, MeasuredMotion
 from deepphase.evaluation.run_measures import AT_REST_M_S, RUNAWAY_M, idle_speeds
-from deepphase.evaluation.runs import (
-    seconds_of,
-    smoothed_velocities,
-)
+from deepphase.evaluation.runs import seconds_of, smoothed_velocities
 from deepphase.motion.clip import velocities
 from deepphase.steering.laid_run import FeetOnGround
 from deepphase.steering.run import Run

@@ -8,14 +8,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from deepphase.arrays import Array
-from deepphase.music.beats import (
-    NO_BEATS,
-    Beats,
-    OnsetReturns,
-    follow_tempo,
-    has_sounds,
-    lay_beats,
-)
+from deepphase.music.beats import NO_BEATS, Beats, OnsetReturns, follow_tempo, has_sounds, lay_beats
 from deepphase.music.spectra import Spectra
 
 METERS = (3, 4)

@@ -20,13 +20,7 @@ from deepphase.motion.roles import find_roles
 from deepphase.music.cache import song_features
 from deepphase.music.features import check_names
 from deepphase.phase.model import Signals
-from deepphase.phase.signals import (
-    POINTS,
-    BodyPlan,
-    JointVelocities,
-    PointVelocities,
-    joints_of,
-)
+from deepphase.phase.signals import POINTS, BodyPlan, JointVelocities, PointVelocities, joints_of
 from deepphase.phase.song_signals import SONG_FEATURES, SongSignals
 from deepphase.phase.windows import Centres, Split, split_by_source
 from deepphase.progress import Progress

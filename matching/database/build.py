@@ -20,11 +20,7 @@ from deepphase.corpus.store import open_store
 from deepphase.errors import ParameterError
 from deepphase.features.layout import FeatureLayout, Moments
 from deepphase.matching.database.file import StoreLink, row_fields
-from deepphase.matching.database.frame_reader import (
-    FrameReader,
-    TrackReader,
-    check_rate,
-)
+from deepphase.matching.database.frame_reader import FrameReader, TrackReader, check_rate
 from deepphase.progress import Progress
 
 if TYPE_CHECKING:

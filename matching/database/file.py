@@ -41,11 +41,7 @@ from deepphase.formats.header_values import (
     checked_rate,
     checked_text,
 )
-from deepphase.matching.database.frame_reader import (
-    KINDS_COLUMN,
-    PHASE_COLUMNS,
-    ROW_ARRAYS,
-)
+from deepphase.matching.database.frame_reader import KINDS_COLUMN, PHASE_COLUMNS, ROW_ARRAYS
 from deepphase.phase.parameters import PhaseParameters
 
 if TYPE_CHECKING:

@@ -10,9 +10,7 @@ import pytest
 import yaml
 
 from deepphase.apps.cli import command_named
-from deepphase.apps.command_line import (
-    read_command_line,
-)
+from deepphase.apps.command_line import read_command_line
 from deepphase.apps.options import OptionGroup
 from deepphase.apps.terminal import Outcome
 from deepphase.controllers.config import ControllerConfig

@@ -9,13 +9,7 @@ import pytest
 from deepphase.apps.demo import CONTROLLER
 from deepphase.apps.live.server import LiveServer
 from deepphase.formats.load import load
-from tests.browser.dashboard_pages import (
-    PATIENCE_S,
-    settled,
-    slide_to_end,
-    state,
-    until,
-)
+from tests.browser.dashboard_pages import PATIENCE_S, settled, slide_to_end, state, until
 
 pytestmark = pytest.mark.browser
 

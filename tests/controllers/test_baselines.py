@@ -13,10 +13,7 @@ from deepphase.controllers.networks.baselines import (
     plain_width,
     recurrent_width,
 )
-from deepphase.controllers.networks.gaussian_process import (
-    GaussianProcess,
-    GaussianProcessConfig,
-)
+from deepphase.controllers.networks.gaussian_process import GaussianProcess, GaussianProcessConfig
 from deepphase.controllers.networks.network import NetworkDims
 from deepphase.errors import ParameterError
 

@@ -10,12 +10,7 @@ from deepphase.controllers.config import ControllerConfig
 from deepphase.controllers.data.controller_data import ControllerData
 from deepphase.controllers.training import course as course_module
 from deepphase.controllers.training import health
-from deepphase.controllers.training.course import (
-    COURSE_S,
-    CourseChecks,
-    course,
-    course_run,
-)
+from deepphase.controllers.training.course import COURSE_S, CourseChecks, course, course_run
 from deepphase.controllers.training.train import train_controller
 from deepphase.errors import ParameterError
 from deepphase.steering.path import MADE_PATHS

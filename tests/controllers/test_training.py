@@ -23,12 +23,7 @@ from deepphase.corpus.clip_store import ClipStore
 from deepphase.steering.run import rollout
 from deepphase.synthetic.gait_motion import locomotion
 from deepphase.training.metrics_file import read_metrics
-from tests.controllers.made_controllers import (
-    FormulaPhases,
-    data_of,
-    samples_for,
-    walking_store,
-)
+from tests.controllers.made_controllers import FormulaPhases, data_of, samples_for, walking_store
 
 pytestmark = pytest.mark.slow
 

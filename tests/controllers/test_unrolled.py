@@ -10,11 +10,7 @@ from deepphase.controllers.runtime.characters import Characters
 from deepphase.controllers.runtime.controller import Controller
 from deepphase.controllers.runtime.frame import CharacterSettings
 from deepphase.controllers.training.module import ClosedLoop
-from tests.controllers.made_controllers import (
-    samples_for,
-    small_controller,
-    walking_store,
-)
+from tests.controllers.made_controllers import samples_for, small_controller, walking_store
 
 _SEES = CharacterSettings(feedback="prediction", foot_ik=False)
 

@@ -14,12 +14,7 @@ from deepphase.corpus.inspection import inspect_files
 from deepphase.corpus.prepare import corpus_of, prepare
 from deepphase.corpus.store import open_store
 from deepphase.corpus.store_writer import write_store
-from deepphase.errors import (
-    CheckpointError,
-    DeepPhaseError,
-    FormatError,
-    ParameterError,
-)
+from deepphase.errors import CheckpointError, DeepPhaseError, FormatError, ParameterError
 from deepphase.formats.bvh.writer import save_bvh
 from deepphase.formats.load import load
 from deepphase.motion import quaternions

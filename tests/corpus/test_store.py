@@ -18,13 +18,7 @@ from deepphase.errors import CheckpointError, DeepPhaseError, ParameterError, Sk
 from deepphase.files import json_hash
 from deepphase.motion.clip import Clip, joint_positions
 from deepphase.motion.skeleton import Skeleton
-from tests.corpus.made_clips import (
-    OTHER_ORDER,
-    contents,
-    in_other_order,
-    made_clip,
-    made_skeleton,
-)
+from tests.corpus.made_clips import OTHER_ORDER, contents, in_other_order, made_clip, made_skeleton
 
 FILES = Path(__file__).parents[1] / "compatibility" / "files"
 

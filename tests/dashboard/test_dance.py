@@ -17,12 +17,7 @@ from deepphase.apps.dashboard.pages.dance import OpenDancer
 from deepphase.apps.dashboard.parts import songs
 from deepphase.apps.dashboard.parts.collection import demo_model
 from deepphase.apps.dashboard.parts.session import Session
-from deepphase.apps.dashboard.parts.songs import (
-    OpenSong,
-    made_song,
-    upload_suffixes,
-    uploaded_song,
-)
+from deepphase.apps.dashboard.parts.songs import OpenSong, made_song, upload_suffixes, uploaded_song
 from deepphase.apps.demo import CONTROLLER
 from deepphase.controllers.dance.config import DanceConfig
 from deepphase.controllers.dance.training import DanceData, train_dance

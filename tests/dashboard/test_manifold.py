@@ -25,11 +25,7 @@ from deepphase.apps.dashboard.parts.cloud_view import (
 )
 from deepphase.apps.dashboard.parts.clouds import make_cloud
 from deepphase.apps.dashboard.parts.collection import OpenModel, demo_clips, demo_model
-from deepphase.apps.dashboard.parts.encodings import (
-    Encodings,
-    first_sight,
-    steadiest_of,
-)
+from deepphase.apps.dashboard.parts.encodings import Encodings, first_sight, steadiest_of
 from deepphase.corpus.clip_store import ClipStore
 from deepphase.corpus.store_writer import write_store
 from deepphase.figures.colouring import Colouring

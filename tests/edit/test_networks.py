@@ -5,14 +5,7 @@ import torch
 
 from deepphase.edit.body_points import BodyPoints
 from deepphase.edit.config import EditorNetwork
-from deepphase.edit.missing import (
-    NOISY,
-    filled,
-    made_damage,
-    run_means,
-    straight_path,
-    target_gap,
-)
+from deepphase.edit.missing import NOISY, filled, made_damage, run_means, straight_path, target_gap
 from deepphase.edit.motion_rows import integrated_root
 from deepphase.edit.networks import MotionAutoencoder
 from tests.formula_motion import body

@@ -13,12 +13,7 @@ from deepphase.motion.clip import Clip, end_positions, joint_positions
 from deepphase.motion.retarget import retarget
 from deepphase.motion.roles import find_roles
 from deepphase.synthetic.gait_motion import locomotion
-from tests.formats.smpl_files import (
-    walk_poses,
-    walk_translations,
-    written_smpl,
-    z_up_positions,
-)
+from tests.formats.smpl_files import walk_poses, walk_translations, written_smpl, z_up_positions
 
 COUNTS = (22, 24, 52, 53, 55)
 

@@ -17,12 +17,7 @@ from deepphase.evaluation.dance import (
 )
 from deepphase.features.layout import FeatureLayout
 from deepphase.matching.database.database import MotionDatabase
-from deepphase.matching.music.dancing import (
-    LOOSELY,
-    PlaybackSync,
-    beat_phases,
-    dance_with_database,
-)
+from deepphase.matching.music.dancing import LOOSELY, PlaybackSync, beat_phases, dance_with_database
 from deepphase.matching.music.song_tracks import ClipSongTracks, track_features
 from deepphase.matching.player.playback import Playback
 from deepphase.matching.search.searcher import open_searcher

@@ -9,10 +9,7 @@ import pytest
 
 from deepphase.errors import ParameterError
 from deepphase.features.layout import Feature, FeatureLayout
-from deepphase.matching.music.song_tracks import (
-    ClipSongTracks,
-    song_track,
-)
+from deepphase.matching.music.song_tracks import ClipSongTracks, song_track
 from deepphase.music.features import features_of
 from deepphase.synthetic.song import make_song
 from tests.formula_motion import swinging

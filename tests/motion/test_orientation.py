@@ -6,13 +6,7 @@ import numpy as np
 import pytest
 
 from deepphase.motion.clip import joint_positions
-from deepphase.motion.orientation import (
-    AXES,
-    infer_unit,
-    infer_up,
-    rotate_from_y_up,
-    rotate_up,
-)
+from deepphase.motion.orientation import AXES, infer_unit, infer_up, rotate_from_y_up, rotate_up
 from deepphase.motion.skeleton import Skeleton
 from tests.motion.bodies import CONVENTIONS, DOG, HUMAN, body, random_clip, standing, walking
 

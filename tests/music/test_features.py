@@ -9,12 +9,7 @@ from hypothesis import strategies as st
 from deepphase.errors import ParameterError
 from deepphase.music import spectra
 from deepphase.music.cache import song_features
-from deepphase.music.features import (
-    FPS,
-    SONG_FEATURE_KINDS,
-    features_of,
-    value_names,
-)
+from deepphase.music.features import FPS, SONG_FEATURE_KINDS, features_of, value_names
 from deepphase.synthetic.song import SAMPLE_RATE, make_song
 from tests.music.made_sounds import file_bytes, white_noise
 

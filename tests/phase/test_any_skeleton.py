@@ -17,13 +17,7 @@ from deepphase.phase.config import NetworkConfig, PhaseConfig
 from deepphase.phase.extractor import load_extractor, load_model, shipped_model
 from deepphase.phase.health import measured_health
 from deepphase.phase.model import PhaseModel, make_autoencoder
-from deepphase.phase.signals import (
-    POINTS,
-    BodyPlan,
-    PointVelocities,
-    bound_weights,
-    parent_points,
-)
+from deepphase.phase.signals import POINTS, BodyPlan, PointVelocities, bound_weights, parent_points
 from deepphase.phase.training.bodies import Augmentation
 from deepphase.phase.training.train import train_phase
 from deepphase.synthetic.bodies import biped, quadruped

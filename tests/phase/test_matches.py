@@ -6,12 +6,7 @@ import pytest
 from deepphase.arrays import wrapped
 from deepphase.errors import ParameterError
 from deepphase.phase import matches
-from deepphase.phase.matches import (
-    Frames,
-    alignment_by_chance,
-    alignment_errors,
-    future_ranks,
-)
+from deepphase.phase.matches import Frames, alignment_by_chance, alignment_errors, future_ranks
 from deepphase.phase.parameters import PhaseParameters
 
 

@@ -5,13 +5,7 @@ import pytest
 import torch
 
 from deepphase.errors import ParameterError
-from deepphase.phase.windows import (
-    WindowOrder,
-    gather,
-    held_out_sources,
-    padded,
-    split_by_source,
-)
+from deepphase.phase.windows import WindowOrder, gather, held_out_sources, padded, split_by_source
 
 
 def test_gather_takes_the_frames_around_the_centre():

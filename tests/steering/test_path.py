@@ -5,14 +5,7 @@ import pytest
 
 from deepphase.errors import FormatError, ParameterError
 from deepphase.steering.gamepad import read_gamepad
-from deepphase.steering.path import (
-    MADE_PATHS,
-    GroundPath,
-    circle,
-    read_path,
-    square,
-    wave,
-)
+from deepphase.steering.path import MADE_PATHS, GroundPath, circle, read_path, square, wave
 
 
 def test_a_file_is_read_with_facing_and_labels(tmp_path):

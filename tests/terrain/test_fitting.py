@@ -6,12 +6,7 @@ import pytest
 from deepphase.apps.cli import main
 from deepphase.formats.load import save
 from deepphase.synthetic.gait_motion import locomotion
-from deepphase.terrain.fitting import (
-    PatchLibrary,
-    fit_cycle,
-    grounds_of_clip,
-    patch_errors,
-)
+from deepphase.terrain.fitting import PatchLibrary, fit_cycle, grounds_of_clip, patch_errors
 from deepphase.terrain.foot_track import FootTrack
 from deepphase.terrain.ground_file import read_ground
 from deepphase.terrain.heightmap import made_ground

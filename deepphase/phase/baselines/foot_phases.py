@@ -13,12 +13,7 @@ from deepphase.corpus.clip_store import ClipStore
 from deepphase.motion.clip import Clip
 from deepphase.motion.contacts import foot_contacts
 from deepphase.motion.roles import Roles
-from deepphase.phase.baselines.baseline import (
-    Baseline,
-    body_of,
-    fitted_sinusoids,
-    same_limbs,
-)
+from deepphase.phase.baselines.baseline import Baseline, body_of, fitted_sinusoids, same_limbs
 from deepphase.phase.parameters import PhaseParameters
 from deepphase.progress import Progress
 

@@ -13,12 +13,7 @@ from deepphase.corpus.clip_store import ClipStore
 from deepphase.errors import ParameterError
 from deepphase.motion.clip import Clip
 from deepphase.motion.roles import Roles
-from deepphase.phase.baselines.baseline import (
-    Baseline,
-    body_of,
-    fitted_sinusoids,
-    limb_ends,
-)
+from deepphase.phase.baselines.baseline import Baseline, body_of, fitted_sinusoids, limb_ends
 from deepphase.phase.parameters import PhaseParameters
 from deepphase.phase.signal_corpus import SignalCorpus
 from deepphase.progress import Progress

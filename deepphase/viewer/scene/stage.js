@@ -11,6 +11,8 @@ import { faded, fontOf, fitted } from "./surface2d.js";
 
 // Time constant in seconds of the camera that follows a body.
 const FOLLOW_S = 0.18;
+// Distance of the camera's target behind the body, at most, in heights: a gallop stays in the picture.
+const MOST_LAG = 0.2;
 // The camera rises with bodies whose lowest joint is higher over the floor than this, in heights.
 const LIFTED = 0.15;
 // Seconds of the trails behind joints, of the bold part of the root path at either side, and between its arrows.
@@ -38,6 +40,8 @@ const LEAST_SHARE = 0.1;
 const MOST_NAMES = 12;
 // Height of names over the highest joint, in heights of the body: of lines, and of a head around it.
 const ABOVE = 0.06, SURFACE_ABOVE = 0.15;
+// Pixels at the top that the list of colours covers.
+const BELOW_LIST = 52;
 
 const meanOf = (values) => values.reduce((sum, value) => sum + value, 0) / values.length;
 
@@ -146,7 +150,7 @@ export class Stage extends Scene {
     const goal = add([x, floor + lift + 0.47 * this.height, z], this.moved);
     const gap = distance(goal, this.camera.target);
     const jump = !this.settled || gap > 1.5 * this.height;
-    const part = jump ? 1 : 1 - Math.exp(-passed / FOLLOW_S);
+    const part = jump ? 1 : 1 - Math.min(Math.exp(-passed / FOLLOW_S), (MOST_LAG * this.height) / (gap || 1));
     this.settled = true;
     this.camera.target = between(this.camera.target, goal, part);
     return gap * (1 - part) > 0.0005 * this.height;
@@ -288,7 +292,7 @@ export class Stage extends Scene {
         for (let joint = 1; joint < body.joints; joint++) if (body.pose[3 * joint + 1] > body.pose[3 * top + 1]) top = joint;
         const place = this.placeInPicture(body, top, above * body.height);
         const half = Math.min(180, context.measureText(body.name).width) / 2 + 2;
-        if (place) names.push({ name: body.name, half, ...place });
+        if (place) names.push({ name: body.name, half, x: place.x, y: Math.max(place.y, BELOW_LIST) });
       }
       for (const { name, x, y } of apart(names)) write(name, x, y, NAME_SIZE, look.ink);
     }

@@ -112,12 +112,14 @@ class Timeline {
     for (const [y, end] of [[to, this.last], [from, this.data.clip - 1]]) {
       node("line", { class: "lane", x1: this.x(0), x2: this.x(end), y1: y, y2: y }, this.svg);
     }
+    // Many keys are small, with room between them.
+    const size = clamp((0.4 * this.wide) / this.marks.length, 1.5, KEY);
     this.marks.forEach(([frame, at], index) => {
       const [source, x] = [this.x(frame), this.x(at)];
       node("line", { class: "moved", x1: source, y1: from, x2: x, y2: to }, this.svg);
-      node("circle", { class: "pose", cx: source, cy: from, r: 2.5 }, this.svg);
+      node("circle", { class: "pose", cx: source, cy: from, r: Math.min(2.5, size) }, this.svg);
       const key = node("path", {
-        class: "key", d: `M${x - KEY} ${to}l${KEY} ${-KEY}l${KEY} ${KEY}l${-KEY} ${KEY}z`, tabindex: 0,
+        class: "key", d: `M${x - size} ${to}l${size} ${-KEY}l${size} ${KEY}l${-size} ${KEY}z`, tabindex: 0,
         role: "slider", "data-index": index, "aria-valuemin": 0, "aria-valuemax": this.last,
         "aria-valuenow": at, "aria-valuetext": `${(at / this.data.fps).toFixed(2)} s`,
         "aria-label": `Key ${index + 1}, pose of frame ${frame}: drag, or arrow keys`,

@@ -59,7 +59,8 @@ export class Overview {
     }
     const { from, to } = this.lanes;
     const part = this.lanes.lanes.length && to - from < duration - 1e-6;
-    for (const tick of niceTicks(0, duration, Math.floor((right - left) / 90))) {
+    // Beside a part in view, times stand in the bar, where the names of spans are.
+    for (const tick of part && take.markers.length ? [] : niceTicks(0, duration, Math.floor((right - left) / 90))) {
       if (part && tick === 0) continue;
       const text = `${shortNumber(tick)} s`;
       const half = context.measureText(text).width / 2;

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Iterable
 from typing import Any
@@ -116,7 +117,9 @@ def _table(clips: OpenClips) -> int | None:
     columns = st.columns(1 + min(len(known), _MAX_FILTERS))
     words = columns[0].text_input("Find a clip", placeholder="name", key="find")
     wanted = {
-        name: column.multiselect(plain(name), values, key=f"label {name}", placeholder="any")
+        name: column.multiselect(
+            plain(_in_words(name)), values, key=f"label {name}", placeholder="any"
+        )
         for column, (name, values) in zip(columns[1:], known.items(), strict=False)
     }
     parts = words.lower().split()
@@ -135,7 +138,8 @@ def _table(clips: OpenClips) -> int | None:
     whole = len(contacts) == len(store)
     labels = sorted(store.label_names, key=lambda name: name not in known)
     names = [store.names[index] for index in shown]
-    measured = [contacts[index] if whole else (None, None) for index in shown]
+    choosers.say_unknown(store.names)
+    measured = [contacts[index] for index in shown] if whole else []
     table = {
         "Clip": names,
         "Seconds": [round(float(store.lengths[index]) / store.fps, 2) for index in shown],
@@ -145,14 +149,18 @@ def _table(clips: OpenClips) -> int | None:
         "Captured at (frames/s)": [float(store.sources[index].fps) for index in shown],
         "File": [store.sources[index].path for index in shown],
     }
+    # Without what is not measured, or not of these bodies.
+    table = {name: values for name, values in table.items() if values.count(None) < len(values)}
     event = widgets.show_table(
-        "clips", table, height=min(_TABLE_HEIGHT, 37 * (len(shown) + 1)), column_config=_COLUMNS,
+        "clips", table, height=min(_TABLE_HEIGHT, 37 * (len(shown) + 1)),
+        column_config=_COLUMNS | {name: _in_words(name) for name in labels},
         selection_default={"selection": {"rows": [choosers.shown_index(names)]}},
         selection_mode="single-row-required", on_select="rerun",
         key=f"table {clips.id} {words} {wanted}",
     )  # fmt: skip
     row = min((event["selection"]["rows"] or [0])[0], len(shown) - 1)
     choosers.keep_clip(names[row])
+    widgets.scroll_table("clips", row)
     with st.container(horizontal=True):
         widgets.offer_table(table, "clips")
         if (
@@ -162,6 +170,11 @@ def _table(clips: OpenClips) -> int | None:
         ):
             _measure_missing(clips)
     return shown[row]
+
+
+def _in_words(label: str) -> str:
+    """A label as a heading: "field1" is the name of a part of files' names that has no other."""
+    return re.sub(r"^field(?=\d+$)", "name, part ", label)
 
 
 def _filters(store: ClipStore) -> dict[str, list[str]]:

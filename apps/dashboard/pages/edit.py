@@ -11,7 +11,13 @@ import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
 from deepphase.apps.dashboard.parts import drawing, widgets
-from deepphase.apps.dashboard.parts.choosers import SHOWN_S, ListedSource, chooser, shown_index
+from deepphase.apps.dashboard.parts.choosers import (
+    SHOWN_S,
+    ListedSource,
+    chooser,
+    say_unknown,
+    shown_index,
+)
 from deepphase.apps.dashboard.parts.collection import OpenClips, demo_clips, open_clips
 from deepphase.apps.dashboard.parts.messages import plain, shown_errors, working
 from deepphase.apps.dashboard.parts.trainings import EDITORS, offer_editor_training
@@ -179,6 +185,7 @@ def _choices(timeline: DeltaGenerator) -> Edits:
         )
         clips = demo_clips()
     names = list(clips.store.names)
+    say_unknown(names)
     chosen = st.selectbox("Clip", names, index=shown_index(names), key="edited clip")
     whole = clips.store.clip(names.index(chosen))
     if source.id == _SHIPPED:

@@ -33,6 +33,8 @@ from deepphase.viewer.take import Take
 
 # Key of a container around a table, which the table's name follows.
 _TABLE_KEY = "table of"
+# Height of a row of a table, pixels.
+_ROW_PX = 35
 _AT = re.compile(r'"at":[-+.e\d]+,')
 # Largest page of a player that browsers load without a pause.
 _PLAYER_BYTES = 40_000_000
@@ -109,9 +111,26 @@ def show_table(name: str, content: Any, **options: Any) -> Any:
         return st.dataframe(content, hide_index=True, **options)
 
 
+def scroll_table(name: str, row: int) -> None:
+    """Scroll the table of a name to a row that is out of view, once after each choice."""
+    # Streamlit's tables cannot be scrolled; the table may be drawn after this.
+    place = f".st-key-{_TABLE_KEY} {name}".replace(" ", "-") + " .dvn-scroller"
+    script = f"""<script>(() => {{
+      const top = {_ROW_PX * row}, began = Date.now();
+      const scroll = () => {{
+        const part = document.querySelector("{place}");
+        if (!part) return Date.now() - began < 5000 && setTimeout(scroll, 100);
+        if (top < part.scrollTop || top + {2 * _ROW_PX} > part.scrollTop + part.clientHeight)
+          part.scrollTop = top - {_ROW_PX};
+      }};
+      scroll();
+    }})();</script>"""
+    st.html(script, unsafe_allow_javascript=True)
+
+
 def table_height(rows: int) -> int:
     """Pixels of a table that shows all of its rows."""
-    return 35 * (rows + 1) + 3
+    return _ROW_PX * (rows + 1) + 3
 
 
 def show_figure(chart: go.Figure, key: str, *, file: str = "", alt: str = "") -> None:

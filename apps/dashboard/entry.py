@@ -12,8 +12,8 @@ import streamlit as st
 
 from deepphase.apps.dashboard.pages import PAGES, PageEntry
 from deepphase.apps.dashboard.parts import collection, folder, messages
-from deepphase.apps.dashboard.parts.choosers import chooser, open_address
-from deepphase.apps.dashboard.parts.encodings import page_runs, read_ahead, suggest_clip
+from deepphase.apps.dashboard.parts.choosers import chooser, forget_clip, open_address
+from deepphase.apps.dashboard.parts.encodings import read_ahead, suggest_clip
 from deepphase.apps.dashboard.parts.widgets import ICON, apply_theme
 from deepphase.arrays import counted
 from deepphase.errors import DeepPhaseError
@@ -24,6 +24,8 @@ _LAZY_IMPORTS = ("pandas", "pyarrow", "plotly.graph_objects", "deepphase.matchin
 _LATER_IMPORTS = ("scipy.signal", "scipy.stats")
 # Seconds that the server waits for the clips of its folder; pages show how far larger ones are.
 _AHEAD_S = 3.0
+# Seconds between two looks at what a thread has prepared.
+_LOOK_S = 0.5
 # Modules that were loaded when objects were last frozen.
 _frozen_modules = 0
 
@@ -61,21 +63,25 @@ def warm_up() -> None:
     later = map(importlib.import_module, _LATER_IMPORTS)
     threading.Thread(target=list, args=(later,), name="import", daemon=True).start()
     # The browser opens now.
-    page_runs()
+    messages.page_runs()
 
 
 def _sidebar() -> None:
     """Draw the choosers of clips and model, which `open_clips` and `open_model` read."""
     st.subheader("Collection", anchor=False)
+    found = folder.open_folder()
+    # Looked at before the clips are opened as well, as the work may end between.
+    preparing = found is not None and folder.files_done(found) is not None
     sources = collection.clip_sources()
     if sources:
         chooser("Clips", collection.CLIPS_KEY, sources, addressed=True)
         _models()
     else:
         st.caption("Nothing to show yet.")
-    found = folder.open_folder()
     if found is not None:
         st.caption(f"Folder :material/folder: {messages.plain(found.path.name)}")
+        if preparing or folder.files_done(found) is not None:
+            st.fragment(_await_files, run_every=_LOOK_S)(found)
         for error in found.refused[:5]:
             st.caption(f":material/warning: {messages.error_sentence(error)}")
         if found.cut:
@@ -83,6 +89,15 @@ def _sidebar() -> None:
                 "The folder has too many files; some are not listed. Start on a smaller folder."
             )
         st.button("Look again", on_click=folder.look_again, icon=":material/refresh:")
+
+
+def _await_files(found: folder.FoundFolder) -> None:
+    """Say how many motion files are prepared, while the first one is shown; then show them all."""
+    done, count = folder.files_done(found), len(found.motion)
+    if done is None:
+        forget_clip()
+        st.rerun()
+    st.progress(done / count, f"Preparing the motion files: {done:,} of {count:,}")
 
 
 def _models() -> None:
@@ -114,7 +129,7 @@ def _page_of(entry: PageEntry) -> Callable[[], None]:
 def dashboard() -> None:
     """Run the script once: style, navigation, choosers and the current page."""
     freeze_modules()
-    page_runs()
+    messages.page_runs()
     st.set_page_config("deepphase", ICON, "wide")
     apply_theme()
     pages = [

@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from typing import Any
 
 import streamlit as st
 
-from deepphase.apps.dashboard.parts import messages, steerables, widgets
+from deepphase.apps.dashboard.parts import choosers, collection, messages, steerables, widgets
 from deepphase.apps.dashboard.parts.choosers import ListedSource, chooser
 from deepphase.apps.dashboard.parts.drawing import choose_path
 from deepphase.apps.dashboard.parts.steerables import RunRequest, ShownRun, Steerable
+from deepphase.apps.reports.player import takes_of_clips
 from deepphase.apps.runs.run import compared_take, frame_columns, write_motions
 from deepphase.controllers.runtime.frame import BLENDS, CharacterSettings
+from deepphase.errors import DeepPhaseError
 from deepphase.files import temporary_folder
 from deepphase.matching.player.settings import MomentFilter, PlayerSettings
 from deepphase.motion.root_trajectory import RootMotion
@@ -25,6 +28,8 @@ _MAX_CHARACTERS, MAX_CHARACTER_S, _MAX_SEED = 12, 240.0, 2**31 - 1
 _MAX_BUTTONS = 6
 # Labels of clips that are offered as filters.
 _MAX_LABELS = 2
+# Session state: whether there was a run.
+_SHOWN = "run shown"
 _ROOT_MOTION: dict[RootMotion, str] = {
     "auto": "on the topmost joint",
     "root": "on a root joint",
@@ -42,6 +47,10 @@ def page() -> None:
         "Each can be steered by hand, too.",
     )
     left, right = widgets.wide_columns("control", [3, 7])
+    result, meanwhile = right.container(), right.empty()
+    if not st.session_state.get(_SHOWN):
+        with meanwhile.container():
+            _play_clip()
     with left:
         source = chooser("Controller or motion", steerables.STEERABLE_KEY, steerables.steerables())
         request = opened = None
@@ -62,7 +71,7 @@ def page() -> None:
                 words = f"A file that `deepphase train {command}` wrote"
                 private = "Other users cannot see it."
                 kind.offer_upload(words, private, steerables.STEERABLE_KEY, "above")
-    with right:
+    with result:
         if by_hand and opened is not None:
             with messages.shown_errors():
                 kept = steerables.steer_by_hand(opened)
@@ -70,6 +79,17 @@ def page() -> None:
                     widgets.show_measures({"this run": kept.measures})
         elif opened is not None and request is not None:
             _show_runs({source.name: opened} | others, request)
+    meanwhile.empty()
+    st.session_state[_SHOWN] = True
+
+
+def _play_clip() -> None:
+    """Play the open clip until there is a first run."""
+    with suppress(DeepPhaseError):
+        store = collection.open_clips().store
+        clip = store.clip(choosers.shown_index(store.names))
+        (take,) = takes_of_clips([clip.sliced(0, round(choosers.SHOWN_S * clip.fps))])
+        widgets.show_player(take, height=_PLAYER_HEIGHT, playing=True, key="meanwhile")
 
 
 def _choose_run(opened: Steerable, id: str) -> RunRequest | None:

@@ -31,6 +31,8 @@ from deepphase.steering.dance import DanceRequest, DanceResult
 from deepphase.viewer.take import Take
 
 _PLAYER_HEIGHT = 1040
+# Seconds of a dance that are made before the whole.
+_BEGIN_S = 4.0
 # Dances, and databases, in the caches that all sessions share.
 _CACHED_DANCES, _CACHED_DATABASES = 16, 3
 
@@ -66,6 +68,12 @@ class OpenDancer:
     key: Hashable
     source: DanceSource
     trials: tuple[str, ...] = ()
+
+    def begin(self, song: OpenSong, request: DanceRequest) -> Take:
+        """The first seconds of a dance to a song, to be seen while the whole is made."""
+        result = self.source.dance(song.features, replace(request, seconds=_BEGIN_S))
+        with song.as_file() as file:
+            return replace(dance_take(result, file), note="")
 
     def dance(self, song: OpenSong, request: DanceRequest, progress: Progress) -> OpenDance:
         """Make a dance to a song, with its report and its files."""
@@ -161,17 +169,25 @@ def _listed(texts: Sequence[str], icons: Sequence[str] = ()) -> str:
 def _dances(opened: OpenDancer, song: OpenSong, requests: list[DanceRequest]) -> None:
     """Draw the dance to a song, or of several tries the best, and the choice of another."""
     dances: dict[int, OpenDance] = {}
+    cache = messages.shared_cache("dances", _CACHED_DANCES)
+    bar, begin = st.container(), st.empty()
     for request in requests:
-        dance = messages.cancellable_result(
-            messages.shared_cache("dances", _CACHED_DANCES),
-            # With the name, so that no session sees the name of another session's song.
-            (opened.key, song.key, song.features.name, request),
-            lambda progress, request=request: opened.dance(song, request, progress),  # type: ignore[misc]
-            f"Dance {len(dances) + 1} of {len(requests)}" if len(requests) > 1 else "A dance",
-        )
+        # With the name, so that no session sees the name of another session's song.
+        key = (opened.key, song.key, song.features.name, request)
+        long = request.seconds is not None and request.seconds > 2 * _BEGIN_S
+        if long and not dances and cache.find(key) is None:
+            with messages.shown_errors(), begin.container():
+                take = opened.begin(song, request)
+                widgets.show_player(take, height=_PLAYER_HEIGHT, title="Dance", key="begin")
+        number = f" {len(dances) + 1} of {len(requests)}" if len(requests) > 1 else ""
+        with bar:
+            dance = messages.cancellable_result(
+                cache, key, partial(opened.dance, song, request), f"Making the dance{number}"
+            )
         if dance is None:
             return
         dances[request.seed] = dance
+    begin.empty()
     ranked = sorted(dances, key=lambda seed: -dances[seed].score)
     shown = ranked[0]
     if len(ranked) > 1:

@@ -47,13 +47,13 @@ def open_address(page: str) -> None:
     again.
     """
     st.session_state[_PAGE] = page
-    if _is_opened():
+    if is_opened():
         st.session_state.pop(_MOMENT_CLIP, None)
         if _STOPPED in st.query_params:
             st.query_params[_MOMENT] = st.query_params.pop(_STOPPED)
 
 
-def _is_opened() -> bool:
+def is_opened() -> bool:
     """Whether a link, a reload or Back led to the address, and no clip of it was shown yet."""
     return st.session_state.get(_LAST) != _page_and_clip()
 
@@ -82,15 +82,20 @@ def write_address(key: str, value: str | None) -> None:
 
 def clip_chooser(names: Sequence[str], place: Any, label: str = "Clip") -> int:
     """Draw the chooser of a clip, and return its index; the address names the clip."""
-    if _is_opened() or st.session_state.get(CLIP_KEY) not in names:
+    if is_opened() or st.session_state.get(CLIP_KEY) not in names:
         st.session_state[CLIP_KEY] = names[shown_index(names)]
-        asked = st.query_params.get(CLIP_KEY)
-        if asked is not None and asked not in names:
-            place.caption(f"These clips have no {plain(asked)}, which the address names.")
+        say_unknown(names, place)
     # Not bound to the address by Streamlit; see `write_address`.
     chosen = place.selectbox(label, names, key=CLIP_KEY)
     keep_clip(chosen)
     return names.index(chosen)
+
+
+def say_unknown(names: Sequence[str], place: Any = st) -> None:
+    """Say so where the address names another clip than these; called before one is kept in it."""
+    asked = st.query_params.get(CLIP_KEY)
+    if asked is not None and asked not in names:
+        place.caption(f"These clips have no {plain(asked)}, which the address names.")
 
 
 def other_clip_chooser(
@@ -164,9 +169,15 @@ def keep_clip(name: str) -> None:
 
 def choose_clip(name: str) -> None:
     """Choose another clip, from the next run on."""
+    forget_clip()
+    st.session_state[_SHOWN] = name
+
+
+def forget_clip() -> None:
+    """Let the pages open as if no clip was shown."""
     for part in (CLIP_KEY, _MOMENT, _STOPPED):
         st.query_params.pop(part, None)
-    st.session_state[_SHOWN] = name
+    st.session_state.pop(_SHOWN, None)
 
 
 def put_moment(seconds: float) -> None:

@@ -13,7 +13,14 @@ import scipy.fft
 import streamlit as st
 
 from deepphase.apps.dashboard.parts import folder
-from deepphase.apps.dashboard.parts.choosers import FileKind, ListedSource, choose, choose_clip
+from deepphase.apps.dashboard.parts.choosers import (
+    CLIP_KEY,
+    FileKind,
+    ListedSource,
+    choose,
+    choose_clip,
+    is_opened,
+)
 from deepphase.apps.dashboard.parts.session import session
 from deepphase.apps.demo import EMBEDDING, PHASES
 from deepphase.arrays import Array
@@ -132,7 +139,9 @@ def _sources_of(found: folder.FoundFolder) -> list[ListedSource[OpenClips]]:
             continue
     if found.motion and not stores:
         name = f"Motion files of {found.path.name}"
-        sources += _store_sources("motion", name, folder.prepared_store(found))
+        # Only the whole has the clip that a link names.
+        whole = any(key in st.query_params for key in (CLIP_KEY, CLIPS_KEY)) and is_opened()
+        sources += _store_sources("motion", name, folder.prepared_store(found, whole=whole))
     if found.recordings:
         recordings = replace(found, motion=found.recordings)
         sources += _store_sources("recordings", "Recordings", folder.prepared_store(recordings))

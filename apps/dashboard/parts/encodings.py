@@ -16,7 +16,7 @@ from deepphase.apps.dashboard.parts import collection
 from deepphase.apps.dashboard.parts.choosers import Span, remember_clip, shown_clip, suggest_moment
 from deepphase.apps.dashboard.parts.collection import OpenClips, OpenModel
 from deepphase.apps.dashboard.parts.folder import FoundFolder
-from deepphase.apps.dashboard.parts.messages import show_error, working
+from deepphase.apps.dashboard.parts.messages import give_way, show_error, working
 from deepphase.apps.reports.manifold_cloud import ground_speed
 from deepphase.apps.reports.player import takes_of_clips
 from deepphase.arrays import Array
@@ -48,16 +48,6 @@ _LOOK_S = 0.5
 _MOMENTS = 8
 # Frames whose signals are stored, the largest number of points in a cloud.
 MAX_POINTS = 20_000
-
-
-# When a page last ran, or the server was ready.
-_page_ran = time.monotonic()
-
-
-def page_runs() -> None:
-    """Note that a page runs, to which threads that read clips give way."""
-    global _page_ran
-    _page_ran = time.monotonic()
 
 
 class Encodings:
@@ -134,13 +124,8 @@ class Encodings:
         try:
             spent = waited = 0.0
             for index in dict.fromkeys([first, *range(len(self.store))]):
-                while (
-                    spent > _BEFORE_S
-                    and waited < _MOST_WAITED_S
-                    and time.monotonic() - _page_ran < self._quiet_s
-                ):
-                    time.sleep(0.05)
-                    waited += 0.05
+                if spent > _BEFORE_S:
+                    waited += give_way(self._quiet_s, _MOST_WAITED_S - waited)
                 began = time.monotonic()
                 self.phases(index)
                 spent += time.monotonic() - began

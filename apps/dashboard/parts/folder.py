@@ -5,21 +5,22 @@ from __future__ import annotations
 import os
 import threading
 import weakref
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Hashable, Mapping
 from contextlib import ExitStack, suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from functools import partial
 from itertools import islice
 from pathlib import Path
 from typing import Any
 
 import streamlit as st
 
-from deepphase.apps.dashboard.parts.messages import ResultCache
+from deepphase.apps.dashboard.parts.messages import ResultCache, give_way
 from deepphase.corpus import motion_files
 from deepphase.corpus.motion_files import STORE_FORMAT, STORE_JSON, is_store_folder
 from deepphase.corpus.prepare import prepare
 from deepphase.corpus.store import store_header
-from deepphase.errors import DeepPhaseError
+from deepphase.errors import DeepPhaseError, FormatError
 from deepphase.features.layout import FeatureLayout
 from deepphase.files import temporary_folder
 from deepphase.formats.array_file import is_array_file, read_header
@@ -30,6 +31,10 @@ from deepphase.progress import Progress
 FOLDER_VARIABLE = "DEEPPHASE_APP_FOLDER"
 # Seconds after which the folder is listed again.
 _FRESH_S = 20.0
+# Bytes of motion files that a page waits for; a thread prepares more.
+_AT_ONCE_BYTES = 3_000_000
+# Seconds that no page may have run for before that thread goes on, and those that it waits at most.
+_PAGE_S, _MOST_WAITED_S = 1.0, 4.0
 # Entries of a header by which pages choose files.
 _KEPT = ("config", "layout", "signals")
 # Path, time of change and size of a file.
@@ -203,33 +208,68 @@ class _PreparedStore:
 
 
 # All sessions share them, and a thread prepares one before a session begins.
-_prepared = ResultCache[_PreparedStore](2)
+_prepared = ResultCache[_PreparedStore](4)
+# Key of a store -> how many of its files a thread has prepared; None at its end.
+_done: dict[Hashable, int | None] = {}
 
 
-def prepared_store(found: FoundFolder, progress: Progress | None = None) -> Stamp:
-    """The store of a folder's motion files, made if missing, by default with progress on the page.
+def _key(found: FoundFolder) -> Hashable:
+    return found.motion, repr(found.settings)
 
-    Raises FormatError where no file can be used.
+
+def _first(found: FoundFolder) -> FoundFolder:
+    return replace(found, motion=found.motion[:1])
+
+
+def prepared_store(found: FoundFolder, *, whole: bool = True) -> Stamp:
+    """The store of a folder's motion files; if it is missing, the page makes it, with progress.
+
+    Unless the `whole` is asked for, a thread makes that of many files, and until then this is the
+    store of the first one. Raises FormatError where no file can be used.
     """
-    key = found.motion, repr(found.settings)
-
-    def make(progress: Progress) -> _PreparedStore:
-        return _PreparedStore(found, progress)
-
-    if progress is not None:
-        return _prepared.make(key, make, progress).stamp
+    key, large = _key(found), sum(size for *_, size in found.motion) > _AT_ONCE_BYTES
+    if large and not whole and _prepared.find(key) is None and _done.get(key, 0) is not None:
+        with suppress(FormatError):
+            stamp = prepared_store(_first(found))
+            if key not in _done:
+                _done[key] = 0
+                threading.Thread(target=_prepare, args=(found,), daemon=True).start()
+            return stamp
+    make = partial(_PreparedStore, found)
     return _prepared.find_or_make(key, make, "Preparing the motion files").stamp
+
+
+def files_done(found: FoundFolder) -> int | None:
+    """How many motion files a thread has prepared; None where none prepares them."""
+    return _done.get(_key(found))
+
+
+def _prepare(found: FoundFolder) -> None:
+    """Prepare the motion files, and give way to pages."""
+    key, waited = _key(found), 0.0
+    _done[key] = 0
+
+    def progress(step: str, done: int, total: int, words: str) -> None:
+        nonlocal waited
+        _done[key] = done
+        waited += give_way(_PAGE_S, _MOST_WAITED_S - waited)
+
+    for part in (_first(found), found):
+        # A page makes it again, and shows the error.
+        with suppress(DeepPhaseError):
+            _prepared.make(_key(part), partial(_PreparedStore, part), progress)
+    _done[key] = None
 
 
 def prepare_ahead(folder: Path, then: Callable[[FoundFolder], object]) -> threading.Thread:
     """Prepare the motion files of a folder without stores in a thread, before a page asks."""
 
     def prepare_once() -> None:
+        found = look_into(folder)
+        if found.motion and not found.of_format(STORE_FORMAT):
+            _prepare(found)
         # A page shows the error.
         with suppress(DeepPhaseError):
-            found = look_into(folder)
-            if found.motion and not found.of_format(STORE_FORMAT):
-                prepared_store(found, lambda *_: None)
             then(found)
 
     thread = threading.Thread(target=prepare_once, daemon=True)

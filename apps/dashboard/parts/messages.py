@@ -19,6 +19,8 @@ from deepphase.progress import Progress
 _SHOW_AFTER_S = 0.4
 # Interval between updates of a bar.
 _UPDATE_S = 0.15
+# Seconds after which a thread that gives way looks again.
+_PAUSE_S = 0.05
 _OPTION = re.compile(r"(^|\s)--[a-z]")
 Cached = TypeVar("Cached")
 # Session state: the key of the result whose computation the user cancelled.
@@ -27,6 +29,23 @@ _CANCELLED = "cancelled"
 _turns = threading.BoundedSemaphore(2)
 # Seconds between two looks at a lock; each writes to the page, which a click interrupts.
 _LOOK_S = 0.2
+# When a page last ran, or the server was ready.
+_page_ran = time.monotonic()
+
+
+def page_runs() -> None:
+    """Note that a page runs, to which threads give way."""
+    global _page_ran
+    _page_ran = time.monotonic()
+
+
+def give_way(quiet_s: float, most_s: float) -> float:
+    """Wait until no page has run for `quiet_s` seconds, but at most `most_s`; return the wait."""
+    waited = 0.0
+    while waited < most_s and time.monotonic() - _page_ran < quiet_s:
+        time.sleep(_PAUSE_S)
+        waited += _PAUSE_S
+    return waited
 
 
 def error_sentence(error: DeepPhaseError) -> str:

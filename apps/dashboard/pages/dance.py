@@ -32,7 +32,7 @@ from deepphase.viewer.take import Take
 
 _PLAYER_HEIGHT = 1040
 # Seconds of a dance that are made before the whole.
-_BEGIN_S = 4.0
+_BEGIN_S = 3.0
 # Dances, and databases, in the caches that all sessions share.
 _CACHED_DANCES, _CACHED_DATABASES = 16, 3
 

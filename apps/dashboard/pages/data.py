@@ -140,7 +140,7 @@ def _table(clips: OpenClips) -> int | None:
     names = [store.names[index] for index in shown]
     choosers.say_unknown(store.names)
     measured = [contacts[index] for index in shown] if whole else []
-    table = {
+    table: dict[str, list[Any]] = {
         "Clip": names,
         "Seconds": [round(float(store.lengths[index]) / store.fps, 2) for index in shown],
         "On the ground (%)": [share for share, _ in measured],

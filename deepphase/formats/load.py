@@ -61,6 +61,7 @@ MOTION_FORMATS: dict[str, MotionFormat] = {
     ),
     ".glb": MotionFormat("glTF, binary", *_GLTF),
     ".gltf": MotionFormat("glTF", *_GLTF),
+    ".vrma": MotionFormat("VRM animation", _GLTF[0], None, *_GLTF[2:]),
     ".npy": MotionFormat("joints of motion from text", _POINTS),
     ".c3d": MotionFormat("markers of optical systems", **_MARKERS),
     ".trc": MotionFormat("markers of Motion Analysis and OpenSim", **_MARKERS),

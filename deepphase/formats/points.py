@@ -7,7 +7,7 @@ as programs that make motion from text write them: the 22 joints of SMPL at 20 f
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -89,16 +89,16 @@ def load_points(
     Unit, up axis and rate have precedence over the file's; `floor` is the height in metres that
     becomes 0, and `animation` the number of the body, where labels have prefixes of several.
     """
-    path, options = Path(path), _checked(unit, up, fps, floor)
+    path, unit_m, level = Path(path), checked_options(unit, up, fps), checked_floor(floor)
     bodies = _bodies(path)
     if animation is not None and not 0 <= animation < len(bodies):
         raise FormatError(f"there is no body {animation}: the file has {len(bodies)}", path=path)
     body = bodies[animation or 0]
     if animation is None and len(bodies) > 1:
-        others = ", ".join(repr(other.data.subject) for other in bodies[1:])
-        note = f"body {body.data.subject!r} was read; there are also {others}"
-        body = replace(body, data=replace(body.data, notes=(note, *body.data.notes)))
-    return _track(body, path, *options)
+        others = ", ".join(repr(other.subject) for other in bodies[1:])
+        note = f"body {body.subject!r} was read; there are also {others}"
+        body = replace(body, notes=(note, *body.notes))
+    return _track(body, path, unit_m, up, fps, level)
 
 
 def load_point_bodies(
@@ -110,16 +110,16 @@ def load_point_bodies(
     floor: float | None = None,
 ) -> tuple[PointTrack, ...]:
     """Read a track of every body of a file: one a prefix of labels, which is its name."""
-    path, options = Path(path), _checked(unit, up, fps, floor)
+    path, unit_m, level = Path(path), checked_options(unit, up, fps), checked_floor(floor)
     tracks, faults = [], {}
     for body in _bodies(path):
         try:
-            tracks.append(_track(body, path, *options))
+            tracks.append(_track(body, path, unit_m, up, fps, level))
         except FormatError as error:
-            faults[body.data.subject] = error
+            faults[body.subject] = error
     if not tracks:
         raise next(iter(faults.values()))
-    notes = tuple(f"body {name!r} is left out: {error.fact}" for name, error in faults.items())
+    notes = [f"body {name!r} is left out: {error.fact}" for name, error in faults.items()]
     return tuple(
         replace(track, source=replace(track.source, notes=(*track.source.notes, *notes)))
         for track in tracks
@@ -128,8 +128,7 @@ def load_point_bodies(
 
 def point_bodies(path: str | Path) -> tuple[tuple[int, str], ...]:
     """Number and name of each body of a file of markers with several; else empty."""
-    bodies = _bodies(Path(path))
-    subjects = enumerate(body.data.subject for body in bodies)
+    subjects = enumerate(body.subject for body in _bodies(Path(path)))
     return tuple((number, subject) for number, subject in subjects if subject)
 
 
@@ -160,38 +159,26 @@ def load_points_as_clips(
     return tuple(clip_of_points(without_balls(track), description) for track in tracks)
 
 
-def _checked(
-    unit: str | float | None, up: str | None, fps: float | None, floor: float | None
-) -> tuple[float | None, str | None, float | None, float]:
-    """Metres in a unit, up axis, rate and floor, as given."""
-    return checked_options(unit, up, fps), up, fps, checked_floor(floor)
-
-
-@dataclass(frozen=True, eq=False)
-class _Body:
-    """The points of a body in a file: their edges, and which were seen."""
-
-    data: MarkerData
-    edges: Array = field(default_factory=lambda: np.zeros((0, 2), np.int64))
-    present: Array | None = None
-
-
-def _bodies(path: Path) -> list[_Body]:
+def _bodies(path: Path) -> list[MarkerData]:
     reader = _MARKER_READERS.get(path.suffix.lower())
     if reader is not None:
-        return [_Body(data) for data in marker_bodies(reader(path))]
+        return marker_bodies(reader(path))
     return [_read_npy(path) if path.suffix.lower() == ".npy" else _read_npz(path)]
 
 
 def _track(
-    body: _Body, path: Path, given_m: float | None, up: str | None, fps: float | None, floor: float
+    data: MarkerData,
+    path: Path,
+    given_m: float | None,
+    up: str | None,
+    fps: float | None,
+    floor: float,
 ) -> PointTrack:
-    fault, data, present = partial(FormatError, path=path), body.data, body.present
-    is_npy = path.suffix.lower() == ".npy"
+    fault = partial(FormatError, path=path)
     if path.suffix.lower() in _MARKER_READERS:
-        data, present = seen_markers(data, path)
+        data = seen_markers(data, path)
     rate, notes = resolve_rate(data.rates, fps, path)
-    if fps is None and is_npy:
+    if fps is None and path.suffix.lower() == ".npy":
         notes = (*notes, f"{rate:g} frames a second are assumed, as of motion from text")
     positions = data.positions
     # Prevents overflow in the checks below.
@@ -204,7 +191,7 @@ def _track(
         raise fault(f"a point {farthest:.3g} m from the origin is too far", hint=hint)
     notes = (*notes, *data.notes, note)
     if up is None:
-        up, note = up_of_markers(data.names, positions) or infer_points_up(positions, body.edges)
+        up, note = up_of_markers(data.names, positions) or infer_points_up(positions, data.edges)
         notes = (*notes, note)
     positions = _turned(positions, up)
     positions[..., 1] -= floor
@@ -212,10 +199,10 @@ def _track(
         names=data.names,
         positions=positions,
         fps=rate,
-        edges=body.edges,
+        edges=data.edges,
         source=Source(str(path), unit_m, up, rate, notes=notes),
         name=data.subject or path.stem,
-        present=None if present is None or present.all() else present,
+        present=None if data.present is None or data.present.all() else data.present,
     )
 
 
@@ -240,12 +227,17 @@ def is_text_to_motion(path: Path) -> bool:
     return len(shape) == 3 and shape[1] in _TEXT_TO_MOTION_JOINTS and shape[2] == 3
 
 
-def _read_npy(path: Path) -> _Body:
+def _read_npy(path: Path) -> MarkerData:
     fault = partial(FormatError, path=path)
     found = foreign_content(read_content(path))
     if found and "npy" not in found:
         raise fault(f"this is not a .npy file: {found}")
-    positions = read_npy(path)
+    positions, notes = read_npy(path), ()
+    if positions.ndim == 4 and len(positions) == 1:
+        positions = positions[0]
+    if positions.ndim == 3 and positions.shape[1] == 3 and len(positions) in _TEXT_TO_MOTION_JOINTS:
+        positions = positions.transpose(2, 0, 1)
+        notes = ("axes are joints, coordinates and frames, as of MDM",)
     shape = positions.shape
     if len(shape) == 2 and shape[1] == _HUMANML_WIDTH:
         raise fault(
@@ -268,16 +260,23 @@ def _read_npy(path: Path) -> _Body:
         edges = np.stack([parents[1:], np.arange(1, len(parents))], axis=1)
     kind = positions.dtype.newbyteorder("=") if positions.dtype.kind == "f" else np.float64
     rates = {"motion from text": _TEXT_TO_MOTION_FPS}
-    return _Body(MarkerData(names or plain_names(shape[1]), positions.astype(kind), rates), edges)
+    names = names or plain_names(shape[1])
+    return MarkerData(names, positions.astype(kind), rates, notes=notes, edges=edges)
 
 
-def _read_npz(path: Path) -> _Body:
+def _read_npz(path: Path) -> MarkerData:
     archive = read_npz(path)
     stated, positions = archive.rates(), _positions(archive)
     points, shape = positions.shape[1], positions.shape[:2]
     present = archive.array("present", shape, "bool") if "present" in archive else None
-    data = MarkerData(_names(archive, points), positions, stated, _file_unit(archive))
-    return _Body(data, _edges(archive, points), present)
+    return MarkerData(
+        _names(archive, points),
+        positions,
+        stated,
+        _file_unit(archive),
+        edges=_edges(archive, points),
+        present=present,
+    )
 
 
 def _positions(archive: NpzArchive) -> Array:

@@ -191,8 +191,9 @@ _BASS_OF_MULTIPLE = 1.5
 # which tempo of the slower on.
 _ALTERNATION, _ALTERNATE_ALIKE, _SLOWEST_HALF = 6.0, 0.2, 60.0
 # Another tempo is told from this probability on, and where the song speaks for it nearly as much
-# as for the one that is counted (log odds): people's habit alone decides between these.
-_TOLD, _AS_WELL = 0.2, 0.3
+# as for the one that is counted (log odds): people's habit alone decides between these. Twice the
+# tempo is told sooner: triplets and broken beats leave room for it.
+_TOLD, _AS_WELL, _TWICE_AS_WELL = 0.2, 0.35, 0.7
 # Beats are between those that were laid if the bass is so much louder there, and audible.
 _LOUDER_BASS, _LOUD_BASS = 1.6, 0.5
 # As much of the onsets returns after a beat, as a share of the level of which most does: a song of
@@ -256,8 +257,11 @@ def find_rhythm(
     levels, shares, heard = _shares(levels)
     chosen = int(shares.argmax())
     level, bars = levels[chosen], find_bars(levels[chosen].bars)
-    fits = (shares >= _TOLD) | (heard >= heard[chosen] - _AS_WELL)
-    others = tuple(levels[other].tempo_bpm for other in np.flatnonzero(fits) if other != chosen)
+    tempi = np.array([each.tempo_bpm for each in levels])
+    is_twice = np.abs(0.5 * tempi / level.tempo_bpm - 1.0) < _SAME_TEMPO
+    margin = np.where(is_twice, _TWICE_AS_WELL, _AS_WELL)
+    fits = (shares >= _TOLD) | (heard >= heard[chosen] - margin)
+    others = tuple(tempi[np.flatnonzero(fits & (tempi != level.tempo_bpm))].tolist())
     share = min(float(shares[chosen]), 1.0 - _TOLD if others else 1.0)
     confidence = level.beat_probability * share
     beats = Beats(level.beats_s, level.tempo_bpm, confidence, share, others)

@@ -91,6 +91,7 @@ def test_angles_of_a_bvh_in_radians_are_read_where_that_is_said(tmp_path):
 
 def test_a_body_that_lies_glides_or_is_far_away_is_doubted(tmp_path):
     walk, path = locomotion(0, 2.0).clip, tmp_path / "walk.glb"
+    steps = locomotion(0, 14.0).clip
     lying = rotate_from_y_up(walk, "z")
     stiff = replace(walk, rotations=np.repeat(walk.rotations[:1], len(walk), axis=0))
     high = replace(walk, translations=walk.translations + np.array([0, 84.0, 0]))
@@ -100,6 +101,7 @@ def test_a_body_that_lies_glides_or_is_far_away_is_doubted(tmp_path):
     for clip, words in (
         (lying, "--up z"), (stiff, "no limb moves"), (high, "m above 0"), (walk, ""),
         (hops, ""), (replace(hops, fps=120.0), "--file-fps, as 60"),
+        (steps, ""), (replace(steps, fps=180.0), "the feet step"),
     ):  # fmt: skip
         save(clip, path)
         assert words in _doubts(load(path))

@@ -238,6 +238,9 @@ def _labels_without_gaps(text):
         (lambda text: text.replace("\tOrigDataStartFrame", ""), ""),
         (lambda text: re.sub(r"\t+", " ", text), ""),
         (lambda text: text.replace("\r\n\r\n", "\r\n"), ""),
+        (lambda text: text.replace("\t", ","), ""),
+        # Without the row of axes.
+        (lambda text: re.sub(r"\t\tX1.*\r\n", "", text), ""),
         # Empty columns at the end; times in milliseconds.
         (lambda text: text.replace("\r\n", "\t\t\t\r\n"), ""),
         (lambda text: re.sub(r"(\n\d+\t0)\.(\d\d\d)", r"\1\2.", text), ""),

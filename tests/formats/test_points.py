@@ -68,6 +68,10 @@ def test_joints_of_motion_from_text(tmp_path):
     assert (track.names, track.fps, track.source.up) == (BODY, 20.0, "y")
     assert any("20 frames a second are assumed" in note for note in track.source.notes)
     np.testing.assert_allclose(track.positions, sway, atol=1e-6)
+    for other in (sway[None], sway.transpose(1, 2, 0)[None]):
+        np.save(tmp_path / "other.npy", other)
+        np.testing.assert_allclose(load_points(tmp_path / "other.npy").positions, sway, atol=1e-6)
+    (tmp_path / "other.npy").unlink()
     clip = load(tmp_path / "walk.npy", fps=30)
     assert clip.fps == 30.0
     assert find_roles(clip.skeleton, clip=clip).kind == "biped"

@@ -156,6 +156,9 @@ _ODD: dict[str, Odd] = {
     "braces behind names": Odd(GOOD.replace("\n{", " {"), _same_values),
     "no frames line": Odd(swapped("Frames: 3\n", ""), _same_values, "3 by the rows"),
     "no offset of an end": Odd(swapped("OFFSET 0 1 0\n", ""), _without_ends, "1 End Sites"),
+    "commas and blanks": Odd(
+        GOOD[: -len(TABLE)] + TABLE.replace(" ", ", "), _same_values, "commas"
+    ),
     "frame time first": Odd(
         swapped("Frames: 3\nFrame Time: 0.0333333", "Frame Time: 0.0333333\nFrames: 3"),
         _same_values,

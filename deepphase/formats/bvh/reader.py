@@ -48,6 +48,7 @@ _QUARTER_DEGREE = np.pi / 720.0
 _BLOCK_ANGLES = 1 << 14
 _HIERARCHY = re.compile(rb"\s*HIERARCHY\b", re.IGNORECASE)
 _DECIMAL_COMMA, _DECIMAL_POINT = re.compile(rb"(?<=[0-9]),(?=[0-9])"), re.compile(rb"[0-9]\.[0-9]")
+_SEPARATING_COMMA = re.compile(rb"(?<=[0-9]),(?=\s|\Z)|(?<=[0-9]\s),(?=\s|\Z)")
 _MOTION = re.compile(rb"^[ \t}]*(MOTION)\b", re.IGNORECASE | re.MULTILINE)
 
 
@@ -84,9 +85,12 @@ def load_bvh(
         found = foreign_content(content) or "it does not begin with HIERARCHY"
         raise fault(f"this is not a BVH file: {found}", line=1)
     notes: list[str] = []
-    if b"," in content and _DECIMAL_COMMA.search(content) and not _DECIMAL_POINT.search(content):
-        content = _DECIMAL_COMMA.sub(rb".", content)
-        notes.append(COMMAS)
+    if b"," in content:
+        commas, by, note = _DECIMAL_COMMA, b".", COMMAS
+        if _DECIMAL_POINT.search(content):
+            commas, by, note = _SEPARATING_COMMA, b"", "commas between numbers were left out"
+        content, count = commas.subn(by, content)
+        notes += [note] * (count > 0)
     begin = _MOTION.search(content)
     front = content[: begin.start(1)] if begin else content
     try:

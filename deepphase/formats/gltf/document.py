@@ -221,7 +221,8 @@ def open_gltf(path: str | Path) -> GltfFile:
     else:
         found = foreign_content(content) or "it begins with neither 'glTF' nor '{'"
         raise FormatError(f"this is not a glTF file: {found}", path=path)
-    document = _parsed(bytes(text), path)
+    # Some fill the chunk with zeros in place of blanks.
+    document = _parsed(bytes(text).rstrip(b"\0"), path)
     asset = document.item("asset")
     version = asset.text("version")
     needed = asset.text("minVersion", version)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
 
@@ -54,6 +54,9 @@ class MarkerData:
     notes: tuple[str, ...] = ()
     # Prefix of the labels of a body, where the file has several
     subject: str = ""
+    # (edges, 2) pairs of connected points; and (frames, points) which were seen, if known
+    edges: Array = field(default_factory=lambda: np.zeros((0, 2), np.int64))
+    present: Array | None = None
 
     def chosen(self, points: Sequence[int], *notes: str) -> MarkerData:
         """Some of the points, in this order, with more notes."""
@@ -110,8 +113,8 @@ def _unseen(positions: Array) -> Array:
     return zeros | (np.abs(positions) >= _UNSEEN).any(axis=-1)
 
 
-def seen_markers(data: MarkerData, path: Path) -> tuple[MarkerData, Array]:
-    """Markers seen often enough, gaps bridged, and (frames, points) whether each was seen."""
+def seen_markers(data: MarkerData, path: Path) -> MarkerData:
+    """Markers that are seen often enough, with gaps bridged, and which were seen."""
     names, renamed = unique_names(data.names)
     notes = [f"repeated labels were numbered: {listed(renamed, _LISTED)}"] if renamed else []
     positions = np.array(data.positions, np.float64)
@@ -152,4 +155,4 @@ def seen_markers(data: MarkerData, path: Path) -> tuple[MarkerData, Array]:
         for axis in range(3):
             places = positions[seen, point, axis]
             positions[gap, point, axis] = np.interp(index[gap], index[seen], places)
-    return replace(data, notes=(*data.notes, *notes)), present
+    return replace(data, notes=(*data.notes, *notes), present=present)

@@ -132,7 +132,9 @@ def read_trc(path: Path) -> MarkerData:
     if not 0 < count <= MAX_POINTS:
         raise fault(f"there are {count:,} markers", hint=f"1 to {MAX_POINTS:,} are read", line=3)
     names = [label for cell in _cells(lines[3])[2:] if (label := cell.strip())]
-    rows = [(n, _cells(line)) for n, line in enumerate(lines[5:], start=6) if line.strip()]
+    # Some leave out the row of axes, whose first cell is empty.
+    rows = [(n, _cells(line)) for n, line in enumerate(lines[4:], start=5) if line.strip()]
+    rows = rows[not rows[0][1][0].strip().isdigit() :] if rows else rows
     miscounted: tuple[str, ...] = ()
     if len(names) != count and rows and len(rows[0][1]) == 2 + 3 * len(names):
         # Programs that leave out or add markers forget the header.
@@ -160,7 +162,8 @@ def read_trc(path: Path) -> MarkerData:
 
 def _cells(line: str) -> list[str]:
     # Without tabs or semicolons there are no empty cells.
-    separator = next((each for each in "\t;" if each in line), None)
+    marks = "\t;" if " " in line.strip() else "\t;,"
+    separator = next((each for each in marks if each in line), None)
     return line.split(separator)
 
 

@@ -14,7 +14,6 @@ research.cs.wisc.edu/graphics/Courses/cs-838-1999/Jeff/ASF-AMC.html.
 from __future__ import annotations
 
 import math
-import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
@@ -35,6 +34,7 @@ from deepphase.formats.reading import (
     depth_first,
     foreign_content,
     in_metres_y_up,
+    lines_of,
     read_content,
 )
 from deepphase.motion import quaternions
@@ -69,9 +69,8 @@ class _Asf:
 
     bones: dict[str, _Bone]
     parents: dict[str, str]
-    # Units of length in an inch, and radians in a unit of angle.
-    per_inch: float
-    radians: float
+    per_inch: float  # Units of length in an inch
+    radians: float  # In a unit of angle
     position: Array
 
 
@@ -151,8 +150,7 @@ def _lines(path: Path) -> list[Line]:
     if b"\0" in content or foreign_content(content):
         found = foreign_content(content) or "it is not text"
         raise FormatError(f"this is not an {path.suffix.upper()[1:]} file: {found}", path=path)
-    text = content.decode("latin-1").removeprefix("\xef\xbb\xbf")
-    numbered = enumerate(re.split(r"\r\n?|\n", text), start=1)
+    numbered = enumerate(lines_of(content), start=1)
     return [(number, words) for number, line in numbered if (words := line.split("#")[0].split())]
 
 

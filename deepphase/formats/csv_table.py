@@ -32,10 +32,8 @@ def save_places(clip: Clip, path: str | Path) -> None:
 class CsvTable:
     """A table with named columns."""
 
-    # Their names
-    columns: tuple[str, ...]
-    # Line of the names in the file
-    line: int
+    columns: tuple[str, ...]  # Their names
+    line: int  # Line of the names in the file
     # Line and cells of each row; as many cells as columns
     rows: tuple[tuple[int, tuple[str, ...]], ...]
 

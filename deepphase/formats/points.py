@@ -232,7 +232,8 @@ def _read_npy(path: Path) -> MarkerData:
     found = foreign_content(read_content(path))
     if found and "npy" not in found:
         raise fault(f"this is not a .npy file: {found}")
-    positions, notes = read_npy(path), ()
+    positions = read_npy(path)
+    notes: tuple[str, ...] = ()
     if positions.ndim == 4 and len(positions) == 1:
         positions = positions[0]
     if positions.ndim == 3 and positions.shape[1] == 3 and len(positions) in _TEXT_TO_MOTION_JOINTS:
@@ -273,7 +274,7 @@ def _read_npz(path: Path) -> MarkerData:
         _names(archive, points),
         positions,
         stated,
-        _file_unit(archive),
+        archive.unit_m(),
         edges=_edges(archive, points),
         present=present,
     )
@@ -320,18 +321,6 @@ def _edges(archive: NpzArchive, points: int) -> Array:
             "edges hold indices of two different points, from 0",
         )
     return edges
-
-
-def _file_unit(archive: NpzArchive) -> float | None:
-    if "units" not in archive:
-        return None
-    word = archive.text("units")
-    if word.strip().lower() not in METRES_PER_UNIT:
-        raise archive.fault(
-            f"units of {word[:40]!r} are not known",
-            f"{', '.join(METRES_PER_UNIT)} are known; give another with --unit",
-        )
-    return METRES_PER_UNIT[word.strip().lower()]
 
 
 def _unit(size: float, given_m: float | None, file_m: float | None) -> tuple[float, str]:

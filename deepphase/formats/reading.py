@@ -94,11 +94,11 @@ def check_is_file(path: Path) -> None:
         raise FormatError("cannot be read: not a file", path=path)
 
 
-def read_content(path: Path) -> bytes:
+def read_content(path: Path, kind: str = "motion") -> bytes:
     """All bytes of a file; FormatError if it cannot be read or is empty."""
     try:
         check_is_file(path)
-        check_size(path, "motion")
+        check_size(path, kind)
         content = path.read_bytes()
     except (OSError, ValueError) as error:
         reason = getattr(error, "strerror", None) or error
@@ -111,22 +111,24 @@ def read_content(path: Path) -> bytes:
 def read_text(path: Path) -> str:
     """All text of a UTF-8 file, with or without a byte order mark; raises FormatError."""
     try:
-        check_size(path, "table")
-        return path.read_bytes().decode("utf-8-sig")
-    except OSError as error:
-        raise FormatError(
-            f"cannot be read: {error.strerror or error}", hint="check the path", path=path
-        ) from None
+        return read_content(path, "table").decode("utf-8-sig")
     except UnicodeDecodeError:
         raise FormatError("text that is not UTF-8", hint="save it as UTF-8", path=path) from None
 
 
 def decoded(data: bytes) -> str:
-    """UTF-8, else Latin-1."""
+    """UTF-16 by its mark, UTF-8, else Latin-1; without a mark."""
+    if data.startswith((b"\xff\xfe", b"\xfe\xff")):
+        return data.decode("utf-16", "replace")
     try:
-        return data.decode("utf-8")
+        return data.decode("utf-8-sig")
     except UnicodeDecodeError:
         return data.decode("latin-1")
+
+
+def lines_of(content: bytes) -> list[str]:
+    """Lines of a text, whichever way they end."""
+    return decoded(content).replace("\r\n", "\n").replace("\r", "\n").split("\n")
 
 
 def foreign_content(content: bytes) -> str:

@@ -215,10 +215,8 @@ class _Level:
 
     beats_s: Array
     tempo_bpm: float
-    # (2, 4) what returns after one to four beats, of all bands and of the bass.
-    returns: Array
-    # (13,), see `_LEVEL_WEIGHTS`.
-    evidence: Array
+    returns: Array  # (2, 4) what returns after one to four beats, of all bands and of the bass.
+    evidence: Array  # (13,), see `_LEVEL_WEIGHTS`.
     bars: BarEvidence
 
     @property

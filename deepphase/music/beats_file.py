@@ -11,7 +11,7 @@ import numpy as np
 
 from deepphase.arrays import Array
 from deepphase.errors import FormatError, ParameterError
-from deepphase.formats.reading import check_is_file, read_text
+from deepphase.formats.reading import read_text
 from deepphase.music.audio import check_no_text, sound_bytes, stated_duration_s
 from deepphase.music.bars import Bars
 from deepphase.music.beats import Beats, check_hint
@@ -77,7 +77,6 @@ def read_beats(path: str | Path) -> GivenBeats:
     Labels are those of Audacity. Empty lines and lines that begin with # are skipped.
     """
     path = Path(path)
-    check_is_file(path)
     text = read_text(path)
     rows: list[tuple[float, int | None]] = []
     lines: list[int] = []

@@ -58,7 +58,8 @@ def test_times_numbers_and_labels_are_read(tmp_path, text, numbers):
         ("0.5 0\n1.0 1\n", 1, "a beat has the number 0, expected 1 to 100"),
         ("0.5 2\n1.0 3\n", None, "no beat has the number 1"),
         ("0.5\n", None, "1 beat, at least two are needed"),
-        ("", None, "0 beats, at least two"),
+        ("", None, "an empty file"),
+        ("\n", None, "0 beats, at least two"),
         (b"\xff\xfe0\x00", None, "not UTF-8"),
     ],
 )

@@ -41,7 +41,7 @@ def is_number(text: str) -> bool:
 class Hierarchy:
     """Joints as a BVH file declares them, in the file's order, units and axes."""
 
-    # As in `Skeleton`
+    # The first five as in `Skeleton`
     names: tuple[str, ...]
     parents: Array
     offsets: Array
@@ -52,8 +52,7 @@ class Hierarchy:
     # (joints, 3) degrees about X, Y and Z of each joint at rest, the numbers behind its offset;
     # None if the file has none.
     rests: Array | None
-    # What had to be changed, one sentence each
-    notes: tuple[str, ...]
+    notes: tuple[str, ...]  # What had to be changed, one sentence each
 
     @property
     def first_columns(self) -> Array:

@@ -39,13 +39,10 @@ Scan = Callable[..., int]
 class Motion:
     """The MOTION section of a file."""
 
-    # (frames, channels) float64
-    values: Array
+    values: Array  # (frames, channels) float64
     fps: float
-    # Line of the first frame
-    first_line: int
-    # One sentence each
-    notes: tuple[str, ...]
+    first_line: int  # Line of the first frame
+    notes: tuple[str, ...]  # One sentence each
 
 
 def parse_motion(
@@ -98,12 +95,10 @@ class _Table:
     """The table of numbers of a file."""
 
     text: bytes
-    # Offset and line of its beginning
-    start: int
+    start: int  # Offset of its beginning
     first_line: int
-    # Declared frames, and channels of the hierarchy
-    frames: int
-    channels: int
+    frames: int  # As declared
+    channels: int  # Of the hierarchy
     path: Path
 
     def read(self, allow_truncated: bool) -> tuple[Array, tuple[str, ...]]:

@@ -48,11 +48,8 @@ _ROWS_A_CHECK = 1 << 16
 class Item:
     """An object of the document."""
 
-    # Its members
-    value: dict[str, Any]
-    # Its path, as in "accessors[3].sparse"; empty for the document
-    place: str
-    # The file
+    value: dict[str, Any]  # Its members
+    place: str  # Its path, as in "accessors[3].sparse"; empty for the document
     path: Path
 
     def fault(self, fact: str, hint: str = "") -> FormatError:
@@ -141,14 +138,10 @@ def _quoted(value: Any) -> str:
 class GltfFile:
     """An open glTF file."""
 
-    # The file
     path: Path
-    # Its JSON
     document: Item
-    # The binary chunk of a .glb
-    binary: memoryview | None
-    # Bytes of the file
-    size: int
+    binary: memoryview | None  # The binary chunk of a .glb
+    size: int  # Bytes of the file
     _buffers: dict[int, memoryview] = field(default_factory=dict)
 
     @property
@@ -289,7 +282,6 @@ def _refuse(constant: str) -> float:
 class AccessorTable:
     """The elements of an accessor as they lie in the file; `rows` makes numbers of them."""
 
-    # The accessor
     item: Item
     # (count, components) of the file's type, a view into its buffer where nothing is sparse
     raw: Array

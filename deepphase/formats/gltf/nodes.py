@@ -35,12 +35,10 @@ class Transform:
 class NodeTree:
     """All nodes under one `world` node, which the file does not have."""
 
-    # The glTF document
     document: Item
     # (nodes + 1,) index of each node's parent; the world is the last, its own parent is -1
     parents: list[int]
-    # All nodes behind the world, parents before children
-    order: list[int]
+    order: list[int]  # All nodes behind the world, parents before children
 
     @property
     def world(self) -> int:
@@ -137,18 +135,14 @@ class JointTree:
 
     # (joints,) the node of each joint, parents before children; the first is the root
     nodes: list[int]
-    # (joints,) index of each joint's parent joint; -1 for the root
-    parents: list[int]
-    # (joints,) unique names
-    names: tuple[str, ...]
+    parents: list[int]  # (joints,) index of each joint's parent joint; -1 for the root
+    names: tuple[str, ...]  # (joints,) unique names
     # Nodes at which a joint's or end site's place hangs, parents before children: these, all
     # between them and all above the root.
     path_nodes: list[int]
-    # (ends,) nodes that are end sites, and the joint above each
-    ends: list[int]
-    end_parents: list[int]
-    # What was chosen
-    notes: tuple[str, ...]
+    ends: list[int]  # (ends,) nodes that are end sites
+    end_parents: list[int]  # (ends,) the joint above each
+    notes: tuple[str, ...]  # What was chosen
 
 
 def find_joints(tree: NodeTree, animated: Collection[int], skin: str | int | None) -> JointTree:
@@ -219,8 +213,7 @@ def _joint_tree(
     tree: NodeTree, joints: list[int], animated: set[int], notes: tuple[str, ...]
 ) -> JointTree:
     members = set(joints)
-    # For every node the nearest joint at or above it.
-    above: dict[int, int] = {-1: -1}
+    above: dict[int, int] = {-1: -1}  # For every node the nearest joint at or above it.
     for node in tree.order:
         above[node] = node if node in members else above[tree.parents[node]]
     roots = [node for node in joints if above[tree.parents[node]] < 0]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -17,15 +17,8 @@ from deepphase.formats.frame_rates import (
     merged_times,
     sampling_rate,
 )
-from deepphase.formats.gltf.document import GltfFile, Item, open_gltf
-from deepphase.formats.gltf.nodes import (
-    JointTree,
-    NodeTree,
-    find_joints,
-    named_number,
-    our_extras,
-    read_nodes,
-)
+from deepphase.formats.gltf.document import open_gltf
+from deepphase.formats.gltf.nodes import find_joints, named_number, our_extras, read_nodes
 from deepphase.formats.gltf.tracks import Keys, channel_target, read_tracks, sample_joints
 from deepphase.formats.reading import (
     RawMotion,
@@ -51,7 +44,7 @@ def load_gltf(
     The joints are those of the skin with the most animated ones, else the animated nodes; the rest
     pose is the file's. Animation and skin are names or numbers. Keys are sampled at the rate.
     """
-    scene = _Scene.opened(path, skin, fps, unit, up)
+    scene = _Scene(path, skin, fps, unit, up)
     number, *others = scene.moving
     notes: tuple[str, ...] = ()
     if animation is not None:
@@ -74,7 +67,7 @@ def load_gltf_clips(
     up: str | None = None,
 ) -> tuple[Clip, ...]:
     """Read all animations of a .glb or .gltf that move the joints, each as a clip of its name."""
-    scene = _Scene.opened(path, skin, fps, unit, up)
+    scene = _Scene(path, skin, fps, unit, up)
     clips, faults = {}, {}
     for number, name in scene.named_animations():
         try:
@@ -91,7 +84,7 @@ def load_gltf_clips(
 
 def gltf_animations(path: str | Path) -> tuple[tuple[int, str], ...]:
     """Number and name of every animation that `load_gltf_clips` reads, without reading its keys."""
-    return _Scene.opened(path).named_animations()
+    return _Scene(path).named_animations()
 
 
 def _named(clip: Clip, name: str, notes: tuple[str, ...]) -> Clip:
@@ -99,48 +92,36 @@ def _named(clip: Clip, name: str, notes: tuple[str, ...]) -> Clip:
     return replace(clip, name=name, source=source)
 
 
-@dataclass(eq=False)
 class _Scene:
     """A file with its joints, those of its animations that move them, and the options."""
 
-    file: GltfFile
-    tree: NodeTree
-    joints: JointTree
-    animations: list[Item]
-    # Numbers of the animations that move the joints
-    moving: list[int]
-    fps: float | None
-    unit_m: float
-    up: str
-    # Key times by accessor, and poses of joints, of the animations that were read
-    keys: dict[int, Keys]
-    poses: int = 0
-
-    @classmethod
-    def opened(
-        cls,
+    def __init__(
+        self,
         path: str | Path,
         skin: str | int | None = None,
         fps: float | None = None,
         unit: str | float | None = None,
         up: str | None = None,
-    ) -> _Scene:
-        unit_m = checked_options(unit, up, fps) or 1.0
-        file = open_gltf(path)
-        animations = file.document.elements("animations")
-        tree = read_nodes(file.document)
-        moved = [
-            [channel_target(channel, tree.world)[0] for channel in item.elements("channels")]
-            for item in animations
+    ) -> None:
+        self.unit_m, self.up, self.fps = checked_options(unit, up, fps) or 1.0, up or "y", fps
+        self.file = open_gltf(path)
+        self.animations = self.file.document.elements("animations")
+        self.tree = read_nodes(self.file.document)
+        self.targets = [
+            [channel_target(channel, self.tree.world) for channel in item.elements("channels")]
+            for item in self.animations
         ]
-        targets = [{node for node in own if node is not None} for own in moved]
-        joints = find_joints(tree, set().union(*targets), skin)
-        on_path = set(joints.path_nodes)
-        moving = [number for number, nodes in enumerate(targets) if not on_path.isdisjoint(nodes)]
-        if not moving:
+        moved = [{node for node, _ in own if node is not None} for own in self.targets]
+        self.joints = find_joints(self.tree, set().union(*moved), skin)
+        self.on_path = set(self.joints.path_nodes)
+        # Numbers of the animations that move the joints
+        self.moving = [n for n, nodes in enumerate(moved) if not self.on_path.isdisjoint(nodes)]
+        # Key times by accessor, and poses of joints, of the animations that were read
+        self.keys: dict[int, Keys] = {}
+        self.poses = 0
+        if not self.moving:
             hint = "export the file with its animation"
             raise FormatError("no animation moves the joints of the skin", path=path, hint=hint)
-        return cls(file, tree, joints, animations, moving, fps, unit_m, up or "y", {})
 
     def name(self, number: int) -> str:
         return self.animations[number].text("name")
@@ -155,22 +136,20 @@ class _Scene:
         """Whether few keys ask for too many poses of joints, in all animations together."""
         return self.poses > allowed_poses(self.file.bytes_read)
 
-    def _left_out(self, animation: Item) -> Iterator[str]:
+    def _left_out(self, number: int) -> Iterator[str]:
         """Notes on the channels of an animation that move no joint."""
-        targets = [channel_target(c, self.tree.world) for c in animation.elements("channels")]
+        targets = self.targets[number]
         if others := sorted({path[:60] for node, path in targets if node is None}):
             yield f"channels that move no node were left out: {listed(others)}"
-        nodes = {node for node, _ in targets if node is not None} - {*self.joints.path_nodes}
-        if nodes:
-            names = listed([self.tree.name(node) for node in sorted(nodes)])
+        if nodes := sorted({node for node, _ in targets if node is not None} - self.on_path):
+            names = listed([self.tree.name(node) for node in nodes])
             yield f"animated nodes that are not joints were left out: {names}"
 
     def read(self, number: int) -> Clip:
         """One animation, named after the file."""
         item, joints = self.animations[number], self.joints
-        on_path = set(joints.path_nodes)
         every = read_tracks(self.file, item, self.keys)
-        tracks = [track for track in every if track.node in on_path]
+        tracks = [track for track in every if track.node in self.on_path]
         times = list({track.keys.index: track.keys.times for track in tracks}.values())
         start, stop = float(min(keys[0] for keys in times)), float(max(keys[-1] for keys in times))
         extras = our_extras(item)
@@ -202,7 +181,7 @@ class _Scene:
         )
         labels = given if isinstance(given := extras.get("labels"), dict) else {}
         labels = {name: value for name, value in labels.items() if isinstance(value, str)}
-        notes = (*notes, *joints.notes, note, *motion_notes, *self._left_out(item))
+        notes = (*notes, *joints.notes, note, *motion_notes, *self._left_out(number))
         source = Source(str(self.file.path), fps=rate, notes=notes)
         try:
             motion = RawMotion(skeleton, rotations, translations, rate, translated, labels)

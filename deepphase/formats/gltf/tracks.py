@@ -65,10 +65,8 @@ Values = Mapping[tuple[int, str], Array]
 class Keys:
     """The key times of samplers."""
 
-    # Of their accessor
-    index: int
-    # (keys,) float64 seconds, rising
-    times: Array
+    index: int  # Of their accessor
+    times: Array  # (keys,) float64 seconds, rising
 
     @cached_property
     def _snap(self) -> Array:
@@ -95,11 +93,9 @@ class Keys:
 class Track:
     """What one channel does to its node."""
 
-    # Its target: "translation", "rotation" or "scale"
     node: int
-    path: str
-    # Its sampler
-    keys: Keys
+    path: str  # "translation", "rotation" or "scale"
+    keys: Keys  # Its sampler
     table: AccessorTable
     interpolation: str
 

@@ -274,8 +274,7 @@ def _animation(binary: _Binary, clip: Clip, name: str, skeleton: Skeleton) -> di
         fact = f"{clip.name}: frames that float32 seconds cannot tell apart"
         raise ParameterError(fact, hint="write the clip in pieces")
     binary.open_view()
-    # Key times by their number: a joint that stands still has one key.
-    inputs: dict[int, int] = {}
+    inputs: dict[int, int] = {}  # Key times by their number: a joint that stands still has one key.
     samplers: list[dict[str, Any]] = []
     channels: list[dict[str, Any]] = []
 

@@ -126,10 +126,8 @@ def read_c3d(path: Path) -> MarkerData:
 class _Parameters:
     """Parameters by group and name."""
 
-    # How numbers of the file are stored
-    processor: _Processor
-    # By group and name
-    values: dict[tuple[str, str], Value]
+    processor: _Processor  # How numbers of the file are stored
+    values: dict[tuple[str, str], Value]  # By group and name
 
     def numbers(self, name: str, group: str = "POINT") -> list[float]:
         """The numbers of a parameter; empty if there is none."""

@@ -42,18 +42,12 @@ def unit_named(word: str) -> float | None:
 class MarkerData:
     """The content of a file of markers."""
 
-    # (points,) labels
-    names: tuple[str, ...]
-    # (frames, points, 3) in units of the file; NaN where a marker is not seen
-    positions: Array
-    # Rates that the file states, by name
-    rates: Mapping[str, float]
-    # Metres in one unit of the file; None if it states none
-    unit_m: float | None = None
-    # What was assumed, one sentence each
-    notes: tuple[str, ...] = ()
-    # Prefix of the labels of a body, where the file has several
-    subject: str = ""
+    names: tuple[str, ...]  # (points,) labels
+    positions: Array  # (frames, points, 3) in units of the file; NaN where a marker is not seen
+    rates: Mapping[str, float]  # Rates that the file states, by name
+    unit_m: float | None = None  # Metres in one unit of the file; None if it states none
+    notes: tuple[str, ...] = ()  # What was assumed, one sentence each
+    subject: str = ""  # Prefix of the labels of a body, where the file has several
     # (edges, 2) pairs of connected points; and (frames, points) which were seen, if known
     edges: Array = field(default_factory=lambda: np.zeros((0, 2), np.int64))
     present: Array | None = None

@@ -18,8 +18,8 @@ from deepphase.formats.reading import (
     COMMAS,
     EXPORT_AGAIN,
     FRONT_BYTES,
-    decoded,
     foreign_content,
+    lines_of,
     read_content,
 )
 
@@ -41,14 +41,11 @@ Rows = Sequence[tuple[int, Sequence[str]]]
 def _text_lines(path: Path, what: str, begin: str) -> list[str]:
     """Lines of a text file that begins with certain words, in any case."""
     content = read_content(path)
-    if content.startswith((b"\xff\xfe", b"\xfe\xff")):
-        content = content.decode("utf-16", "replace").encode()
-    front = content[:FRONT_BYTES].removeprefix(b"\xef\xbb\xbf").lstrip(b' \t\r\n"').lower()
-    if b"\0" in content or not front.startswith(begin.lower().encode()):
+    lines = lines_of(content)
+    if not "".join(lines[:4]).lstrip(' \t"').lower().startswith(begin.lower()):
         found = foreign_content(content) or f"it does not begin with {begin}"
         raise FormatError(f"this is not {what}: {found}", path=path, line=1)
-    text = decoded(content).removeprefix("\ufeff")
-    return text.replace("\r\n", "\n").replace("\r", "\n").split("\n")
+    return lines
 
 
 def _number(word: str) -> float:

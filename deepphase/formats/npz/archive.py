@@ -30,6 +30,7 @@ from deepphase.errors import FormatError, ParameterError
 from deepphase.files import atomic_write, check_size, unpacked_bytes
 from deepphase.formats.reading import (
     FRONT_BYTES,
+    METRES_PER_UNIT,
     check_is_file,
     decoded,
     foreign_content,
@@ -84,6 +85,14 @@ class NpzArchive:
     def rates(self) -> dict[str, float]:
         """Frames a second, under all names that programs give them."""
         return {key: self.scalar(key) for key in _RATES if key in self.keys}
+
+    def unit_m(self) -> float | None:
+        """Metres in the unit that `units` names; None where there is none."""
+        word = self.text("units") if "units" in self else "m"
+        if word.strip().lower() not in METRES_PER_UNIT:
+            hint = f"{', '.join(METRES_PER_UNIT)} are known; give another with --unit"
+            raise self.fault(f"units of {word[:40]!r} are not known", hint)
+        return METRES_PER_UNIT[word.strip().lower()] if "units" in self else None
 
     def shape(self, key: str) -> tuple[int, ...]:
         """The shape that an array declares."""

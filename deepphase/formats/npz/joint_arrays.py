@@ -113,10 +113,8 @@ def load_joint_arrays(
         )
         notes.extend(fit_notes)
     clip = rotated or _point_clip(names, parents, positions, rate)
-    if unit_m is None and "units" in archive:
-        unit_m = METRES_PER_UNIT.get(archive.text("units").strip().lower())
-        if unit_m is not None:
-            notes.append(f"a unit of {unit_m:g} m as the file states")
+    if unit_m is None and (unit_m := archive.unit_m()) is not None:
+        notes.append(f"a unit of {unit_m:g} m as the file states")
     clip = in_metres_y_up(clip, unit_m, up, Source(str(path), fps=rate, notes=tuple(notes)))
     if rotated is None:
         points = _point_clip(names, parents, joint_positions(clip), rate)

@@ -65,8 +65,8 @@ if not console.is_terminal:
     # Without a window to fit, rows of tables are not wrapped.
     console.width = 240
 
-# Without a terminal, progress is printed after each such fraction of a task, and at most every
-# so many seconds.
+# Without a terminal, progress is printed after each such fraction of a task, and first and at most
+# every so many seconds.
 _LINE_SHARE = 0.1
 _LINE_S = 3.0
 # Files that are named where several are left out for one reason.
@@ -176,7 +176,7 @@ def _progress_lines() -> Report:
 
     def report(what: str, done: int, total: int, words: str) -> None:
         now = time.monotonic()
-        began, share, due = tasks.setdefault(what, (now, _LINE_SHARE, now + _LINE_S))
+        began, share, due = tasks.setdefault(what, (now, 0.0, now + _LINE_S))
         if (done < share * total or now < due) and done < total:
             return
         tasks[what] = (began, done / max(total, 1) + _LINE_SHARE, now + _LINE_S)

@@ -40,6 +40,11 @@ class Odd:
     options: Mapping[str, Any] = field(default_factory=dict)
 
 
+def names(*expected: str) -> Callable[[Clip], bool]:
+    """Whether a clip's joints have these names."""
+    return lambda clip: clip.skeleton.names == expected
+
+
 def check(case: Bad | Odd, path: Path) -> None:
     """Write a case's file and hold the reader to its verdict; no warning may reach the user."""
     content = case.content

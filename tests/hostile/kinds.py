@@ -208,28 +208,16 @@ def _ground() -> Heightmap:
     return Heightmap.centred(np.tile(np.linspace(0.0, 1.0, 9), (7, 1)), 0.25, "slope")
 
 
-def _image(folder: Path) -> list[bytes]:
-    path = folder / "hill.png"
-    Image.fromarray((20 * np.arange(48).reshape(6, 8) % 255).astype(np.uint8)).save(path)
-    return [path.read_bytes()]
+_IMAGE = Image.fromarray((20 * np.arange(48).reshape(6, 8) % 255).astype(np.uint8))
+_HEIGHTS = np.linspace(0.0, 1.0, 30).reshape(5, 6)
+_TEXT_JOINTS = np.random.default_rng(0).random((4, 22, 3)).astype(np.float32)
 
 
-def _array(folder: Path) -> list[bytes]:
-    np.save(folder / "hill.npy", np.linspace(0.0, 1.0, 30).reshape(5, 6))
-    return [(folder / "hill.npy").read_bytes()]
-
-
-def _joints_of_text(folder: Path) -> list[bytes]:
-    np.save(folder / "text.npy", np.random.default_rng(0).random((4, 22, 3)).astype(np.float32))
-    return [(folder / "text.npy").read_bytes()]
-
-
-def _parquet(folder: Path) -> list[bytes]:
+def _parquet(path: Path) -> None:
     from pyarrow import parquet, table
 
     columns = {"name": ["walk_1", "run", "jump"], "style": ["old", None, "x"], "take": [1, 2, 3]}
-    parquet.write_table(table(columns), folder / "labels.parquet")
-    return [(folder / "labels.parquet").read_bytes()]
+    parquet.write_table(table(columns), path)
 
 
 def _sounds(folder: Path) -> list[bytes]:
@@ -394,7 +382,7 @@ KINDS: dict[str, Kind] = {
     "mvnx": Kind(
         ".mvnx", load_all, lambda folder: [mvnx_text(_walk().sliced(0, 6)).encode()], _WORDS
     ),
-    "joints of text": Kind(".npy", load_all, _joints_of_text),
+    "joints of text": Kind(".npy", load_all, _by(lambda path: np.save(path, _TEXT_JOINTS), ".npy")),
     "amc": Kind(".amc", _beside("a.amc", "a.asf", ASF), _text(AMC), _WORDS),
     "asf": Kind(".asf", _beside("a.asf", "a.amc", AMC), _text(ASF), _WORDS),
     "store": _ours(".store", open_store, _kept("clips.store")),
@@ -434,8 +422,8 @@ KINDS: dict[str, Kind] = {
     "ground": _archive(
         ".npz", ClipGround.load, lambda path: ClipGround(_ground(), "walk", laid=True).save(path)
     ),
-    "ground array": Kind(".npy", read_ground, _array),
-    "ground image": Kind(".png", read_ground, _image),
+    "ground array": Kind(".npy", read_ground, _by(lambda path: np.save(path, _HEIGHTS), ".npy")),
+    "ground image": Kind(".png", read_ground, _by(_IMAGE.save, ".png")),
     "targets": _table(read_targets, _TARGETS),
     "keys": _table(read_keys, "frame,time\n0,0\n30,1.0\n60,2.5\n", "frame\n0\n30\n"),
     "effector paths": _table(
@@ -444,7 +432,7 @@ KINDS: dict[str, Kind] = {
     "path": _table(read_path, _PATHS),
     "gamepad": _table(read_gamepad, _GAMEPAD),
     "labels": _table(_labels, _LABELS),
-    "labels in Parquet": Kind(".parquet", _labels, _parquet),
+    "labels in Parquet": Kind(".parquet", _labels, _by(_parquet, ".parquet")),
     "description": Kind(".yaml", load_description, _text(_DESCRIPTION), mutations.YAML),
     **{
         f"{name} config": Kind(".yaml", config.load, _configs(name), mutations.YAML)

@@ -11,6 +11,7 @@ import struct
 import zipfile
 from collections.abc import Callable, Sequence
 from copy import deepcopy
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -129,14 +130,14 @@ def _lines(random: Random, content: bytes) -> bytes:
     return b"\n".join(lines)
 
 
-def _words(random: Random, content: bytes) -> bytes:
+def _words(random: Random, content: bytes, between: bytes = b" ") -> bytes:
     lines = content.split(b"\n")
     index = random.randrange(len(lines))
-    words = lines[index].split(b" ")
+    words = lines[index].split(between)
     start, stop = _place(random, words)
     word = random.choice(_WORDS).encode("utf-8", "replace")
     words[start : random.choice((start, start + 1, stop))] = [word]
-    lines[index] = b" ".join(words)
+    lines[index] = between.join(words)
     return b"\n".join(lines)
 
 
@@ -360,17 +361,6 @@ GLB = (_glb_json, _glb_json, _glb_json, _glb_data)
 GLTF = (changed_json, changed_json, changed_json, _gltf_data)
 
 
-def _cells(random: Random, content: bytes) -> bytes:
-    lines = content.split(b"\n")
-    index = random.randrange(len(lines))
-    cells = lines[index].split(b",")
-    start, stop = _place(random, cells)
-    word = random.choice(_WORDS).encode("utf-8", "replace")
-    cells[start : random.choice((start, start + 1, stop))] = [word]
-    lines[index] = b",".join(cells)
-    return b"\n".join(lines)
-
-
 def _yaml_values(random: Random, content: bytes) -> bytes:
     lines = content.split(b"\n")
     index = random.randrange(len(lines))
@@ -434,5 +424,6 @@ def changed_arrays(random: Random, content: bytes) -> bytes:
 
 
 ARRAY_FILE = (changed_header, changed_header, changed_arrays)
+_cells = partial(_words, between=b",")
 TABLE = (_cells, _cells, *TEXT)
 YAML = (_yaml_values, _yaml_values, *TEXT)

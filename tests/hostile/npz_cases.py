@@ -7,6 +7,7 @@ import json
 import struct
 import zipfile
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -80,6 +81,9 @@ def changed(base: dict[str, Any], **arrays: Any) -> bytes:
     return archive({name: each for name, each in (base | arrays).items() if each is not None})
 
 
+_amass, _own, _points = (partial(changed, base) for base in (AMASS, OWN, POINTS))
+
+
 def _with(array: np.ndarray, place: Any, value: float) -> np.ndarray:
     out = array.copy()
     out[place] = value
@@ -109,7 +113,7 @@ _META = {"format": "deepphase.motion", "version": 1}
 
 
 def _meta(**values: Any) -> bytes:
-    return changed(OWN, meta=np.array(json.dumps(_META | values)))
+    return _own(meta=np.array(json.dumps(_META | values)))
 
 
 _ARCHIVES: dict[str, tuple[bytes, str]] = {
@@ -140,7 +144,7 @@ _ARCHIVES: dict[str, tuple[bytes, str]] = {
 }
 _DAMAGED = "is not a NumPy array, or is damaged"
 _HEADERS: dict[str, tuple[bytes, str]] = {
-    f"header: {name}": (changed(AMASS, poses=content), _DAMAGED)
+    f"header: {name}": (_amass(poses=content), _DAMAGED)
     for name, content in {
         "nothing": b"",
         "text": b"1 2 3 4 5 6 7 8",
@@ -155,114 +159,111 @@ _HEADERS: dict[str, tuple[bytes, str]] = {
     }.items()
 } | {
     "huge array in a small file": (
-        changed(AMASS, poses=_declared("<f8", "(1000000000, 156)", bytes(64))),
+        _amass(poses=_declared("<f8", "(1000000000, 156)", bytes(64))),
         "1,248,000,000,000 bytes, but holds 64",
     ),
     "array beyond all memory": (
-        changed(AMASS, poses=_declared("<f8", "(99999999999, 99999999999, 0)")),
+        _amass(poses=_declared("<f8", "(99999999999, 99999999999, 0)")),
         "impossible shape",
     ),
-    "negative shape": (changed(AMASS, poses=_declared("<f8", "(-1, 156)")), "impossible shape"),
-    "forty axes": (changed(AMASS, poses=_declared("<f8", f"({'1, ' * 40})")), "impossible shape"),
-    "data cut off": (
-        changed(AMASS, poses=_declared("<f8", _SHAPE, _FLOATS[:-8])),
-        "but holds",
-    ),
-    "data too long": (changed(AMASS, poses=_declared("<f8", _SHAPE, _FLOATS + b"1")), "but holds"),
-    "objects": (changed(AMASS, poses=np.array([{}, None], object)), "Python objects"),
-    "objects by declaration": (changed(AMASS, poses=_declared("|O", "(1, 156)")), "Python objects"),
-    "complex numbers": (changed(AMASS, poses=AMASS["poses"] + 1j), "not numbers"),
-    "records": (changed(AMASS, poses=np.zeros((3, 156), [("a", "f8")])), "not numbers"),
-    "dates": (changed(AMASS, poses=np.zeros((3, 156), "M8[s]")), "not numbers"),
-    "text for numbers": (changed(AMASS, poses=AMASS["poses"].astype(str)), "holds text, not"),
-    "booleans for numbers": (changed(AMASS, poses=AMASS["poses"] > 0), "holds booleans, not"),
+    "negative shape": (_amass(poses=_declared("<f8", "(-1, 156)")), "impossible shape"),
+    "forty axes": (_amass(poses=_declared("<f8", f"({'1, ' * 40})")), "impossible shape"),
+    "data cut off": (_amass(poses=_declared("<f8", _SHAPE, _FLOATS[:-8])), "but holds"),
+    "data too long": (_amass(poses=_declared("<f8", _SHAPE, _FLOATS + b"1")), "but holds"),
+    "objects": (_amass(poses=np.array([{}, None], object)), "Python objects"),
+    "objects by declaration": (_amass(poses=_declared("|O", "(1, 156)")), "Python objects"),
+    "complex numbers": (_amass(poses=AMASS["poses"] + 1j), "not numbers"),
+    "records": (_amass(poses=np.zeros((3, 156), [("a", "f8")])), "not numbers"),
+    "dates": (_amass(poses=np.zeros((3, 156), "M8[s]")), "not numbers"),
+    "text for numbers": (_amass(poses=AMASS["poses"].astype(str)), "holds text, not"),
+    "booleans for numbers": (_amass(poses=AMASS["poses"] > 0), "holds booleans, not"),
 }
 _AMASS_FAULTS: dict[str, tuple[bytes, str]] = {
-    "no poses": (changed(AMASS, poses=None), "the shape of a body"),
-    "no translation": (changed(AMASS, trans=None), "no array 'trans'"),
-    "no rate": (changed(AMASS, mocap_framerate=None), "no frame rate"),
-    "two rates": (changed(AMASS, mocap_frame_rate=np.array(30.0)), "frame rates that differ"),
-    "rate of zero": (changed(AMASS, mocap_framerate=np.array(0.0)), "impossible number of frames"),
-    "negative rate": (changed(AMASS, mocap_framerate=np.array(-60)), "impossible number of frames"),
-    "rate of nan": (changed(AMASS, mocap_framerate=np.array(np.nan)), "every number is finite"),
-    "rates by frame": (changed(AMASS, mocap_framerate=np.ones(3)), "expected a single number"),
-    "rate of text": (changed(AMASS, mocap_framerate=np.array("60")), "holds text, not numbers"),
-    "pose nan": (changed(AMASS, poses=_with(AMASS["poses"], (7, 8), np.nan)), "nan at poses[7, 8]"),
+    "no poses": (_amass(poses=None), "the shape of a body"),
+    "no translation": (_amass(trans=None), "no array 'trans'"),
+    "no rate": (_amass(mocap_framerate=None), "no frame rate"),
+    "two rates": (_amass(mocap_frame_rate=np.array(30.0)), "frame rates that differ"),
+    "rate of zero": (_amass(mocap_framerate=np.array(0.0)), "impossible number of frames"),
+    "negative rate": (_amass(mocap_framerate=np.array(-60)), "impossible number of frames"),
+    "rate of nan": (_amass(mocap_framerate=np.array(np.nan)), "every number is finite"),
+    "rates by frame": (_amass(mocap_framerate=np.ones(3)), "expected a single number"),
+    "rate of text": (_amass(mocap_framerate=np.array("60")), "holds text, not numbers"),
+    "pose nan": (_amass(poses=_with(AMASS["poses"], (7, 8), np.nan)), "nan at poses[7, 8]"),
     "translation infinite": (
-        changed(AMASS, trans=_with(AMASS["trans"], (3, 2), -np.inf)),
+        _amass(trans=_with(AMASS["trans"], (3, 2), -np.inf)),
         "-inf at trans[3, 2]",
     ),
     "turn beyond reason": (
-        changed(AMASS, poses=_with(AMASS["poses"], (5, 12), 1e200)),
+        _amass(poses=_with(AMASS["poses"], (5, 12), 1e200)),
         "frame 5, joint 'L_Knee': a rotation of",
     ),
     "translation beyond reason": (
-        changed(AMASS, trans=_with(AMASS["trans"], (4, 0), 1e9)),
+        _amass(trans=_with(AMASS["trans"], (4, 0), 1e9)),
         "frame 4: a translation of 1e+09 m",
     ),
-    "poses of 100 columns": (changed(AMASS, poses=np.zeros((FRAMES, 100))), "no pose of the SMPL"),
+    "poses of 100 columns": (_amass(poses=np.zeros((FRAMES, 100))), "no pose of the SMPL"),
     "poses of matrices": (
-        changed(AMASS, poses=np.zeros((FRAMES, 52, 3, 3))),
+        _amass(poses=np.zeros((FRAMES, 52, 3, 3))),
         "matrices that are no rotations",
     ),
-    "poses of quaternions": (changed(AMASS, poses=np.zeros((FRAMES, 52, 4))), "no pose of the"),
-    "poses of one axis": (changed(AMASS, poses=np.zeros(156)), "no pose of the SMPL"),
-    "no frames": (changed(AMASS, poses=np.zeros((0, 156)), trans=np.zeros((0, 3))), "no frames"),
-    "fewer translations": (changed(AMASS, trans=AMASS["trans"][:-1]), "12 frames of poses, but 11"),
-    "flat translation": (changed(AMASS, trans=AMASS["trans"][:, :2]), "expected (any, 3)"),
+    "poses of quaternions": (_amass(poses=np.zeros((FRAMES, 52, 4))), "no pose of the"),
+    "poses of one axis": (_amass(poses=np.zeros(156)), "no pose of the SMPL"),
+    "no frames": (_amass(poses=np.zeros((0, 156)), trans=np.zeros((0, 3))), "no frames"),
+    "fewer translations": (_amass(trans=AMASS["trans"][:-1]), "12 frames of poses, but 11"),
+    "flat translation": (_amass(trans=AMASS["trans"][:, :2]), "expected (any, 3)"),
     "parts of other lengths": (
-        changed(AMASS, poses=None, root_orient=np.zeros((3, 3)), pose_body=np.zeros((FRAMES, 63))),
+        _amass(poses=None, root_orient=np.zeros((3, 3)), pose_body=np.zeros((FRAMES, 63))),
         "parts of the pose have 3, 12 frames",
     ),
     "body of another model": (
-        changed(AMASS, poses=None, root_orient=np.zeros((3, 3)), pose_body=np.zeros((3, 60))),
+        _amass(poses=None, root_orient=np.zeros((3, 3)), pose_body=np.zeros((3, 60))),
         "'pose_body' is (3, 60)",
     ),
 }
 _OWN_FAULTS: dict[str, tuple[bytes, str]] = {
-    "own without names": (changed(OWN, names=None), "no array 'names'"),
+    "own without names": (_own(names=None), "no array 'names'"),
     "own names too many": (
-        changed(OWN, names=np.array([f"j{i}" for i in range(10_001)])),
+        _own(names=np.array([f"j{i}" for i in range(10_001)])),
         "more than 10,000 joints",
     ),
-    "own names of numbers": (changed(OWN, names=np.arange(2)), "not text"),
-    "own names too few": (changed(OWN, names=np.array(["Hips"])), "expected (any, 1, 4)"),
-    "own names twice": (changed(OWN, names=np.array(["A", "A"])), "occur twice: A"),
+    "own names of numbers": (_own(names=np.arange(2)), "not text"),
+    "own names too few": (_own(names=np.array(["Hips"])), "expected (any, 1, 4)"),
+    "own names twice": (_own(names=np.array(["A", "A"])), "occur twice: A"),
     "own characters that do not exist": (
-        changed(OWN, names=_declared("<U1", "(2,)", b"\xff\xff\xff\xff" * 2)),
+        _own(names=_declared("<U1", "(2,)", b"\xff\xff\xff\xff" * 2)),
         "characters that do not exist",
     ),
-    "own parents backwards": (changed(OWN, parents=np.array([1, -1])), "not the root"),
-    "own parents in a circle": (changed(OWN, parents=np.array([-1, 1])), "before its parent"),
-    "own parents far": (changed(OWN, parents=np.array([-1, 99])), "before its parent"),
-    "own parents of fractions": (changed(OWN, parents=np.array([-1, 0.5])), "not whole"),
+    "own parents backwards": (_own(parents=np.array([1, -1])), "not the root"),
+    "own parents in a circle": (_own(parents=np.array([-1, 1])), "before its parent"),
+    "own parents far": (_own(parents=np.array([-1, 99])), "before its parent"),
+    "own parents of fractions": (_own(parents=np.array([-1, 0.5])), "not whole"),
     "own rotations not of length one": (
-        changed(OWN, rotations=np.full((FRAMES, 2, 4), 2.0)),
+        _own(rotations=np.full((FRAMES, 2, 4), 2.0)),
         "a quaternion of length",
     ),
-    "own rotations of zero": (changed(OWN, rotations=np.zeros((FRAMES, 2, 4))), "of length 0"),
-    "own euler angles": (changed(OWN, rotations=np.zeros((FRAMES, 2, 3))), "expected (any, 2, 4)"),
+    "own rotations of zero": (_own(rotations=np.zeros((FRAMES, 2, 4))), "of length 0"),
+    "own euler angles": (_own(rotations=np.zeros((FRAMES, 2, 3))), "expected (any, 2, 4)"),
     "own translations of other joints": (
-        changed(OWN, translated_joints=np.array([0, 1])),
+        _own(translated_joints=np.array([0, 1])),
         "expected (12, 2, 3)",
     ),
-    "own translated joint far": (changed(OWN, translated_joints=np.array([5])), "translated joint"),
+    "own translated joint far": (_own(translated_joints=np.array([5])), "translated joint"),
     "own ends far": (
-        changed(OWN, end_parents=np.array([9]), end_offsets=np.zeros((1, 3))),
+        _own(end_parents=np.array([9]), end_offsets=np.zeros((1, 3))),
         "does not exist",
     ),
-    "own ends without offsets": (changed(OWN, end_parents=np.array([0])), "no array 'end_offsets'"),
+    "own ends without offsets": (_own(end_parents=np.array([0])), "no array 'end_offsets'"),
     "own without frames": (
-        changed(OWN, rotations=np.zeros((0, 2, 4)), translations=np.zeros((0, 1, 3))),
+        _own(rotations=np.zeros((0, 2, 4)), translations=np.zeros((0, 1, 3))),
         "without frames",
     ),
-    "own rate of zero": (changed(OWN, fps=np.array(0.0)), "impossible number of frames"),
+    "own rate of zero": (_own(fps=np.array(0.0)), "impossible number of frames"),
     "own of a newer version": (_meta(version=2), "version 2 of deepphase.motion"),
     "own of another format": (_meta(format="deepphase.store"), "a deepphase.store file"),
-    "own meta of a list": (changed(OWN, meta=np.array("[]")), "not a JSON object"),
-    "own meta cut off": (changed(OWN, meta=np.array('{"format": ')), "is not JSON"),
-    "own meta too deep": (changed(OWN, meta=np.array("[" * 100_000)), "is not JSON"),
-    "own meta with nan": (changed(OWN, meta=np.array('{"fps": NaN}')), "is not JSON"),
+    "own meta of a list": (_own(meta=np.array("[]")), "not a JSON object"),
+    "own meta cut off": (_own(meta=np.array('{"format": ')), "is not JSON"),
+    "own meta too deep": (_own(meta=np.array("[" * 100_000)), "is not JSON"),
+    "own meta with nan": (_own(meta=np.array('{"fps": NaN}')), "is not JSON"),
     "own labels of numbers": (_meta(labels={"style": 3}), "labels"),
     "own name of numbers": (_meta(name=3), "name"),
     "own source of text": (_meta(source="walk.bvh"), "source"),
@@ -281,15 +282,15 @@ _OTHERS: dict[str, tuple[bytes, str]] = {
         "no motion: the file holds",
     ),
     "points nan": (
-        changed(POINTS, positions=_with(POINTS["positions"], (2, 1, 0), np.nan)),
+        _points(positions=_with(POINTS["positions"], (2, 1, 0), np.nan)),
         "nan at positions[2, 1, 0]",
     ),
-    "points of the plane": (changed(POINTS, positions=np.zeros((9, 4, 2))), "expected (any, any"),
-    "points without frames": (changed(POINTS, positions=np.zeros((0, 4, 3))), "0 frames"),
-    "points without a rate": (changed(POINTS, fps=None), "no frame rate"),
-    "points in furlongs": (changed(POINTS, units=np.array("furlong")), "units of 'furlong'"),
+    "points of the plane": (_points(positions=np.zeros((9, 4, 2))), "expected (any, any"),
+    "points without frames": (_points(positions=np.zeros((0, 4, 3))), "0 frames"),
+    "points without a rate": (_points(fps=None), "no frame rate"),
+    "points in furlongs": (_points(units=np.array("furlong")), "units of 'furlong'"),
     "points with an edge to nowhere": (
-        changed(POINTS, edges=np.array([[0, 4]])),
+        _points(edges=np.array([[0, 4]])),
         "from point 0 to point 4",
     ),
 }
@@ -318,45 +319,40 @@ _ODD: dict[str, Odd] = {
     "amass packed": Odd(archive(AMASS, zipfile.ZIP_DEFLATED), _as_amass),
     "amass behind other bytes": Odd(b"PK" + bytes(30) + _GOOD, _as_amass),
     "amass with a comment": Odd(_GOOD[:-2] + struct.pack("<H", 5) + b"hello", _as_amass),
-    "amass in float32": Odd(changed(AMASS, poses=AMASS["poses"].astype("f4")), _as_amass),
-    "amass big-endian": Odd(changed(AMASS, poses=AMASS["poses"].astype(">f8")), _as_amass),
-    "amass by columns": Odd(changed(AMASS, poses=np.asfortranarray(AMASS["poses"])), _as_amass),
-    "amass by joints": Odd(changed(AMASS, poses=AMASS["poses"].reshape(FRAMES, 52, 3)), _as_amass),
-    "amass of version 2": Odd(changed(AMASS, poses=member(AMASS["poses"], (2, 0))), _as_amass),
+    "amass in float32": Odd(_amass(poses=AMASS["poses"].astype("f4")), _as_amass),
+    "amass big-endian": Odd(_amass(poses=AMASS["poses"].astype(">f8")), _as_amass),
+    "amass by columns": Odd(_amass(poses=np.asfortranarray(AMASS["poses"])), _as_amass),
+    "amass by joints": Odd(_amass(poses=AMASS["poses"].reshape(FRAMES, 52, 3)), _as_amass),
+    "amass of version 2": Odd(_amass(poses=member(AMASS["poses"], (2, 0))), _as_amass),
     "amass of python 2": Odd(
-        changed(AMASS, poses=_declared("<f8", f"({FRAMES}L, 156L)", _FLOATS)), _as_amass
+        _amass(poses=_declared("<f8", f"({FRAMES}L, 156L)", _FLOATS)), _as_amass
     ),
     "amass of a terse writer": Odd(
-        changed(
-            AMASS,
-            poses=header(
-                f'{{"shape":({FRAMES},156),"fortran_order":False,"descr":"<f8"}}', _FLOATS
-            ),
+        _amass(
+            poses=header(f'{{"shape":({FRAMES},156),"fortran_order":False,"descr":"<f8"}}', _FLOATS)
         ),
         _as_amass,
     ),
-    "amass gender in bytes": Odd(changed(AMASS, gender=np.array(b"male")), _as_amass, "'male'"),
-    "amass gender of objects": Odd(changed(AMASS, gender=np.array([None])), _as_amass),
-    "amass with objects beside it": Odd(changed(AMASS, labels=np.array([{}])), _as_amass),
-    "amass with other files beside it": Odd(changed(AMASS, **{"a/b": b"not an array"}), _as_amass),
-    "amass rate in a matrix": Odd(changed(AMASS, mocap_framerate=np.array([[60]])), _as_amass),
-    "amass without shape": Odd(changed(AMASS, betas=None, gender=None), _as_amass),
-    "amass of the body only": Odd(changed(AMASS, poses=AMASS["poses"][:, :66]), _joints(22)),
-    "amass of smpl": Odd(changed(AMASS, poses=AMASS["poses"][:, :72]), _joints(24)),
+    "amass gender in bytes": Odd(_amass(gender=np.array(b"male")), _as_amass, "'male'"),
+    "amass gender of objects": Odd(_amass(gender=np.array([None])), _as_amass),
+    "amass with objects beside it": Odd(_amass(labels=np.array([{}])), _as_amass),
+    "amass with other files beside it": Odd(_amass(**{"a/b": b"not an array"}), _as_amass),
+    "amass rate in a matrix": Odd(_amass(mocap_framerate=np.array([[60]])), _as_amass),
+    "amass without shape": Odd(_amass(betas=None, gender=None), _as_amass),
+    "amass of the body only": Odd(_amass(poses=AMASS["poses"][:, :66]), _joints(22)),
+    "amass of smpl": Odd(_amass(poses=AMASS["poses"][:, :72]), _joints(24)),
     "amass at rest": Odd(
-        changed(AMASS, poses=np.zeros((FRAMES, 66))),
-        lambda clip: bool(np.isfinite(clip.rotations).all()),
+        _amass(poses=np.zeros((FRAMES, 66))), lambda clip: bool(np.isfinite(clip.rotations).all())
     ),
     "amass of one frame": Odd(
-        changed(AMASS, poses=AMASS["poses"][:1], trans=AMASS["trans"][:1]),
-        lambda clip: len(clip) == 1,
+        _amass(poses=AMASS["poses"][:1], trans=AMASS["trans"][:1]), lambda clip: len(clip) == 1
     ),
     "own": Odd(archive(OWN), _as_own),
-    "own without meta": Odd(changed(OWN, meta=None), _as_own),
-    "own with whole offsets": Odd(changed(OWN, offsets=np.array([[0, 1, 0], [0, 2, 0]])), _as_own),
-    "own parents as floats": Odd(changed(OWN, parents=np.array([-1.0, 0.0])), _as_own),
-    "own names in bytes": Odd(changed(OWN, names=np.array([b"Hips", b"Chest"])), _as_own),
-    "own in float16": Odd(changed(OWN, rotations=OWN["rotations"].astype("f2")), _as_own),
+    "own without meta": Odd(_own(meta=None), _as_own),
+    "own with whole offsets": Odd(_own(offsets=np.array([[0, 1, 0], [0, 2, 0]])), _as_own),
+    "own parents as floats": Odd(_own(parents=np.array([-1.0, 0.0])), _as_own),
+    "own names in bytes": Odd(_own(names=np.array([b"Hips", b"Chest"])), _as_own),
+    "own in float16": Odd(_own(rotations=OWN["rotations"].astype("f2")), _as_own),
     "points": Odd(archive(POINTS), lambda clip: len(clip.skeleton) == 4 and clip.fps == 25.0),
 }
 

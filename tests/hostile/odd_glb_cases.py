@@ -10,7 +10,7 @@ import numpy as np
 
 from deepphase.motion.clip import Clip
 from tests.formats.gltf_files import FRAMES, Made, chunk, travel, turns, two_joints
-from tests.hostile.case import Odd
+from tests.hostile.case import Odd, names
 
 _HALF_METRE = [0.0, 0.5, 0.0]
 _LARGEST_INT16 = 32767
@@ -122,10 +122,6 @@ def _as_made(clip: Clip) -> bool:
     )
 
 
-def _names(*expected: str) -> Callable[[Clip], bool]:
-    return lambda clip: clip.skeleton.names == expected
-
-
 _GLB, _TEXT = two_joints().glb(), two_joints().gltf()
 
 
@@ -196,13 +192,13 @@ ODD: dict[str, Odd] = {
     ),
     "joints in another order": Odd(put(("skins", 0, "joints", [1, 0])), _as_made),
     "nodes without names": Odd(
-        put(("nodes", 0, "name", ""), ("nodes", 1, "name", "  ")), _names("node_0", "node_1")
+        put(("nodes", 0, "name", ""), ("nodes", 1, "name", "  ")), names("node_0", "node_1")
     ),
     "nodes of one name": Odd(
-        put(("nodes", 1, "name", "Hips")), _names("Hips", "Hips#2"), "share a name"
+        put(("nodes", 1, "name", "Hips")), names("Hips", "Hips#2"), "share a name"
     ),
     "names in Japanese": Odd(
-        put(("nodes", 1, "name", "\u4e0a\u534a\u8eab")), _names("Hips", "\u4e0a\u534a\u8eab")
+        put(("nodes", 1, "name", "\u4e0a\u534a\u8eab")), names("Hips", "\u4e0a\u534a\u8eab")
     ),
     "half a surrogate in a name": Odd(
         put(("nodes", 1, "name", "Chest\ud800")), lambda clip: clip.skeleton.names[0] == "Hips"

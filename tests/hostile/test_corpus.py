@@ -5,19 +5,15 @@ import pytest
 from tests.hostile import bvh_cases, glb_cases, npz_cases
 from tests.hostile.case import check
 
-
-@pytest.mark.parametrize("name", bvh_cases.CASES)
-def test_bvh(tmp_path, name):
-    check(bvh_cases.CASES[name], tmp_path / "clip.bvh")
-
-
-@pytest.mark.parametrize("name", npz_cases.CASES)
-def test_npz(tmp_path, name):
-    check(npz_cases.CASES[name], tmp_path / "clip.npz")
+_CASES = {
+    (suffix, name): case
+    for suffix, cases in (("bvh", bvh_cases), ("npz", npz_cases), ("glb", glb_cases))
+    for name, case in cases.CASES.items()
+}
 
 
-@pytest.mark.parametrize("name", glb_cases.CASES)
-def test_glb(tmp_path, name):
-    case = glb_cases.CASES[name]
-    is_text = case.content.lstrip(b"\xef\xbb\xbf \t\n").startswith(b"{")
-    check(case, tmp_path / ("clip.gltf" if is_text else "clip.glb"))
+@pytest.mark.parametrize(("suffix", "name"), _CASES)
+def test_the_verdict(suffix, name, tmp_path):
+    case = _CASES[suffix, name]
+    is_text = suffix == "glb" and case.content.lstrip(b"\xef\xbb\xbf \t\n").startswith(b"{")
+    check(case, tmp_path / f"clip.{'gltf' if is_text else suffix}")

@@ -35,23 +35,25 @@ from tests.hostile.test_fuzz import SEED
 KILLS = int(os.environ.get("DEEPPHASE_HOSTILE_KILLS", "0"))
 _CLIPS, _SECONDS = 6, 12.0
 _STORE, _DATABASE = "made/clips.store", "made/motion.db"
+_SMALL = "--set network.hidden=16"
 # Command -> its words, and those of commands that make its inputs.
 COMMANDS = {
     "inspect": "inspect captures",
     "prepare": "prepare captures -o out/clips.store --workers 2",
     "encode": f"encode {PHASES} captures -o out/phases --workers 2",
     "match build": f"match build {_STORE} --model {PHASES} -o out/motion.db",
-    "train phase": f"train phase {_STORE} -o out/walk.model --set training.windows=3000",
+    "train phase": f"train phase {_STORE} -o out/walk.model --set training.windows=1500",
     "train controller": f"train controller {_STORE} -o out/walk.controller --config no_phase "
-    "--set training.samples=20000",
-    "train matching": f"train matching {_DATABASE} -o out/walk.matcher --set training.windows=9600",
-    "train editor": f"train editor {_STORE} -o out/walk.editor --set training.windows=6000",
+    f"--set training.samples=6000 {_SMALL}",
+    "train matching": f"train matching {_DATABASE} -o out/walk.matcher --set training.windows=3200",
+    "train editor": f"train editor {_STORE} -o out/walk.editor --set training.windows=500 "
+    f"{_SMALL} --set network.width=16",
     "train path": f"train path {_STORE} -o out/path.editor --editor {SHIPPED['editor'].path} "
-    "--windows 1000",
-    "train rig": "train rig captures/walk_0.bvh -o out/walk.rig --set training.frames=2000 "
-    "--set training.samples=20000 --set training.hidden=128",
+    "--windows 200",
+    "train rig": "train rig captures/walk_0.bvh -o out/walk.rig --set training.frames=500 "
+    "--set training.samples=5000 --set training.hidden=32",
     "train dance": "train dance dances -o out/walk.dancer --config no_phase "
-    "--set training.samples=20000",
+    f"--set training.samples=6000 {_SMALL}",
     "demo": "demo --smallest -o out/demo",
 }
 # Commands that CI ends -> how often.

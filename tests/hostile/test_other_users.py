@@ -11,7 +11,7 @@ import pytest
 from deepphase import files
 from deepphase.apps.cli import main
 from deepphase.errors import CheckpointError
-from deepphase.files import atomic_write, check_writable, remove_abandoned
+from deepphase.files import check_writable, remove_abandoned
 from deepphase.formats.load import save
 from deepphase.music import cache
 from deepphase.synthetic.gait_motion import locomotion
@@ -37,13 +37,12 @@ def shared(monkeypatch):
     """A folder as /tmp is, with files of root's that others may not read."""
     folder = Path(tempfile.mkdtemp())
     folder.chmod(0o1777)
-    (folder / "own").mkdir(mode=0o700)
-    (folder / "open").mkdir(mode=0o755)
+    for name, mode in (("own", 0o700), ("open", 0o755), ("open/closed", 0o700)):
+        (folder / name).mkdir(mode=mode)
     save(locomotion(0, 1.0).clip, folder / "open" / "walk.bvh")
     for name in ("own/walk.bvh", "open/closed.bvh", "captures.store"):
         shutil.copy(folder / "open" / "walk.bvh", folder / name)
         (folder / name).chmod(0o600)
-    (folder / "open" / "closed").mkdir(mode=0o700)
     monkeypatch.chdir(folder)
     # Modules are imported while they can be.
     assert main(["inspect", "open"]) == 0
@@ -66,9 +65,7 @@ def test_what_is_another_users_is_one_sentence_and_status_2(words, shared, capsy
     with another_user():
         assert main(words.split()) == 2
     assert (shared / "captures.store").read_bytes() == before
-    said = capsys.readouterr().err
-    assert "deepphase: error: " in said
-    assert "Traceback" not in said
+    assert "deepphase: error: " in capsys.readouterr().err
 
 
 def test_what_cannot_be_read_in_a_folder_is_named(shared, capsys):
@@ -81,11 +78,10 @@ def test_what_cannot_be_read_in_a_folder_is_named(shared, capsys):
 
 def test_another_users_result_is_refused_before_long_work(shared):
     check_writable("captures.store")
-    with another_user(), pytest.raises(CheckpointError, match="another user"):
-        check_writable("captures.store")
-    with another_user(), atomic_write(shared / "mine") as file:
-        file.write(b"1")
     with another_user():
+        with pytest.raises(CheckpointError, match="another user"):
+            check_writable("captures.store")
+        (shared / "mine").touch()
         check_writable("mine")
 
 

@@ -47,12 +47,9 @@ def relative_trajectory(
 ) -> tuple[Array, Array]:
     """A path relative to a root: the blocks of TRAJECTORY_PATH.
 
-    Used for the frames of a clip and for desired paths alike.
-
-    `positions, directions` (..., moments, 3) the path in the world: metres, and unit vectors on the
-    ground; `root_position, root_direction` (..., 3) root position, and its facing (a unit vector on
-    the ground). Returns Two arrays (..., 2 * moments): x and z of each moment, interleaved (x0, z0,
-    x1, z1, ...), in. the frame whose +Z is the facing.
+    `positions, directions` (..., moments, 3) are metres, and unit vectors on the ground;
+    `root_position, root_direction` (..., 3) a position and its facing. Returns two arrays (..., 2 *
+    moments): x and z of each moment, interleaved, in the frame whose +Z is the facing.
     """
     relative = positions - root_position[..., None, :]
     return _in_frame(relative, root_direction), _in_frame(directions, root_direction)
@@ -61,13 +58,10 @@ def relative_trajectory(
 def path_of_clip(
     root: RootTrajectory, offsets_s: Array, fps: float
 ) -> tuple[GroundTrajectory, Array]:
-    """The path at offsets in seconds from every frame.
+    """The path at (moments,) offsets in seconds from every frame, and whether all lie in the clip.
 
-    The path is interpolated between frames, and extrapolated beyond the clip's ends with the mean
+    It is interpolated between frames, and extrapolated beyond the clip's ends with the mean
     velocity of the outermost 0.2 s and constant facing.
-
-    `offsets_s` (moments,). Returns `path` (frames, moments, 3) each. `inside` (frames,) bool:
-    Whether every moment lies within the clip.
     """
     frames = len(root)
     moments = np.arange(frames)[:, None] + np.asarray(offsets_s, np.float64) * fps

@@ -329,12 +329,10 @@ def frame_rows(
 ) -> tuple[Array, Array]:
     """Raw features of every frame, neither normalised nor weighted.
 
-    `manifold` (frames, 2 * channels) phase manifold; needed where the layout has phases; `tracks`:
-    name -> (frames, values): tracks that the layout names. Returns `rows` (frames, dims) float32.
-    `inside` (frames,) bool: Whether all offsets of trajectories and tracks lie inside the clip.
-    Outside, trajectories are continued straight and tracks repeat their outermost value. Raises
-    ParameterError where phases or a track are missing or of another length, or a value is not
-    finite.
+    `manifold` (frames, 2 * channels) is needed where the layout has phases; `tracks` are name ->
+    (frames, values). Returns (frames, dims) float32, and (frames,) whether all offsets lie inside
+    the clip: outside, trajectories go on straight and tracks repeat their outermost value. Raises
+    ParameterError where phases or a track are missing or of another length, or not finite.
     """
     inside = np.ones(len(body), bool)
     blocks = {}

@@ -124,10 +124,7 @@ class BodyFrames:
 
 
 def moment_kinds(clip: Clip, frames: BodyFrames, body: Mapping[str, str] | None = None) -> Array:
-    """The kind of every frame of a clip.
-
-    Returns (frames,) uint8: Numbers of `KINDS`: 0 idle, 1 locomotion, 2 action, 3 sitting, 4 lying.
-    """
+    """(frames,) uint8 kinds: 0 idle, 1 locomotion, 2 action, 3 sitting, 4 lying, as in `KINDS`."""
     labelled = clip.labels.get(KIND_LABEL)
     if labelled in KINDS:
         return np.full(len(frames), KINDS.index(labelled), np.uint8)
@@ -170,10 +167,7 @@ def moment_kinds(clip: Clip, frames: BodyFrames, body: Mapping[str, str] | None 
 
 
 def clip_kinds(clip: Clip, body: Mapping[str, str] | None = None) -> Array:
-    """(frames,) uint8 kinds of a clip as of `moment_kinds`, which reads its frames in root space.
-
-    Raises SkeletonError where the joints of the body are not found.
-    """
+    """(frames,) uint8 `moment_kinds` of a clip; SkeletonError where its body is not found."""
     return moment_kinds(clip, BodyFrames.of_clip(clip, body), body)
 
 
@@ -270,10 +264,7 @@ def _posture(frames: BodyFrames, roles: Roles, hands: list[int]) -> tuple[Array,
 def _rest_postures(
     frames: BodyFrames, roles: Roles, skeleton: Skeleton, leg_length: float
 ) -> Array:
-    """(frames,) uint8 kind of rest of each frame by its posture alone; ACTION where it has none.
-
-    A body whose legs or trunk are not found stands.
-    """
+    """(frames,) uint8 kind of rest by posture alone, else ACTION; without legs or trunk, IDLE."""
     places = frames.positions.astype(np.float64)
     hips, feet, hands = roles.both("hip"), roles.both("foot"), roles.both("hand")
     shoulders = roles.both("shoulder")

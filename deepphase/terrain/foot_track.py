@@ -102,10 +102,9 @@ class FootTrack:
         return cls(points[..., ::2].copy(), points[..., 1] - soles, contacts.copy(), fps)
 
     def grid(self, spacing_m: float, margin_m: float) -> tuple[Array, Array]:
-        """Points of ground around the places of the feet.
+        """(2,) first and (rows, columns, 2) all points of ground around the places of the feet.
 
-        Returns `origin` (2,): x and z of the first point; and `points` (rows, columns, 2). Raises
-        ParameterError if the grid would be too large.
+        Raises ParameterError if the grid would be too large.
         """
         every = self.places.reshape(-1, 2)
         low = every.min(axis=0) - margin_m

@@ -1,9 +1,6 @@
 """Reader and writer of AMASS files: motion of the SMPL family of body models as .npz.
 
-A file holds the axis-angle rotation of every joint (`poses`, or split into `root_orient`,
-`pose_body` and others), the body's translation (`trans`) in metres, and a frame rate that is
-spelt in two ways. The joint positions belong to a licensed body model and are not in the file, so
-the motion is applied to a rest skeleton of average proportions; the notes state this.
+The body model is licensed and not in the file: a rest skeleton of average proportions moves.
 
 References
 ----------

@@ -1,8 +1,4 @@
-"""Frame rates of files: rates of rounded frame times, and which rates a capture can have.
-
-One range holds for every format and for a rate that the user gives: below 1 frame a second the
-movement of a body is lost (a step takes half a second), and above 2,000 no system captures one.
-"""
+"""Frame rates of files: rates of rounded frame times, and which rates a capture can have."""
 
 from __future__ import annotations
 

@@ -40,13 +40,9 @@ def checked_count(value: Any, name: str, lowest: int = 0, highest: int = int(_LA
 
 def checked_text(value: Any, name: str) -> str:
     """A text. Raises ParameterError."""
-    try:
-        if not isinstance(value, str):
-            raise TypeError
-        # Halves of surrogate pairs are not, which neither files nor terminals take.
-        value.encode()
-    except (TypeError, UnicodeEncodeError):
-        raise _wrong(value, name, "a text") from None
+    # Neither files nor terminals take halves of surrogate pairs.
+    if not isinstance(value, str) or value != value.encode(errors="ignore").decode():
+        raise _wrong(value, name, "a text")
     return value
 
 

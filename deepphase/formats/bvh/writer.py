@@ -114,10 +114,8 @@ def _check_names(names: Sequence[str], path: Path) -> None:
                 f"a joint name that BVH cannot hold: {name!r}",
                 hint="rename the joint: no braces, no line breaks, no blanks around the name",
             )
-        try:
-            name.encode()
-        except UnicodeEncodeError:
-            raise fault(f"a joint name that is not text: {name!r}") from None
+        if name != name.encode(errors="ignore").decode():
+            raise fault(f"a joint name that is not text: {name!r}")
 
 
 def _without_still_joints(clip: Clip) -> Clip:

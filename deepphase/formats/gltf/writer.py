@@ -180,10 +180,8 @@ def _document(clips: list[Clip], path: Path) -> tuple[dict[str, Any], bytearray]
 
 
 def _text(name: str, path: Path) -> str:
-    try:
-        name.encode()
-    except UnicodeEncodeError:
-        raise FormatError(f"a name that is not text: {name!r}", path=path) from None
+    if name != name.encode(errors="ignore").decode():
+        raise FormatError(f"a name that is not text: {name!r}", path=path)
     return name
 
 

@@ -63,12 +63,9 @@ def load_mvnx(
         if np.abs(values).max() > math.sqrt(np.finfo(np.float64).max):
             raise fault(f"<{name}> holds numbers that are too large")
         tables[name] = values.reshape(len(values), -1, width)[:, order]
-    turns, places = (
-        unit_quaternions(tables["orientation"], "<orientation>", path),
-        tables["position"],
-    )
+    turns = unit_quaternions(tables["orientation"], "<orientation>", path)
     clip, fit_notes = fitted_clip(
-        names, parents, turns, places, rate, space="global", local_positions=False
+        names, parents, turns, tables["position"], rate, space="global", local_positions=False
     )
     if clip is None:
         raise fault("orientations contradict the positions of the segments")

@@ -1,9 +1,4 @@
-""".npz motion files: which kind of motion an archive holds, and our own, one clip as named arrays.
-
-Format "deepphase.motion", version 1: `names`, `parents`, `offsets`, `end_parents`, `end_offsets`
-of the skeleton; `rotations`, `translations`, `translated_joints` and `fps` of the clip; `meta` is
-JSON with its name, labels and source. Arrays are as in :class:`deepphase.motion.clip.Clip`.
-"""
+"""Motion in .npz files: which kind an archive holds, and our own; see docs/formats.md."""
 
 from __future__ import annotations
 
@@ -50,15 +45,12 @@ def save_npz_motion(clip: Clip, path: str | Path) -> None:
         "conventions": _CONVENTIONS,
     }
     skeleton = clip.skeleton
+    of_skeleton = ("parents", "offsets", "end_parents", "end_offsets")
+    of_clip = ("rotations", "translations", "translated_joints")
     arrays = {
         "names": np.array(skeleton.names, np.str_),
-        "parents": skeleton.parents,
-        "offsets": skeleton.offsets,
-        "end_parents": skeleton.end_parents,
-        "end_offsets": skeleton.end_offsets,
-        "rotations": clip.rotations,
-        "translations": clip.translations,
-        "translated_joints": clip.translated_joints,
+        **{name: getattr(skeleton, name) for name in of_skeleton},
+        **{name: getattr(clip, name) for name in of_clip},
         "fps": np.float64(clip.fps),
         "meta": np.array(json.dumps(meta)),
     }

@@ -1,7 +1,6 @@
 """Cache of song features in the user's cache folder, by the hash of the files' bytes.
 
-Format "deepphase.song_features", version 6: one file a song, which docs/formats.md describes. A
-file that is damaged, foreign or of another version is written again; nothing depends on one. The
+A file that is damaged, foreign or of another version is written again; nothing depends on one. The
 version also rises when the computation of the features changes.
 """
 
@@ -22,7 +21,7 @@ from deepphase.music.audio import decoded, sound_bytes
 from deepphase.music.beats_file import beats_beside, read_beats
 from deepphase.music.features import FPS, SONG_FEATURE_KINDS, SongFeatures, features_of
 
-FORMAT, VERSION = "deepphase.song_features", 6
+FORMAT, VERSION = "deepphase.song_features", 7
 
 CACHE_VARIABLE = "DEEPPHASE_CACHE"
 """The environment variable that names another cache folder; empty for no cache."""
@@ -32,6 +31,8 @@ MOST_BYTES = 500_000_000
 
 _SUFFIX = ".song"
 _TYPES = {"blocks.*": "F32", "*": "F64"}
+_NUMBERS: tuple[str, ...] = ("duration_s", "fps", "beats_per_bar", "tempo_bpm")
+_NUMBERS += ("beat_confidence", "bar_confidence", "tempo_confidence")
 
 
 def cache_folder() -> Path | None:
@@ -108,13 +109,7 @@ def _write(features: SongFeatures, path: Path) -> None:
     arrays["downbeats_s"] = np.zeros(0) if downbeats is None else downbeats
     header = {
         "song_sha256": features.sha256,
-        "duration_s": features.duration_s,
-        "fps": features.fps,
-        "beats_per_bar": features.beats_per_bar,
-        "tempo_bpm": features.tempo_bpm,
-        "beat_confidence": features.beat_confidence,
-        "bar_confidence": features.bar_confidence,
-        "tempo_confidence": features.tempo_confidence,
+        **{name: getattr(features, name) for name in _NUMBERS},
         "other_tempi": list(features.other_tempi),
         "values": {name: list(kind.values) for name, kind in SONG_FEATURE_KINDS.items()},
         "units": {name: kind.unit for name, kind in SONG_FEATURE_KINDS.items()},

@@ -71,9 +71,8 @@ def command(
     """
     from deepphase.corpus.clips import clips_in
     from deepphase.corpus.motion_files import clip_targets
-    from deepphase.formats.amass import save_amass, smpl_layout
+    from deepphase.formats.amass import BODY, save_amass, smpl_layout, smpl_skeleton
     from deepphase.formats.load import save
-    from deepphase.formats.smpl_skeleton import BODY, smpl_skeleton
     from deepphase.motion.retarget import retarget
 
     moved = None if to is None else _Moved(_sample(to))

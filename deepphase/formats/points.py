@@ -16,7 +16,7 @@ import numpy as np
 
 from deepphase.arrays import Array
 from deepphase.errors import DeepPhaseError, FormatError, within_memory
-from deepphase.formats.amass import LAYOUTS, is_amass
+from deepphase.formats.amass import LAYOUTS, is_amass, smpl_skeleton
 from deepphase.formats.frame_rates import resolve_rate
 from deepphase.formats.markers.c3d import read_c3d
 from deepphase.formats.markers.marker_data import (
@@ -37,7 +37,6 @@ from deepphase.formats.reading import (
     foreign_content,
     read_content,
 )
-from deepphase.formats.smpl_skeleton import smpl_skeleton
 from deepphase.motion import quaternions
 from deepphase.motion.clip import Clip, Source
 from deepphase.motion.orientation import turn_to_y

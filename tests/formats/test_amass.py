@@ -6,9 +6,8 @@ from scipy.spatial.transform import Rotation
 
 from deepphase.apps.cli import main
 from deepphase.errors import FormatError
-from deepphase.formats.amass import LAYOUTS, save_amass
+from deepphase.formats.amass import BODY, LAYOUTS, STATURE_M, save_amass, smpl_skeleton
 from deepphase.formats.load import load, save
-from deepphase.formats.smpl_skeleton import BODY, STATURE_M, smpl_skeleton
 from deepphase.motion.clip import Clip, end_positions, joint_positions
 from deepphase.motion.retarget import retarget
 from deepphase.motion.roles import find_roles

@@ -5,9 +5,9 @@ import pytest
 
 from deepphase.corpus.motion_files import find_motion_files
 from deepphase.errors import FormatError
+from deepphase.formats.amass import BODY, smpl_skeleton
 from deepphase.formats.load import holds_points, load
 from deepphase.formats.points import load_points, save_points
-from deepphase.formats.smpl_skeleton import BODY, smpl_skeleton
 from deepphase.motion.roles import find_roles
 from tests.solving.point_bodies import points_of, walker
 

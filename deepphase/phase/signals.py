@@ -82,9 +82,8 @@ class JointVelocities:
     def from_mapping(cls, content: Mapping[str, Any]) -> JointVelocities:
         """From the mapping of `as_mapping`, as in model files."""
         joints = checked_joints(content["joints"])
-        partners = [
-            checked_count(partner, "partner", 0, len(joints) - 1) for partner in content["partners"]
-        ]
+        last = len(joints) - 1
+        partners = [checked_count(each, "partner", 0, last) for each in content["partners"]]
         if len(partners) not in (0, len(joints)):
             raise ValueError(f"there are {len(partners)} mirror partners of {len(joints)} joints")
         if any(partners[partner] != joint for joint, partner in enumerate(partners)):

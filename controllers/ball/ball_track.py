@@ -218,10 +218,7 @@ class ClipBalls:
         return cls(map(load_ball, files))
 
     def of_clip(self, clip: Clip, *, mirrored: bool = False) -> BallTrack | None:
-        """The ball of a clip, or of its mirror image; None if it has none.
-
-        Raises ParameterError if the ball has another length or rate than the clip.
-        """
+        """The ball of a clip, or of its mirror image; None if it has none."""
         track = self._of_clip.get(clip.name)
         if track is None:
             return None

@@ -128,7 +128,7 @@ class FetchingGoals(ForwardedGoals):
         self, root_states: RootStates, which: Array, offsets_s: Array
     ) -> tuple[Array, Array]:
         """As `GoalSource.trajectory`."""
-        positions, angles = super().trajectory(root_states, which, offsets_s)
+        positions, angles = self._goal_source.trajectory(root_states, which, offsets_s)
         places, velocities, shares = self._balls()
         rows = np.flatnonzero(shares[which])
         if not len(rows):

@@ -70,10 +70,7 @@ class BallEvent:
 
 
 def parse_ball_events(text: str | None) -> list[BallEvent]:
-    """Events of a text, such as "kick@5:8,pass@10:0:6", in order of time.
-
-    Raises ParameterError if one is not of that form.
-    """
+    """Events of a text, such as "kick@5:8,pass@10:0:6", in order of time."""
     return sorted(
         (_parsed(part.strip()) for part in (text or "").split(",") if part.strip()),
         key=lambda event: event.time_s,

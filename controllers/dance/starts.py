@@ -67,10 +67,7 @@ def _lasts(clip: Clip, frames: Array, stalled: float) -> Array:
 
 
 def initial_states(dancer: Dancer, music: Array, seeds: Sequence[int]) -> InitialStates:
-    """Initial states of dances.
-
-    `music` (dances, offsets, dims) audio window at the start of each dance.
-    """
+    """Initial states of dances."""
     known = dancer.controller.starts
     distances = _music_distances(dancer, music)
     rows = np.zeros(len(seeds), np.int64)

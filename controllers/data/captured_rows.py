@@ -221,10 +221,7 @@ class DetailRows:
 
 
 def detail_columns(schema: ControllerSchema) -> Array:
-    """(values,) columns of the outputs that have detail: root, hips, velocities and rotations.
-
-    Joint positions follow from the rotations.
-    """
+    """(values,) columns of the outputs that have detail: root, hips, velocities and rotations."""
     slices = schema.outputs.slices
     hips = slices["joint_position"].start
     parts: Sequence[Array] = [

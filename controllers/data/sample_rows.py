@@ -63,10 +63,7 @@ def balanced_rows(samples: ControllerSamples, rows: Array, balance: float, seed:
 
 
 def rarity(travel: Array, balance: float) -> Array:
-    """(n,) how many times rarer each cell is than the most frequent one, to the power `balance`.
-
-    `travel` is (n,) complex m/s, relative to the facing.
-    """
+    """(n,) how many times rarer each cell is than the most frequent one, to the power `balance`."""
     return _rarity(_cells(travel), balance)
 
 

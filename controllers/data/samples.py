@@ -201,10 +201,7 @@ class ControllerSamples:
     def normalisations(
         self, rows: Array | None = None
     ) -> tuple[Normalisation, Normalisation, Normalisation]:
-        """Normalisations over these rows, or over all rows.
-
-        Those of outputs are of what the network predicts: without what the pose carries over.
-        """
+        """Normalisations over these rows, or over all rows."""
         schema, carried = self.schema, self.schema.carried
         chosen = np.arange(len(self)) if rows is None else np.asarray(rows)
         batches = [
@@ -233,10 +230,7 @@ def schema_of_store(
     tracks: ClipTracks | None,
     description: Mapping[str, Any] | None = None,
 ) -> ControllerSchema:
-    """The schema for a store's skeleton, with the label values of its clips.
-
-    Raises as `ControllerSchema.of_clip`, and if a clip lacks the label.
-    """
+    """The schema for a store's skeleton, with the label values of its clips."""
     values: list[str] = []
     if config.label not in ("", AUTO):
         column = store.label_column(config.label)

@@ -393,10 +393,7 @@ def _chain(clip: Clip, joint: int) -> list[int]:
 
 
 def _duration(away: Array, velocity: Array, share: float) -> tuple[float, Array]:
-    """Seconds of a transition, and by how much further (3,) m it must lead not to go back.
-
-    `share` is that of the usual seconds.
-    """
+    """Seconds of a transition, and by how much further (3,) m it must lead not to go back."""
     flat = velocity * (1.0, 0.0, 1.0)
     speed = float(np.linalg.norm(flat))
     if speed < _SLOW:

@@ -16,10 +16,7 @@ from deepphase.features.layout import FeatureLayout, Moments, Normalisation
 
 
 def normalisation_of(layout: FeatureLayout | None, batches: Iterable[Array]) -> Normalisation:
-    """The normalisation of batches of raw rows (rows, dims); blocks in cycles keep their values.
-
-    Raises ParameterError if there are no rows.
-    """
+    """The normalisation of batches of raw rows (rows, dims); blocks in cycles keep their values."""
     if layout is None:
         return Normalisation(np.zeros(0, np.float32), np.zeros(0, np.float32))
     moments = Moments()

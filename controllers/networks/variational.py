@@ -121,10 +121,7 @@ class Variational(ControllerNetwork):
         return self.sampled(inputs, gate, state[0])[0], state
 
     def redrawn(self, state: State, stepped: Tensor) -> State:
-        """The state of the next frame: new noise where `stepped`, (batch,) bool.
-
-        With redraw "frame" all rows get new noise.
-        """
+        """The state of the next frame: new noise where `stepped`, (batch,) bool."""
         (noise,) = state
         fresh = torch.randn_like(noise)
         if self.config.redraw == "frame":

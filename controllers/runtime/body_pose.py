@@ -185,10 +185,7 @@ class CharacterFeet:
         return self._solver.transforms(rotations, local_positions).positions[3].swapaxes(0, 1)
 
     def swinging(self, contacts: Array) -> Array | None:
-        """(characters, 2) bool: both feet, left first, where they swing; None for other bodies.
-
-        `contacts` are those of `hold`.
-        """
+        """(characters, 2) bool: both feet, left first, where they swing; None for other bodies."""
         return contacts[:, self.columns] <= _IN_CONTACT if len(self.columns) == 2 else None
 
     def hold(

@@ -122,10 +122,7 @@ class CharacterRest:
     def _choose(
         self, which: Array, shown: Sequence[Array], rates: Array, styles: Sequence[str]
     ) -> None:
-        """Choose the moments of characters, and the differences from the last shown frames.
-
-        `rates` are the springs' of the poses' differences, (which,) 1/s.
-        """
+        """Choose the moments of characters, and the differences from the last shown frames."""
         last, before = shown
         poses = last[:, self._poses].reshape(len(which), -1, 3)
         rows = self._chain.choose(which, self._row[which], poses, [styles[each] for each in which])

@@ -39,10 +39,7 @@ _NO_JOINT = ("pairs", "kind", "tail", "notes")
 
 
 def describe_controller(controller: Controller) -> dict[str, Any]:
-    """Nested mappings of numbers, texts and arrays; arrays are float64 or int64.
-
-    The start states are not among them.
-    """
+    """Nested mappings of numbers, texts and arrays; arrays are float64 or int64."""
     schema, config = controller.schema, controller.schema.config
     skeleton = controller.skeleton
     roles = find_roles(skeleton, description=dict(schema.body))

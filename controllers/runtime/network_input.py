@@ -259,10 +259,7 @@ class NetworkInput:
         phases: RunningPhases | None,
         tracks: Mapping[str, Array] | None,
     ) -> None:
-        """Write the rows of a frame.
-
-        `parts`: name -> (characters, values): blocks of `CharacterPart.blocks`.
-        """
+        """Write the rows of a frame."""
         blocks = {**parts, **self.pose, **self._of_tracks(tracks)}
         blocks["foot_velocity"] = self.pose["joint_velocity"][:, self._feet]
         self._trajectory.write(self.inputs, path)

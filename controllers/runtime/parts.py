@@ -200,10 +200,7 @@ class DesiredLabels(CharacterPart):
 
 
 def labels_of_each(labels: Mapping[str, str | Sequence[str]], count: int) -> list[dict[str, str]]:
-    """The labels of each character, from one value for all or a value for each.
-
-    Raises ParameterError if the number of values is not that of the characters.
-    """
+    """The labels of each character, from one value for all or a value for each."""
     for name, value in labels.items():
         if not isinstance(value, str) and len(value) != count:
             raise ParameterError(

@@ -146,10 +146,7 @@ class StandingRoots:
 
 
 def goals_that_stand(desired: Array, step_s: float) -> Array:
-    """(characters,) bool: the desired places (characters, samples, 2), m, end at rest.
-
-    `step_s` is the time between two samples; trajectories of one sample are never at rest.
-    """
+    """(characters,) bool: the desired places (characters, samples, 2), m, end at rest."""
     if desired.shape[1] < 2:
         return np.zeros(len(desired), bool)
     last = desired[:, -1] - desired[:, -2]

@@ -312,10 +312,7 @@ class GoalsAhead:
     def of_change(
         cls, root: RootTrajectory, change: SuddenGoal, offsets_s: Array, fps: float
     ) -> GoalsAhead:
-        """The goals around one change.
-
-        `offsets_s` (offsets,) seconds from each frame. Those up to 0 are never replaced.
-        """
+        """The goals around one change."""
         settings, at = GamepadSettings(), change.frame
         ahead = np.asarray(offsets_s, np.float64)
         begin = max(at - int(np.ceil(ahead.max() * fps)), 0)

@@ -144,10 +144,7 @@ class _Reader:
         return _knots(residuals, self.step), feet[every], contacts > _TOUCHING, known[every]
 
     def on_floor(self, feet: Array, touching: Array) -> Array:
-        """Feet (rows, limbs, 3), of which those that swing are as slow and low as on the floor.
-
-        A foot that a run has on the floor may swing in the moment that it looks at.
-        """
+        """Feet (rows, limbs, 3), of which those that swing are as slow and low as on the floor."""
         made = feet.copy()
         most = FootLockSettings().largest_follow_speed(self._feet.longest)
         speeds = np.maximum(np.linalg.norm(feet[..., :2], axis=-1, keepdims=True), 1e-9)

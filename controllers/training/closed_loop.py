@@ -195,20 +195,14 @@ class ClipGoals(nn.Module):
         return step, turn, unit_at(turn)
 
     def moved(self, offset: RootOffset, outputs: Tensor, recorded: Sequence[Tensor]) -> RootOffset:
-        """The offset one frame later, after the root's step in raw outputs (batch, dims).
-
-        `recorded`: `steps` (batch,) of the clip.
-        """
+        """The offset one frame later, after the root's step in raw outputs (batch, dims)."""
         step, turn = self._root(outputs)
         recorded_step, recorded_turn, unit = recorded
         place = offset.place + step * unit_at(-offset.angle) - recorded_step
         return RootOffset(place * unit, offset.angle + turn - recorded_turn)
 
     def mean_square(self, offsets: Sequence[RootOffset]) -> Tensor:
-        """Mean square of the velocity errors since the first frame, m2/s2; 1 rad/s is 0.5 m/s.
-
-        `offsets` after each frame.
-        """
+        """Mean square of the velocity errors since the first frame, m2/s2; 1 rad/s is 0.5 m/s."""
         place, angle = (torch.stack(each, 1) for each in zip(*offsets, strict=True))
         error = torch.view_as_real(place).square().sum(-1) + 0.25 * angle.square()
         frames = torch.arange(1, len(offsets) + 1, device=angle.device)
@@ -271,10 +265,7 @@ class ClipGoals(nn.Module):
     def feet_error(
         self, inputs: Tensor, outputs: Tensor, recorded_inputs: Tensor, recorded_outputs: Tensor
     ) -> Tensor:
-        """Mean squared error of the velocities of feet that the clip has on the floor, m2/s2.
-
-        Raw values (..., dims): of the network's own frames, and of the clip.
-        """
+        """Mean squared error of the velocities of feet that the clip has on the floor, m2/s2."""
         own = self._feet_velocities(inputs, outputs)
         recorded = self._feet_velocities(recorded_inputs, recorded_outputs)
         contacts = recorded_outputs[..., self._outputs["contact"]]

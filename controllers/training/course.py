@@ -116,10 +116,7 @@ def course_run(
     seconds: float | None = None,
     seed: int = 0,
 ) -> CourseRun:
-    """Run a controller along the course, or its beginning, at the data's travelling speed.
-
-    With its corners slowed down the course takes a second more than `COURSE_S`.
-    """
+    """Run a controller along the course, or its beginning, at the data's travelling speed."""
     path = course(travelling_speed(controller.data))
     settings = CharacterSettings(*BLENDS["natural"], foot_ik=False, gating=False)
     source = CharacterSource(controller, settings=settings, seed=seed)

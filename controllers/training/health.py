@@ -183,10 +183,7 @@ def _start_rows(samples: ControllerSamples, held_out: Array, fps: float) -> tupl
 def _recorded(
     data: ControllerData, runs: Array, first: Array, frames: int
 ) -> tuple[RecordedGoals, Array, Array]:
-    """The clips' trajectories from those frames on, their mean rotation rates, and their rest.
-
-    Degrees per second of each run, and (runs, frames) bool.
-    """
+    """The clips' trajectories from those frames on, their mean rotation rates, and their rest."""
     store, samples, schema = data.store, data.samples, data.schema
     places = {name: index for index, name in enumerate(store.names)}
     reach = round(schema.config.offsets_s[-1] * schema.fps)

@@ -52,10 +52,7 @@ _UP = np.array([0.0, 1.0, 0.0])
 
 
 def body_points(positions: Array, roles: Roles) -> dict[str, Array]:
-    """(frames, 3) metres each: the points that every body has, as in "left_knee".
-
-    `root` is the middle of the hips and `neck` that of the shoulders.
-    """
+    """(frames, 3) metres each: the points that every body has, as in "left_knee"."""
     lacking = [part for part in _SIDED if part != "toe" and roles.both(part) is None]
     if lacking:
         raise SkeletonError(

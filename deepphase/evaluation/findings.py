@@ -155,10 +155,7 @@ def time_findings(run: Run) -> list[str]:
 
 
 def ground_findings(feet: Sequence[FeetOnGround], *, laid: bool) -> list[str]:
-    """Sentences on cliffs, and on feet in contact in the ground or above it; empty without any.
-
-    `laid`: the motion was made on a flat floor, and laid on the ground.
-    """
+    """Sentences on cliffs, and on feet in contact in the ground or above it; empty without any."""
     found = [each.ground for each in feet if each.ground is not None]
     if not found:
         return []

@@ -12,7 +12,7 @@ import numpy as np
 from deepphase.arrays import Array, brief_repr
 from deepphase.errors import ParameterError
 from deepphase.evaluation.motion_measures import MIN_FRAMES, MeasuredMotion
-from deepphase.evaluation.runs import BLEND_S, Responses, goal_changes, near_marked, ratio_at_speed
+from deepphase.evaluation.runs import BLEND_S, Responses, goal_changes, near_marked
 from deepphase.steering.run import Run
 
 _IN_CONTACT = 0.5
@@ -194,15 +194,14 @@ def travelling_speed(data: Mapping[str, Any]) -> float:
 
 
 def sliding_of_data(pairs: Array, data: Mapping[str, Any]) -> float:
-    """m/s of captured feet in contact at the speeds of the root of pairs, as of `contact_pairs`.
-
-    Of all captured motion where it is not known by speed.
-    """
-    reference, ratio = data.get("by_speed", {}), None
-    if pairs.size and "contact_speed" in reference:
-        ratio = ratio_at_speed(pairs[1], pairs[0], "contact_speed", reference)
-    own = float(data.get("mean_contact_speed", np.inf))
-    return float(pairs[0].mean()) / ratio if ratio else own
+    """m/s of captured feet in contact at the speeds of the root of `contact_pairs`."""
+    reference = data.get("by_speed", {})
+    means = np.array(reference.get("contact_speed", ()), np.float64)
+    known = np.flatnonzero(np.isfinite(means))
+    if not (known.size and pairs.size):
+        return float(data.get("mean_contact_speed", np.inf))
+    speeds = reference["width"] * (known + 0.5)
+    return float(np.interp(pairs[1], speeds, means[known]).mean())
 
 
 class ObservedRun:

@@ -70,10 +70,7 @@ class MeasuredBody(Protocol):
 
 
 class MeasuredMotion:
-    """A motion of at least `MIN_FRAMES` frames with its measures, of the parts of a body.
-
-    Raises SkeletonError if the clip has another skeleton.
-    """
+    """A motion of at least `MIN_FRAMES` frames with its measures, of the parts of a body."""
 
     def __init__(self, clip: Clip, body: MeasuredBody) -> None:
         names = clip.skeleton.names
@@ -172,10 +169,7 @@ class MeasuredMotion:
         return velocities(self.root_angles, self.fps)
 
     def contact_speeds(self, contacts: Array | None = None) -> Array:
-        """(n,) m/s of feet on the floor in two consecutive frames.
-
-        `contacts`, (frames, feet) bool, are by default those of the motion.
-        """
+        """(n,) m/s of feet on the floor in two consecutive frames."""
         return self.contact_pairs(contacts)[0]
 
     def contact_pairs(self, contacts: Array | None = None) -> Array:

@@ -414,10 +414,7 @@ def idle_ratio(o: ObservedRun) -> float | None:
 
 
 def idle_speeds(motion: MeasuredMotion, desired: Array) -> Array:
-    """(seconds,) m/s: mean joint speed in each second in which a body stands as it should.
-
-    `desired`, (frames,) m/s, is the speed of the goal.
-    """
+    """(seconds,) m/s: mean joint speed in each second in which a body stands as it should."""
     fps, limit = motion.fps, motion.standing_speed
     stands = (seconds_of(desired, fps) < AT_REST_M_S) & (seconds_of(motion.speeds, fps) < limit)
     return seconds_of(motion.pose_speeds.mean(axis=1), fps)[stands]

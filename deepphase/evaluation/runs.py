@@ -177,10 +177,7 @@ def smoothed_velocities(positions: Array, fps: float) -> Array:
 
 
 def kind_of_change(old: Array, new: Array, standing: float) -> str | None:
-    """The kind of a change between two velocities (2,), m/s; None if it is none of `CHANGES`.
-
-    `standing` in m/s: slower motion counts as standing.
-    """
+    """The kind of a change between two velocities (2,), m/s; None if it is none of `CHANGES`."""
     before, after = float(np.linalg.norm(old)), float(np.linalg.norm(new))
     if min(before, after) <= standing:
         if max(before, after) <= standing:
@@ -290,10 +287,7 @@ def own_changes(
 def _steady_changes(
     smoothed: Array, fps: float, standing: float
 ) -> Iterator[tuple[str, slice, Array, Array]]:
-    """Changes of velocities (frames, 2) that do not overlap, the largest first.
-
-    Of each its kind, the frames from one steady velocity (2,) to the other, and both.
-    """
+    """Changes of velocities (frames, 2) that do not overlap, the largest first."""
     half, span = round(_HALF_S * fps), round(_MEAN_S * fps)
     count = len(smoothed)
     if count < 2 * (half + span) + 1:

@@ -16,10 +16,7 @@ from deepphase.phase.parameters import PhaseParameters
 
 @dataclass(frozen=True)
 class DanceRequest:
-    """Which part of a song is danced to, and how.
-
-    Raises ParameterError if a value is out of range.
-    """
+    """Which part of a song is danced to, and how."""
 
     start_s: float = 0.0  # The song's second at the first frame
     seconds: float | None = None  # Length; to the song's end if not given, and not beyond it

@@ -19,10 +19,7 @@ _ROUNDING = 1e-6
 
 @dataclass(frozen=True, eq=False)
 class Gamepad:
-    """A recording of two sticks in world directions: +1 of z is +Z, +1 of x is +X.
-
-    Raises ParameterError if shapes do not fit, times do not rise, or a value is not in [-1, 1].
-    """
+    """A recording of two sticks in world directions: +1 of z is +Z, +1 of x is +X."""
 
     times: Array  # (rows,) seconds, strictly rising
     # move, look: (rows, 2) x and z in [-1, 1]; lengths above 1 count as 1, which is full speed.
@@ -79,10 +76,7 @@ def _in_circle(values: Array) -> Array:
 
 
 def read_gamepad(path: str | Path) -> Gamepad:
-    """Read a gamepad recording from CSV: t, move_x, move_z, optionally look_x, look_z, and buttons.
-
-    Raises FormatError as `read_timed_table`, and if a value is not in [-1, 1].
-    """
+    """Read a recording from CSV: t, move_x, move_z, optionally look_x, look_z, and buttons."""
     table = read_timed_table(path, ("move_x", "move_z"), ("look_x", "look_z"))
     numbers = table.numbers
     still = np.zeros(len(table.times))

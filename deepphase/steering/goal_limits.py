@@ -30,10 +30,7 @@ _SLOW, _TURNED = (0.15, 0.4), 1e-3
 
 @dataclass(frozen=True)
 class GoalLimits:
-    """Limits of desired trajectories.
-
-    Raises ParameterError if the speed is not above 0.
-    """
+    """Limits of desired trajectories."""
 
     # m/s: the largest desired velocity. A desired place in t seconds is at most `speed` * t metres
     # away.
@@ -176,7 +173,7 @@ class LimitedGoals(ForwardedGoals):
         self, root_states: RootStates, which: Array, offsets_s: Array
     ) -> tuple[Array, Array]:
         """As `GoalSource.trajectory`, within reach."""
-        places, angles = super().trajectory(root_states, which, offsets_s)
+        places, angles = self._goal_source.trajectory(root_states, which, offsets_s)
         places, angles, self.limited[which] = self._limits.projected(
             places, angles, root_states.of(which), offsets_s
         )

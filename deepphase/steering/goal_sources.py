@@ -54,10 +54,7 @@ class RootStates:
 
 
 def side_by_side(characters: int, apart: float) -> Array:
-    """(characters, 2) metres: places from the origin to the left at this distance.
-
-    Raises ParameterError if there is no character.
-    """
+    """(characters, 2) metres: places from the origin to the left at this distance."""
     if characters < 1:
         raise ParameterError(f"characters must be at least 1, not {characters}")
     return np.arange(characters)[:, None] * np.array([apart, 0.0])
@@ -117,7 +114,7 @@ class GoalSource(Protocol):
 
 
 class ForwardedGoals:
-    """Goals of another source as they are. A `GoalSource`; classes that change some extend it."""
+    """Goals of another source, but for the trajectory, which classes that extend this change."""
 
     def __init__(self, goal_source: GoalSource) -> None:
         self._goal_source = goal_source
@@ -125,12 +122,6 @@ class ForwardedGoals:
     def advance(self, root_states: RootStates, seconds: float) -> Array:
         """As `GoalSource.advance`."""
         return self._goal_source.advance(root_states, seconds)
-
-    def trajectory(
-        self, root_states: RootStates, which: Array, offsets_s: Array
-    ) -> tuple[Array, Array]:
-        """As `GoalSource.trajectory`."""
-        return self._goal_source.trajectory(root_states, which, offsets_s)
 
     def target(self) -> tuple[Array, Array]:
         """As `GoalSource.target`."""

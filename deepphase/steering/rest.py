@@ -180,10 +180,7 @@ class RestChain:
         return np.where(stays, rows, moments.entries[best])
 
     def in_other_posture(self, poses: Array, styles: Sequence[str]) -> Array:
-        """(n,) bool: poses (n, joints, 3) that are far from their styles (n,) and near another.
-
-        A style without a moment of rest has no posture of its own.
-        """
+        """(n,) bool: poses (n, joints, 3) that are far from their styles (n,) and near another."""
         names = np.array(self.moments.styles)[self.moments.stretch_of]
         own = np.array([names == style for style in styles]).reshape(len(styles), -1)
         apart = self._distances(poses)
@@ -205,10 +202,7 @@ class RestChain:
 
 
 def breathing(seconds: Array, values: int) -> Array:
-    """(..., values) slow noise, from -1 to 1, for bodies that hold a pose since `seconds` (...).
-
-    Sums of sines that do not repeat within minutes; the fastest one is a breath.
-    """
+    """(..., values) slow noise, from -1 to 1, for bodies that hold a pose since `seconds` (...)."""
     times = np.asarray(seconds, np.float64)[..., None]
     number = np.arange(1, values + 1)
     waves = [

@@ -21,10 +21,7 @@ _HALVING = 1.6783469900166605
 
 
 def spring_rate(halflife_s: float) -> float:
-    """1/s: rate w of the critically damped spring with this half-life from rest.
-
-    Raises ParameterError if the half-life is not above 0.
-    """
+    """1/s: rate w of the critically damped spring with this half-life from rest."""
     return _HALVING / _checked(halflife_s)
 
 

@@ -28,11 +28,7 @@ class TimedTable:
 def read_timed_table(
     path: str | Path, required: Sequence[str], optional: Sequence[str] = ()
 ) -> TimedTable:
-    """Read a CSV with the columns t and `required`, numbers of `optional`, and others as text.
-
-    Raises FormatError with the line: where a column is missing or twice, a cell is not a finite
-    number, t does not rise, or there are fewer than two rows.
-    """
+    """Read a CSV with the columns t and `required`, numbers of `optional`, and others as text."""
     path = Path(path)
     hint = f"columns: {', '.join((_TIME, *required))}, optionally {', '.join(optional)}, and labels"
     table = read_csv_table(path, (_TIME, *required), hint)

@@ -41,11 +41,7 @@ class ClipSequence:
 
     @classmethod
     def of(cls, stores: ClipStore | Sequence[ClipStore]) -> ClipSequence:
-        """All clips of stores.
-
-        Raises ParameterError where rates differ or two clips have one name, and SkeletonError where
-        stores have the same joints and other rest frames.
-        """
+        """All clips of stores."""
         every = (stores,) if isinstance(stores, ClipStore) else tuple(stores)
         if not every:
             raise ParameterError("no store is given", hint="give a store of clips, or several")

@@ -86,10 +86,7 @@ def save_fields(content: Mapping[str, Any], path: Path) -> None:
 
 
 def database_fields(path: Path, store: ClipStore | None, *, verify: bool) -> dict[str, Any]:
-    """The fields of a `MotionDatabase` from its file; parameters as of its `load`.
-
-    Raises KeyError, TypeError, ValueError or AttributeError where they do not fit together.
-    """
+    """The fields of a `MotionDatabase` from its file; parameters as of its `load`."""
     arrays, header = map_arrays(
         path, format=FORMAT, version=VERSION, verify=verify, types=ARRAY_TYPES
     )
@@ -165,10 +162,7 @@ class StoreLink:
 
     @classmethod
     def from_mapping(cls, content: dict[str, Any], beside: Path) -> StoreLink:
-        """The link of a header entry.
-
-        The store is looked for at the relative path, at its path, and beside the database.
-        """
+        """The link of a header entry."""
         texts = {
             name: checked_text(content[name], name)
             for name in ("path", "relative_path", "group", "sha256")

@@ -65,10 +65,7 @@ class ClipRows:
         return self.ranges_of(rows)[1] - 1 - np.asarray(rows)
 
     def neighbourhood(self, rows: Array | int, seconds: float) -> Array:
-        """(rows, 2) first row and last row + 1 of the same clip within seconds of each row.
-
-        Searches exclude these rows, so that a frame does not find itself.
-        """
+        """(rows, 2) first row and last row + 1 of the same clip within seconds of each row."""
         rows, radius = np.asarray(rows), round(seconds * self.fps)
         first, stop = self.ranges_of(rows)
         near = np.maximum(rows - radius, first), np.minimum(rows + radius + 1, stop)
@@ -89,10 +86,7 @@ class ClipRows:
         return int(self.range_starts[index]) + frame
 
     def rows_with(self, labels: Mapping[str, str | Sequence[str]]) -> Array:
-        """(rows,) bool: rows of clips with these labels, all of which must hold.
-
-        Raises ParameterError where a label is unknown, or no clip has all of them.
-        """
+        """(rows,) bool: rows of clips with these labels, all of which must hold."""
         clips, listed = np.ones(len(self.labels), bool), []
         for name, values in labels.items():
             column = [own.get(name) for own in self.labels]
@@ -142,8 +136,6 @@ class ClipsOnGround:
 
     `offsets_s` (offsets,) seconds from now of the heights ahead; `body`: a skeleton description;
     found from the first clip by default.
-
-    Raises ParameterError if no clip of the store has a ground.
     """
 
     def __init__(
@@ -224,10 +216,7 @@ class FrameReader:
         tracks: TrackReader | None,
         end_margin_s: float,
     ) -> FrameReader:
-        """A reader for the clips of a store, with the layout's joints and channels resolved.
-
-        Raises ParameterError where layout, model and store do not fit.
-        """
+        """A reader for the clips of a store, with the layout's joints and channels resolved."""
         if not np.isfinite(end_margin_s) or end_margin_s < 0:
             raise ParameterError(f"end_margin_s must not be negative, not {end_margin_s}")
         first = store.clip(0)
@@ -243,10 +232,7 @@ class FrameReader:
         return cls(layout, model, dict(body), tracks, end_margin_s)
 
     def read(self, clip: Clip) -> dict[str, Array]:
-        """Arrays (frames, ...) of one clip by name; features are raw.
-
-        Raises SkeletonError where the clip lacks a joint.
-        """
+        """Arrays (frames, ...) of one clip by name; features are raw."""
         needed = [joint for feature in self.layout for joint in feature.joints]
         needed += [joint for role, joint in self.body.items() if role != "kind"]
         missing = [joint for joint in needed if joint not in clip.skeleton.names]
@@ -309,10 +295,7 @@ def _over_level(body: BodyFrames, level: Array) -> BodyFrames:
 
 
 def check_rate(store: ClipStore, fps: float, whose: str) -> None:
-    """Raise ParameterError unless the store has the rate of a model or database.
-
-    `whose` names that in the message.
-    """
+    """Raise ParameterError unless the store has the rate of a model or database."""
     if store.fps != fps:
         raise ParameterError(
             f"the store has {store.fps:g} frames a second, {whose} {fps:g}",
@@ -321,10 +304,7 @@ def check_rate(store: ClipStore, fps: float, whose: str) -> None:
 
 
 class RowColumns:
-    """Arrays with one entry a row, filled from the first row on.
-
-    Raises CheckpointError where the disk has no room for the rows.
-    """
+    """Arrays with one entry a row, filled from the first row on."""
 
     def __init__(
         self, kinds: Mapping[str, tuple[tuple[int, ...], type]], rows: int, folder: Path | None

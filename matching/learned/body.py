@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from typing import NamedTuple
@@ -48,13 +48,13 @@ class PoseValues:
     fps: float  # Frames per second
 
     @classmethod
-    def of_body(
-        cls, skeleton: Skeleton, carrier: int, translated: Sequence[int], limbs: int, fps: float
-    ) -> PoseValues:
-        """The values of poses of a skeleton, whose hips are the `carrier`."""
-        body = np.flatnonzero(subtree_mask(skeleton, carrier)).tolist()
-        moved = tuple(index for index, joint in enumerate(translated) if joint in body)
-        return cls(len(skeleton), tuple(body), len(translated), moved, limbs, fps)
+    def of_body(cls, body: Playback | MatcherBody, fps: float) -> PoseValues:
+        """The values of a body's poses, from its hips down."""
+        joints = np.flatnonzero(subtree_mask(body.skeleton, body.roles.hips)).tolist()
+        translated = body.translated_joints.tolist()
+        moved = tuple(index for index, joint in enumerate(translated) if joint in joints)
+        limbs = len(body.limbs)
+        return cls(len(body.skeleton), tuple(joints), len(translated), moved, limbs, fps)
 
     @cached_property
     def slices(self) -> dict[str, slice]:
@@ -148,9 +148,3 @@ class MatcherBody:
         return LegChains.from_skeleton(self.skeleton, self.roles).on_floor(
             self.skeleton, self.roles
         )
-
-    def values(self, fps: float) -> PoseValues:
-        """The values of its poses."""
-        translated = self.translated_joints.tolist()
-        limbs = len(self.limbs)
-        return PoseValues.of_body(self.skeleton, self.roles.hips, translated, limbs, fps)

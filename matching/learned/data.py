@@ -52,13 +52,7 @@ class LearnedData(ResumableData, pl.LightningDataModule):
         self.database = database = database.with_kinds(progress)
         self.playback = Playback.of_database(database, progress)
         playback = self.playback
-        self.values = PoseValues.of_body(
-            playback.skeleton,
-            playback.carrier,
-            playback.translated_joints.tolist(),
-            len(playback.limbs),
-            playback.fps,
-        )
+        self.values = PoseValues.of_body(playback, playback.fps)
         policy = TrajectorySearch(database, None, moments=moments or MomentFilter())
         played = policy.playable
         self.playable = np.ones(len(database), bool) if played is None else played
@@ -118,13 +112,7 @@ class LearnedData(ResumableData, pl.LightningDataModule):
 
     def poses(self, rows: Array) -> RootPoses:
         """Poses (...) of rows (...) of the database."""
-        playback = self.playback
-        return RootPoses(
-            playback.rotations[rows],
-            playback.translations[rows],
-            playback.steps[rows],
-            playback.slips[rows],
-        )
+        return RootPoses(*(getattr(self.playback, name)[rows] for name in RootPoses._fields))
 
     def pose_values(self, rows: Array) -> Tensor:
         """(..., dims) values of the poses of rows (...) of the database."""

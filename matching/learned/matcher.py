@@ -312,7 +312,7 @@ class Matcher:
                 int(checked_number(header["spacing"], "spacing", 1.0)),
                 arrays["counts"],
             )
-            values = body.values(checked_rate(header["fps"]))
+            values = PoseValues.of_body(body, checked_rate(header["fps"]))
             _check(kept, body, arrays, len(header["labels"]))
             _check_kinds(arrays["kinds.lengths"], len(kept))
             sets = [checked_labels(each, "labels") for each in header["labels"]]

@@ -125,10 +125,7 @@ def new_matcher(module: LearnedModule, provenance: Mapping[str, Any]) -> Matcher
 def folded(
     network: nn.Module, before: tuple[Tensor, Tensor], after: tuple[Tensor, Tensor]
 ) -> tuple[Layer, ...]:
-    """Layers that read and give raw values.
-
-    `before` and `after` are mean and scale of the network's inputs and outputs.
-    """
+    """Layers that read and give raw values."""
     linear = [each for each in network.modules() if isinstance(each, nn.Linear)]
     parts = [(each.weight.detach().T.double(), each.bias.detach().double()) for each in linear]
     mean, scale = (each.double() for each in before)

@@ -97,10 +97,7 @@ class PlaybackSync:
         self.runs = phases is not None
 
     def rate(self, row: int, time_s: float) -> float:
-        """Frames of the database per frame of the song, about 1.
-
-        `time_s`: time in the song, in seconds.
-        """
+        """Frames of the database per frame of the song, about 1."""
         if not self.runs:
             return 1.0
         most = self._following.max_change

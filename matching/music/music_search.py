@@ -81,10 +81,7 @@ class MusicSearch:
         return None
 
     def initial(self) -> Array:
-        """(1,) initial row: one of those with the most similar music, chosen by the seed.
-
-        Without music features it is any row.
-        """
+        """(1,) initial row: one of those with the most similar music, chosen by the seed."""
         database = self._database
         query = np.zeros((1, database.dims), np.float32)
         for name, block in self._audio().items():
@@ -112,10 +109,7 @@ class MusicSearch:
         return self._audio()
 
     def search(self, request: JumpRequest, goals: dict[str, Array]) -> SearchResult:
-        """As `SearchPolicy.search`, for a single dancer.
-
-        The required improvement is the dance's own, and labels are not read.
-        """
+        """As `SearchPolicy.search`, for a single dancer."""
         database, rows, leaving = self._database, request.rows, request.leaving
         query = database.query(rows, goals)
         staying = float(np.linalg.norm(query[0] - database.features[rows[0]]))
@@ -185,10 +179,7 @@ class MusicSearch:
 
 
 def _lasting(database: MotionDatabase, seconds: float) -> Array:
-    """(rows,) bool: offered rows whose clip continues for so long, or for half of its length.
-
-    All offered rows if none does.
-    """
+    """(rows,) bool: offered rows whose clip continues for so long, or for half of its length."""
     offered = database.offered
     rows = np.arange(len(database))
     half = (database.range_stops - database.range_starts)[database.clip_of(rows)] // 2

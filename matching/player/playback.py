@@ -352,10 +352,7 @@ def _in_root_space(
     root: tuple[Array, Array, float],
     scale: float,
 ) -> tuple[Array, Array]:
-    """Rotations of the carrier, and translations, of a clip's frames in root space.
-
-    `root` is positions, angles and the floor's height.
-    """
+    """Rotations of the carrier, and translations, of a clip's frames in root space."""
     world_rotations, world_positions = transforms
     positions, angles, floor = root
     back = quaternions.about_axis(np.array([0.0, 1.0, 0.0]), -angles.astype(np.float64))

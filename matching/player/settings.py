@@ -56,10 +56,7 @@ CONSTANTS = PlayerConstants()
 
 @dataclass(frozen=True)
 class MomentFilter:
-    """Kinds of moments that are played, and clips of which all moments are.
-
-    Raises ParameterError where a kind is unknown.
-    """
+    """Kinds of moments that are played, and clips of which all moments are."""
 
     kinds: tuple[str, ...] = ("idle", "locomotion")  # Of `deepphase.features.moment_kinds.KINDS`
     # Label -> value or values: clips that have them are played whole.
@@ -69,19 +66,13 @@ class MomentFilter:
         kind_numbers(self.kinds)
 
     def rows(self, database: MotionDatabase) -> Array:
-        """(rows,) bool: rows that are played.
-
-        Raises ParameterError where a label is unknown, or the database has no kinds.
-        """
+        """(rows,) bool: rows that are played."""
         rows = database.rows_of_kinds(self.kinds)
         return rows | database.rows_with(self.clips) if self.clips else rows
 
 
 def moments_line(database: MotionDatabase, played: Array | None) -> str:
-    """One line on how much of a database is played, and on its moments by kind.
-
-    `played` (rows,) bool: the rows that are played; None for all.
-    """
+    """One line on how much of a database is played, and on its moments by kind."""
     every = 1.0 if played is None else float(played.mean())
     text = f"{every:.0%} of the frames of the database are played"
     if database.kinds is None:

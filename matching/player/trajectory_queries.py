@@ -38,10 +38,7 @@ class FacingCoverage:
 
     @classmethod
     def of_velocities(cls, velocities: Array, fps: float, standing_speed: float) -> FacingCoverage:
-        """The coverage of velocities (frames, 2) m/s relative to the facing, x to the left.
-
-        Travel to the front counts as covered.
-        """
+        """The coverage of velocities (frames, 2) m/s relative to the facing, x to the left."""
         x, z = velocities[np.hypot(*velocities.T) > standing_speed].T
         frames = np.bincount(_sectors(np.arctan2(x, z)), minlength=SECTORS)
         covered = frames >= _COVERED_S * fps
@@ -49,10 +46,7 @@ class FacingCoverage:
         return cls(covered, standing_speed)
 
     def holds(self, velocities: Array, facings: Array) -> Array:
-        """(...) bool: whether motion with velocities (..., 2) m/s can face (...) radians.
-
-        Values that are not finite count as held.
-        """
+        """(...) bool: whether motion with velocities (..., 2) m/s can face (...) radians."""
         ways = np.arctan2(velocities[..., 0], velocities[..., 1])
         fast = np.hypot(velocities[..., 0], velocities[..., 1]) > self.standing_speed
         turned = np.where(fast, ways - facings, 0.0)
@@ -80,7 +74,7 @@ class HeldFacings(ForwardedGoals):
         self, root_states: RootStates, which: Array, offsets_s: Array
     ) -> tuple[Array, Array]:
         """As `GoalSource.trajectory`, with facings that can be held."""
-        places, angles = super().trajectory(root_states, which, offsets_s)
+        places, angles = self._goal_source.trajectory(root_states, which, offsets_s)
         before = np.concatenate([root_states.positions[which, None], places[:, :-1]], axis=1)
         velocities = (places - before) / np.diff(offsets_s, prepend=0.0)[:, None]
         held = self._coverage.holds(velocities[:, -1], angles[:, -1])
@@ -122,8 +116,6 @@ class TrajectoryQueries:
 
     A query consists of the features of the row that plays, with the future trajectory replaced
     by the desired one.
-
-    Raises ParameterError where the layout has no future trajectory.
     """
 
     def __init__(self, rows: MotionDatabase, ground: Heightmap | None) -> None:
@@ -141,11 +133,7 @@ class TrajectoryQueries:
     def goals(
         self, goal_source: GoalSource, root_states: RootStates, which: Array
     ) -> tuple[Array, Array, Array, Array]:
-        """Goals of the characters `which`, as `search` and `initial` take them.
-
-        Returns Desired positions and directions (which, offsets, 3) at `offsets_s`, and root
-        positions. and directions (which, 3), in the world.
-        """
+        """Desired positions and directions (which, offsets, 3), and those of roots (which, 3)."""
         positions, angles = goal_source.trajectory(root_states, which, self.offsets_s)
         return (
             np.insert(positions, 1, 0.0, axis=-1),

@@ -84,10 +84,7 @@ class SearchPolicy(Protocol):
         ...
 
     def rest(self, playback: Playback, keep: Sequence[str]) -> RestMoments | None:
-        """Moments of rest; None where goals do not say where to stand.
-
-        The values of the labels `keep` make the style of each.
-        """
+        """Moments of rest; None where goals do not say where to stand."""
         ...
 
 
@@ -119,9 +116,6 @@ class TrajectorySearch(TrajectoryQueries):
     are played are asked for; `neighbourhood_s`: rows of the same clip within this many seconds of
     the current row are excluded; `ground`: uneven ground that characters walk on; a flat floor by
     default. Its heights ahead are in the queries of databases that have them.
-
-    Raises ParameterError where the layout has no future trajectory, or no offered row has the
-    labels.
     """
 
     def __init__(
@@ -284,10 +278,7 @@ class TrajectorySearch(TrajectoryQueries):
         return costs - np.minimum(shares * costs, self.max_improvement)
 
     def without_kept(self, costs: Array) -> Array:
-        """Costs that rows without kept labels need, in place of costs of rows with them.
-
-        They are `improved` by more, so that labels stay where all costs are high.
-        """
+        """Costs that rows without kept labels need, in place of costs of rows with them."""
         return costs - np.minimum(self.keep_improvement * costs, KEEPING * self.max_improvement)
 
     def rest(self, playback: Playback, keep: Sequence[str]) -> RestMoments:
@@ -334,10 +325,7 @@ class TrajectorySearch(TrajectoryQueries):
         return np.minimum(rows + self._margin, stops - 1)
 
     def _kept_targets(self, desired: Mapping[str, str], kept: Mapping[str, str]) -> Array | None:
-        """(rows,) bool: rows to jump to that keep labels; None where there are none.
-
-        Idle moments keep them all: a body that stands may have come there in any style.
-        """
+        """(rows,) bool: rows to jump to that keep labels; None where there are none."""
         key = (tuple(sorted(desired.items())), tuple(sorted(kept.items())))
         if key not in self._kept:
             database, targets = self._database, self._rows_of(desired).targets

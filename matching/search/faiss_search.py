@@ -47,11 +47,7 @@ class FaissSearcher(Searcher):
     def build(
         cls, database: MotionDatabase, name: str, *, progress: Progress | None = None
     ) -> FaissSearcher:
-        """Train and fill an index, and raise its effort until its recall is 0.99.
-
-        Raises ParameterError where no frame is offered, or FAISS does not know the index or cannot
-        train it.
-        """
+        """Train and fill an index, and raise its effort until its recall is 0.99."""
         rows, features = database.offered_rows, database.features
         if not len(rows):
             raise ParameterError("there are no rows to search in", hint="offer at least one row")

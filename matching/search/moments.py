@@ -66,10 +66,7 @@ def query_moment(
     *,
     model: Path | None = None,
 ) -> QueryMoment:
-    """The query of a frame of a clip in the database or of a motion file.
-
-    Raises ParameterError where there is no such clip or frame.
-    """
+    """The query of a frame of a clip in the database or of a motion file."""
     if clip in database.clip_names:
         row = database.row_of(clip, frame)
         query = database.query(np.array([row]))[0]

@@ -58,10 +58,7 @@ def scan(
 
 
 def answer(request: SearchRequest, results: list[tuple[Array, Array]]) -> tuple[Array, Array]:
-    """Distances (q, k) float32 and rows (q, k), padded with infinity and -1.
-
-    `results` has the squared distances and rows of each query.
-    """
+    """Distances (q, k) float32 and rows (q, k), padded with infinity and -1."""
     distances = np.full((len(request), request.k), np.inf, np.float32)
     rows = np.full((len(request), request.k), -1, np.int64)
     for index, (squares, nearest) in enumerate(results):

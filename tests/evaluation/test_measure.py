@@ -86,7 +86,7 @@ def test_a_path_beside_the_run_is_as_far_as_it_lies(replayed):
 
 def test_sliding_of_the_data_is_that_at_the_same_speed(replayed):
     _, controller, run = replayed
-    means = {**controller.data["by_speed"], "contact_speed": [0.0, 0.1] + 20 * [0.3]}
+    means = {**controller.data["by_speed"], "contact_speed": [0.0, 0.1] + 20 * [0.3, None]}
     for data, expected in (
         ({**controller.data, "by_speed": means}, 0.3),
         ({**controller.data, "by_speed": {}}, controller.data["mean_contact_speed"]),

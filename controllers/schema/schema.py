@@ -25,7 +25,7 @@ root_turn                       o   rad/s of that step about Y
 contact                         o   1 if a foot is on the floor
 phase_rate                      o   cycles per second of that step (gates of one phase)
 phase_frequency,                o   Hz and amplitude of every channel, from 0 on; inputs of
-phase_amplitude                     `networks.phase_update` together with phase_manifold
+phase_amplitude                     `updated_phases` together with phase_manifold
 =====================  ===========  ================================================================
 
 `normalised.normalisation_of` normalises raw values: blocks in cycles stay unchanged; from all

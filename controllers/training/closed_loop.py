@@ -15,7 +15,7 @@ import torch
 from torch import Tensor, nn
 
 from deepphase.controllers.data.controller_batches import FrameBatch
-from deepphase.controllers.networks.phase_update import unit_at, updated_phases
+from deepphase.controllers.runtime.network_state import unit_at, updated_phases
 from deepphase.controllers.schema.config import BALL_BLOCKS, POSE_BLOCKS
 from deepphase.controllers.schema.schema import ControllerSchema
 from deepphase.features.feature import (

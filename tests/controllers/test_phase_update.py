@@ -8,8 +8,12 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from deepphase.controllers.networks.phase_update import MIN_LENGTH, NEARLY_OPPOSITE, updated_phases
-from deepphase.controllers.runtime.network_state import advance_phases
+from deepphase.controllers.runtime.network_state import (
+    MIN_LENGTH,
+    NEARLY_OPPOSITE,
+    advance_phases,
+    updated_phases,
+)
 from deepphase.phase.parameters import PhaseParameters
 
 DT = 1 / 60

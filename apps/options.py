@@ -20,9 +20,6 @@ from deepphase.files import check_writable
 from deepphase.packages import extra_packages
 
 if TYPE_CHECKING:
-    from deepphase.corpus.clip_store import ClipStore
-    from deepphase.phase.extractor import PhaseExtractor
-    from deepphase.progress import Progress
     from deepphase.steering.gamepad import Gamepad
     from deepphase.steering.path import GroundPath
     from deepphase.terrain.heightmap import Heightmap
@@ -128,41 +125,6 @@ def folder_reader(path: Path) -> dict[str, Any]:
     from deepphase.corpus.motion_files import settings_in
 
     return settings_in(path.parent).reader
-
-
-def read_corpus(path: Path, **options: Any) -> ClipStore:
-    """The clips at a path, see `corpus_of`; prints which skeleton of several is used."""
-    from deepphase.corpus.prepare import corpus_of
-
-    corpus = corpus_of(path, **options)
-    note_chosen_skeleton(corpus, path)
-    return corpus
-
-
-def note_chosen_skeleton(corpus: ClipStore, path: Path) -> None:
-    """Print which skeleton of several at a path is used, where none was named."""
-    from deepphase.apps.terminal import note
-
-    if others := corpus.other_bodies:
-        note(
-            f"skeleton: {corpus.group}, the largest of {1 + len(others)} in {path} with these "
-            f"joints and other rest frames ({', '.join(others)}); --skeleton NAME chooses another, "
-            f"and `deepphase prepare --retarget {corpus.group}` puts all clips on one body"
-        )
-    elif len(corpus.header.get("groups", ())) > 1:
-        note(f"skeleton: {corpus.group}, of {len(corpus.header['groups'])} in {path}")
-
-
-def clips_of_model(
-    model: Path, path: Path, skeleton: str | None, progress: Progress
-) -> tuple[PhaseExtractor, ClipStore]:
-    """A phase model, bound to the clips at a path, and these clips at its rate."""
-    from deepphase.phase.extractor import load_model
-
-    loaded = load_model(model)
-    joints = loaded.signals.joints
-    corpus = read_corpus(path, fps=loaded.fps, joints=joints, skeleton=skeleton, progress=progress)
-    return loaded.bound(corpus, corpus.description), corpus
 
 
 @dataclass(frozen=True)

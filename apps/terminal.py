@@ -41,6 +41,7 @@ if TYPE_CHECKING:
     from deepphase.corpus.clips import ClipEntry
     from deepphase.corpus.name_labels import NameLabels
     from deepphase.corpus.store import StoreGroup
+    from deepphase.phase.extractor import PhaseExtractor
 
 # Control characters but tab and line feed, which a terminal obeys; marks that reverse the order of
 # letters; line separators; halves of characters, which cannot be encoded.
@@ -362,3 +363,36 @@ def listed_counts(values: Counter[str], of: str) -> str:
     text = ", ".join(f"{value or 'none'} ({count} {of})" for value, count in shown)
     rest = len(values) - len(shown)
     return f"{text} and {rest} more" if rest else text
+
+
+def read_corpus(path: Path, **options: Any) -> ClipStore:
+    """The clips at a path, see `corpus_of`; prints which skeleton of several is used."""
+    from deepphase.corpus.prepare import corpus_of
+
+    corpus = corpus_of(path, **options)
+    note_chosen_skeleton(corpus, path)
+    return corpus
+
+
+def note_chosen_skeleton(corpus: ClipStore, path: Path) -> None:
+    """Print which skeleton of several at a path is used, where none was named."""
+    if others := corpus.other_bodies:
+        note(
+            f"skeleton: {corpus.group}, the largest of {1 + len(others)} in {path} with these "
+            f"joints and other rest frames ({', '.join(others)}); --skeleton NAME chooses another, "
+            f"and `deepphase prepare --retarget {corpus.group}` puts all clips on one body"
+        )
+    elif len(corpus.header.get("groups", ())) > 1:
+        note(f"skeleton: {corpus.group}, of {len(corpus.header['groups'])} in {path}")
+
+
+def clips_of_model(
+    model: Path, path: Path, skeleton: str | None, progress: Report
+) -> tuple[PhaseExtractor, ClipStore]:
+    """A phase model, bound to the clips at a path, and these clips at its rate."""
+    from deepphase.phase.extractor import load_model
+
+    loaded = load_model(model)
+    joints = loaded.signals.joints
+    corpus = read_corpus(path, fps=loaded.fps, joints=joints, skeleton=skeleton, progress=progress)
+    return loaded.bound(corpus, corpus.description), corpus

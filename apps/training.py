@@ -9,8 +9,16 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
-from deepphase.apps.options import TrainingOptions, claim, read_corpus
-from deepphase.apps.terminal import list_left_out, next_step, note, printing, progress, warn
+from deepphase.apps.options import TrainingOptions, claim
+from deepphase.apps.terminal import (
+    list_left_out,
+    next_step,
+    note,
+    printing,
+    progress,
+    read_corpus,
+    warn,
+)
 from deepphase.corpus.clip_store import ClipStore
 from deepphase.errors import DeepPhaseError, ParameterError
 from deepphase.files import atomic_write, check_writable

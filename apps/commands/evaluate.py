@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from deepphase.apps.options import claim_folder, clips_of_model
-from deepphase.apps.terminal import Outcome, next_step, note, progress, table
+from deepphase.apps.options import claim_folder
+from deepphase.apps.terminal import Outcome, clips_of_model, next_step, note, progress, table
 
 
 def command(

@@ -5,8 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Literal
 
-from deepphase.apps.options import claim_folder, clips_of_model
-from deepphase.apps.terminal import next_step, note, progress, warn
+from deepphase.apps.options import claim_folder
+from deepphase.apps.terminal import clips_of_model, next_step, note, progress, warn
 
 
 def command(

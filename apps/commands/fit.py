@@ -6,8 +6,16 @@ from itertools import count
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
-from deepphase.apps.options import claim_file, claim_folder, folder_reader, read_corpus
-from deepphase.apps.terminal import each_clip, next_step, note, progress, refuse_unwritten, table
+from deepphase.apps.options import claim_file, claim_folder, folder_reader
+from deepphase.apps.terminal import (
+    each_clip,
+    next_step,
+    note,
+    progress,
+    read_corpus,
+    refuse_unwritten,
+    table,
+)
 from deepphase.errors import ParameterError
 
 if TYPE_CHECKING:

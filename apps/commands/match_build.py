@@ -6,8 +6,8 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from deepphase.apps.options import ConfigOption, claim, note_chosen_skeleton, parse_labels
-from deepphase.apps.terminal import next_step, note, progress, table, warn
+from deepphase.apps.options import ConfigOption, claim, parse_labels
+from deepphase.apps.terminal import next_step, note, note_chosen_skeleton, progress, table, warn
 from deepphase.errors import ParameterError
 
 if TYPE_CHECKING:

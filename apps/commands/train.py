@@ -12,9 +12,8 @@ from deepphase.apps.options import (
     folder_reader,
     parse_labels,
     parse_size,
-    read_corpus,
 )
-from deepphase.apps.terminal import note, table, warn
+from deepphase.apps.terminal import note, read_corpus, table, warn
 from deepphase.apps.training import run_training
 from deepphase.errors import ParameterError
 

@@ -88,8 +88,7 @@ def _exported(model: Path, output: Path) -> tuple[dict[Path, list[Parity]], tupl
         written = export_matcher(Matcher.load(model), output)
         return written, ("match", "run", model, "--path", "square", "-o", "run")
     if kind == "deepphase.editor":
-        from deepphase.edit.editor import MotionEditor
-        from deepphase.edit.onnx_export import export_editor
+        from deepphase.edit.editor import MotionEditor, export_editor
 
         then = ("edit", "inbetween", "FIRST", "SECOND", "--editor", model, "-o", "joined.bvh")
         return {output: export_editor(MotionEditor.load(model), output)}, then

@@ -106,10 +106,7 @@ class BodyPoints:
         return place
 
     def groups(self) -> Array:
-        """(groups, groups) bool: whether points of group a move if joint b - 1 turns.
-
-        Group 0 is the root with the hips' place, group j + 1 the points that joint j carries.
-        """
+        """(groups, groups) bool: what moves if joint b - 1 turns; 0 is the root, j + 1 joint j."""
         count = len(self.joints)
         depends = np.eye(count + 1, dtype=bool)
         for joint in range(1, count):

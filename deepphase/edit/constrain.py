@@ -248,11 +248,9 @@ def search(
     standing: Array,
     root: RootTrajectory | None,
 ) -> MotionRows:
-    """Rows near the given ones whose points are at places, by Adam on the hidden units.
+    """Rows near the given ones with points (goals,) at places (goals, 3), by Adam on hidden units.
 
-    Goals are (goals,) frames and points, and places (goals, 3) in root space, on the editor's
-    body. Points that are `standing` (frames, points) stay as in the rows; with a root, in the
-    world. Holden 2017 (thesis), equations 5.10 to 5.12; to stay near the given motion is ours.
+    Points that are `standing` (frames, points) stay as in the rows; with a root, in the world.
     """
     hidden = editor.encode(rows).clone().requires_grad_()
     given = torch.from_numpy(np.ascontiguousarray(rows.points, np.float32))

@@ -52,8 +52,7 @@ _FRAMES = ("rows", "velocities", "contacts", "steps", "known", "places")
 class PathData(WindowData):
     """Windows of clips for `ControlModule`, (batch, values, frames) by the names of `_FRAMES`.
 
-    Velocities are of the smoothed root, contacts 1 or -1, and places of hands and feet relative to
-    the root, in metres on the editor's body. What the editor held out is held out again.
+    What the editor held out is held out again.
     """
 
     def __init__(

@@ -123,11 +123,30 @@ def bridged_rotations(estimate: Array, own: Array, broken: Array, fps: float) ->
     return quaternions.sign_continuous(result)
 
 
-def _offsets(apart: Array, broken: Array, fps: float) -> Array:
-    """(frames, values) differences at whole frames, continued over broken stretches.
+def eased(line: Array, broken: Array, fps: float) -> Array:
+    """Lines (frames, values) over broken stretches (frames,), at the velocities of both ends."""
+    return bridged(_extended(line, broken), line, broken, fps)
 
-    A stretch at an end of the clip keeps the difference of its one neighbour.
-    """
+
+def eased_rotations(line: Array, broken: Array, fps: float) -> Array:
+    """As `eased`, for rotations (frames, joints, 4) whose signs are continuous."""
+    ahead = quaternions.normalized(_extended(line, broken))
+    joints = range(line.shape[1])
+    return np.stack([bridged_rotations(ahead[:, j], line[:, j], broken, fps) for j in joints], 1)
+
+
+def _extended(line: Array, broken: Array) -> Array:
+    """Values that go on along the lines over broken stretches for a frame beside them."""
+    ahead = line.copy()
+    for first, stop in true_runs(broken):
+        for beside, edge, inner in ((first - 2, first - 1, first), (stop + 1, stop, stop - 1)):
+            if 0 <= beside < len(line) and not broken[beside]:
+                ahead[beside] = 2.0 * line[edge] - line[inner]
+    return ahead
+
+
+def _offsets(apart: Array, broken: Array, fps: float) -> Array:
+    """(frames, values) differences at whole frames, continued over broken stretches."""
     offsets = apart.copy()
     frames = len(broken)
     for first, stop in true_runs(broken):

@@ -28,8 +28,9 @@ _PERIODIC = 0.8
 
 @dataclass(frozen=True, eq=False)
 class Cycle:
-    """Frames whole cycles before and after a gap, of the frame before it and of its frames."""
+    """Frames whole cycles before and after those of a gap, and of two frames on both sides."""
 
+    frames: Array
     before: Array
     after: Array
     share: Array  # weight of the frames after it
@@ -45,10 +46,13 @@ class Cycle:
         )
         if not period:
             return None
-        frames = np.arange(start - 1, stop)
+        frames = np.arange(max(start - 2, 0), min(stop + 2, len(whole)))
         # The step from a frame to the next is read as well.
-        before = frames - period * np.ceil((frames - start + 2) / period).astype(int)
-        after = frames + period * np.ceil((stop - frames) / period).astype(int)
+        before, after = (
+            np.maximum(np.ceil(each / period), 1).astype(int) * period
+            for each in (frames - start + 2, stop - frames)
+        )
+        before, after = frames - before, frames + after
         reached = [
             (side >= 0) & (side < len(whole)) & whole[np.clip(side, 0, len(whole) - 1)]
             for side in (before, after)
@@ -58,12 +62,13 @@ class Cycle:
         ramp = smoothstep(np.linspace(0.0, 1.0, len(frames)))
         share = np.where(reached[0] & reached[1], ramp, reached[1])
         before, after = (np.clip(side, 0, len(whole) - 1) for side in (before, after))
-        return cls(before, after, share, error)
+        return cls(frames, before, after, share, error)
 
     def of(self, values: Array) -> Array:
-        """(frames, ...) values of the gap of those of all frames, also of the frame before it."""
-        share = self.share.reshape(-1, *(1,) * (values.ndim - 1))
-        return np.asarray((1.0 - share) * values[self.before] + share * values[self.after])
+        """Values (frames, ...) of a motion with those of the cycle in the gap and beside it."""
+        result, share = values.copy(), self.share.reshape(-1, *(1,) * (values.ndim - 1))
+        result[self.frames] = (1.0 - share) * values[self.before] + share * values[self.after]
+        return result
 
 
 def _period(points: Array, whole: Array, start: int, stop: int, fps: float) -> tuple[int, float]:
@@ -111,17 +116,16 @@ def continued(
     rotations[:, 0] = quaternions.multiply(quaternions.conjugate(root.rotations), rotations[:, 0])
     hips = to_root_space(places[:, None], root)[:, 0]
     velocities = root_velocities(root, fps)
-    velocities[start - 1 : stop] = cycle.of(velocities)
+    leading = slice(max(start - 1, 0), stop)
+    velocities[leading] = cycle.of(velocities)[leading]
     root = bridged_root(root, velocities, broken, fps)
-    estimate, estimated_hips = rotations.copy(), hips.copy()
-    share = 1.0 - cycle.share[:, None]
-    estimate[start:stop] = blended(rotations[cycle.before], rotations[cycle.after], share)[1:]
-    estimated_hips[start:stop] = cycle.of(hips)[1:]
+    estimate, share = rotations.copy(), 1.0 - cycle.share[:, None]
+    estimate[cycle.frames] = blended(rotations[cycle.before], rotations[cycle.after], share)
     for joint in range(rotations.shape[1]):
         rotations[:, joint] = bridged_rotations(
             estimate[:, joint], rotations[:, joint], broken, fps
         )
-    hips = bridged(estimated_hips, hips, broken, fps)
+    hips = bridged(cycle.of(hips), hips, broken, fps)
     rotations[:, 0] = quaternions.multiply(root.rotations, rotations[:, 0])
     return rotations, from_root_space(hips[:, None], root)[:, 0]
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
@@ -19,6 +20,7 @@ from deepphase.edit.missing import NOISY, filled, run_means
 from deepphase.edit.motion_rows import JointStatistics, MotionRows, MotionSpace, RowLayout, RowScale
 from deepphase.edit.networks import CONTROLS, EffectorNetworks, MotionAutoencoder, PathNetworks
 from deepphase.errors import CheckpointError, DeepPhaseError
+from deepphase.export.onnx_file import PARITY_BATCHES, Parity, export_onnx
 from deepphase.formats.array_file import array_part, joined_parts, read_arrays, write_arrays
 from deepphase.formats.header_values import checked_mapping, checked_rate
 from deepphase.formats.reading import checked_skeleton
@@ -28,6 +30,8 @@ from deepphase.motion.skeleton import Skeleton
 from deepphase.phase.model import load_weights
 
 FORMAT, VERSION = "deepphase.editor", 2
+# Frames of the rows that the file is compared with; a multiple of the network's stride.
+_ONNX_FRAMES = 64
 _SKELETON = ("parents", "offsets", "end_parents", "end_offsets")
 
 
@@ -188,9 +192,8 @@ class MotionEditor:
 class Restorer(nn.Module):
     """Estimates of rows (batch, frames, values) in SI units; `known` of groups is 1, 0.5 or 0.
 
-    Where something is unknown, the first estimate is read once more, as noisy values:
-    interpolation may be far off. Where nothing is known, the mean of both counts. The root is
-    that of the first one: no training has noise on it.
+    What is unknown is read once more, as noisy values; where nothing is known, the mean of both
+    estimates counts. The root is that of the first one: no training has noise on it.
     """
 
     mean: Tensor
@@ -282,3 +285,53 @@ def with_change(
         moved[:, ::2] = 0.0
     rotations = quaternions.sign_continuous(quaternions.multiply(turns, own[0]))
     return space.with_pose(clip, rotations, own[1] + moved)
+
+
+def export_editor(editor: MotionEditor, path: str | Path) -> list[Parity]:
+    """Write an editor as ONNX, and compare both at batches of random rows with random gaps.
+
+    The graph is `Restorer`, for a number of frames that is a multiple of 4. The metadata entry
+    ``editor`` describes the body; see docs/engines.md.
+    """
+    generator = torch.Generator().manual_seed(0)
+    rows, groups = max(PARITY_BATCHES), len(editor.layout.depends)
+    mean, scale = map(torch.from_numpy, vars(editor.normalisation).values())
+    noise = torch.randn(rows, _ONNX_FRAMES, len(mean), generator=generator)
+    # Stretches of eight frames are known, noisy or missing.
+    draws = torch.rand(rows, _ONNX_FRAMES // 8, groups, generator=generator).repeat_interleave(8, 1)
+    known = torch.where(draws < 0.2, 0.0, torch.where(draws < 0.4, NOISY, 1.0))
+    return export_onnx(
+        Restorer(editor),
+        path,
+        inputs={"rows": mean + scale * noise, "known": known},
+        outputs=["restored"],
+        frames_multiple=editor.network.stride,
+        metadata={
+            "format": "deepphase.motion_restorer",
+            "version": "1",
+            "editor": json.dumps(describe_editor(editor), default=np.ndarray.tolist),
+        },
+    )
+
+
+def describe_editor(editor: MotionEditor) -> dict[str, object]:
+    """What a program needs beside the network to make rows and to read them."""
+    space, points = editor.space, editor.space.points
+    return {
+        "frame_rate": space.fps,
+        "stride": editor.network.stride,
+        "skeleton": {
+            "names": list(space.skeleton.names),
+            "parents": space.skeleton.parents,
+            "offsets": space.skeleton.offsets,
+        },
+        "joints": points.joints,
+        "joint_parents": points.parents,
+        "points": {
+            "carriers": points.carriers,
+            "joints": points.point_joints,
+            "offsets": points.offsets,
+        },
+        "feet": list(editor.feet),
+        "depends": editor.layout.depends.astype(np.int64),
+    }

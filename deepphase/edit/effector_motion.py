@@ -54,10 +54,7 @@ class EffectorPaths:
     def from_clip(
         cls, clip: Clip, editor: MotionEditor, joints: Sequence[str] = ()
     ) -> EffectorPaths:
-        """The paths of the hands and feet of a clip of the editor's skeleton, on the editor's body.
-
-        `joints` names those that are known; all by default.
-        """
+        """The paths of a clip's hands and feet, on the editor's body: all, or the named joints."""
         points = effector_joints(editor.space)
         chosen = _checked(tuple(joints) or tuple(points), tuple(points))
         sampled = resample(editor.space.on_hips(clip), editor.fps)

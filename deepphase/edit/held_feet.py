@@ -47,10 +47,7 @@ def with_held_feet(clip: Clip, space: MotionSpace, contacts: Array) -> Clip:
 
 
 def with_gaps_held(clip: Clip, space: MotionSpace, contacts: Array, broken: Array) -> Clip:
-    """A clip whose feet stay in contacts where they were made, and as they are elsewhere.
-
-    `broken` (frames, body joints + 1) says where the place of the hips and rotations were made.
-    """
+    """A clip whose feet stay in contacts where they were made: `broken` (frames, joints + 1)."""
     roles = space.roles_of(clip)
     limbs = LegChains.from_skeleton(clip.skeleton, roles)
     if len(limbs) != contacts.shape[1]:
@@ -79,6 +76,13 @@ def _gap_shift(tip: Array, contact: Array, made: Array, blend: int, step: float)
     for start, stop in true_runs(contact & made):
         before = tip[start - 1] if start and contact[start - 1] else None
         after = tip[stop] if stop < len(tip) and contact[stop] else None
+        # A foot that is known not to stand comes down and leaves in time.
+        if start and before is None and not made[start - 1]:
+            start += blend
+        if stop < len(tip) and after is None and not made[stop]:
+            stop -= blend
+        if start >= stop:
+            continue
         parts = [(start, stop)]
         if before is None and after is None:
             place = np.median(tip[start:stop], axis=0)

@@ -49,10 +49,7 @@ def run_means(rows: Tensor, known: Tensor) -> Tensor:
 
 
 def straight_path(velocities: Tensor, lost: Tensor, fps: float) -> Tensor:
-    """Root velocities (batch, 3, frames), straight and steady where `lost` (batch, frames).
-
-    The mean of the true velocities would also say how long the path is that the root takes.
-    """
+    """Root velocities (batch, 3, frames), straight and steady where `lost` (batch, frames)."""
     gap = lost.to(velocities)
     x, z, turn = (velocities / fps * gap[:, None]).unbind(1)
     steps = gap.sum(-1, keepdim=True).clamp(min=1)
@@ -70,11 +67,10 @@ def straight_path(velocities: Tensor, lost: Tensor, fps: float) -> Tensor:
 def made_damage(
     batch: int, frames: int, depends: Tensor, fps: float, generator: torch.Generator | None
 ) -> tuple[Tensor, Tensor]:
-    """Random damage of windows, of groups that depend on each other as in `BodyPoints.groups`.
+    """Random damage of windows: (batch, groups, frames) known, and deviation of noise in metres.
 
     One of: single frames of joints; stretches of joints; a limb for long; all joints over a gap;
-    all but some keys; noise. Returned are (batch, groups, frames) `known`, 1, 0.5 (noisy) or 0,
-    and the deviation of noise in metres.
+    all but some keys; noise. Groups depend on each other as in `BodyPoints.groups`.
     """
     groups, device = len(depends), depends.device
     index = torch.arange(frames, device=device)

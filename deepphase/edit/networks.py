@@ -152,8 +152,7 @@ class EffectorLimits:
 class EffectorNetworks(nn.Module):
     """Motion from the root's velocities and the places of some hands and feet.
 
-    As of paths (Holden 2017, section 5.6). Unknown places are ours, and a correction at the full
-    frame rate: blows are faster than a hidden frame.
+    As of paths (Holden 2017, 5.6), with a correction at the full frame rate: blows are fast.
     """
 
     limits_kind = EffectorLimits

@@ -13,6 +13,8 @@ from deepphase.edit.curves import (
     bridged,
     bridged_rotations,
     curve,
+    eased,
+    eased_rotations,
     low_passed_rotations,
     mixed,
     rotation_curves,
@@ -41,9 +43,8 @@ _CURVE_S, _NETWORK_S = 0.15, 0.25
 _NOISE_HZ, _RESULT_HZ = 4.0, 6.0
 _NETWORK_ERROR = 0.09
 # A gap is rehearsed in so many seconds beside it, of which some are left at both ends. Errors count
-# by this power, those of the network with a factor; chosen on other clips than those reported.
-_REHEARSED_S, _MARGIN_S = 4.0, 0.4
-_SHARPNESS, _CAUTION = 6.0, 1.35
+# by this power, chosen on other clips than those reported.
+_REHEARSED_S, _MARGIN_S, _SHARPNESS = 4.0, 0.4, 6.0
 # Metres from which a change is told.
 _CHANGE_M = 1e-4
 
@@ -212,7 +213,9 @@ def _weigh(
     here = slice(start, stop)
     plain = space.with_pose(clip, *line)
     points, root = points_in_root_space(plain, space)
-    poses, errors = [line, estimate], [rehearsed[0], _CAUTION * rehearsed[1]]
+    gap = np.isin(np.arange(len(clip)), np.arange(start, stop))
+    line = eased_rotations(line[0], gap, fps), eased(line[1], gap, fps)
+    poses, errors = [line, estimate], [*rehearsed]
     cycle = Cycle.found(points, whole, start, stop, fps)
     if cycle is not None:
         poses.append(continued(plain, space, root, cycle, start, stop))
@@ -224,7 +227,7 @@ def _weigh(
     placed = sum(weight * places[here] for weight, (_, places) in zip(weights, poses, strict=True))
     estimate[1][here] = np.where(damage.known[here, :1] == 1, estimate[1][here], placed)
     if cycle is not None and weights[2] > 0.5:
-        contacts[here] = cycle.of(contacts.astype(float))[1:] > 0.5
+        contacts[here] = cycle.of(contacts.astype(float))[here] > 0.5
     elif rehearsed[1] > rehearsed[0] and start and stop < len(clip):
         # Where the network is worse than a line, what stands before and after a gap stands in it.
         contacts[here] = contacts[start - 1] & contacts[stop]
@@ -253,7 +256,9 @@ def _rehearsed(
         known = np.ones((len(part), damage.known.shape[1]), np.float32)
         known[here] = damage.known[start : start + length]
         tried = Damage(known, damage.joints)
-        line = space.with_pose(part, *_interpolated(part, space, tried, editor.statistics.mean))
+        lines, places = _interpolated(part, space, tried, editor.statistics.mean)
+        gap = np.asarray((known < 1).any(axis=1))
+        line = space.with_pose(part, eased_rotations(lines, gap, fps), eased(places, gap, fps))
         made = _with_estimates(part, editor, tried, weigh=False)
         apart = [joint_positions(each) - joint_positions(part) for each in (line, made)]
         errors.append([np.linalg.norm(own[here, joints], axis=-1).mean() for own in apart])
@@ -295,10 +300,7 @@ def _length_weights(missing: Array, fps: float) -> Array:
 
 
 def _estimate(clip: Clip, editor: MotionEditor, damage: Damage) -> tuple[Clip, Array]:
-    """The network's estimate of all frames of a clip without gaps, and (frames, feet) contacts.
-
-    It is the mean of those of the clip and of its mirror image, whose errors differ.
-    """
+    """The mean estimate of a clip and of its mirror image, and (frames, feet) contacts."""
     if isinstance(editor, BoundEditor):
         lost = editor.damage_on_trained(damage)
         estimate, contacts = _estimate(editor.on_trained(clip), editor.trained, lost)

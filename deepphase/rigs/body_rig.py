@@ -19,14 +19,6 @@ from deepphase.motion.roles import Roles, find_roles
 from deepphase.motion.skeleton import Skeleton, ancestors, subtree_mask
 from deepphase.rigs.rig_limbs import (
     RigLimb,
-    rest_bends,
-    rig_chains,
-    rig_joint_names,
-    rig_limbs,
-    roles_of_part,
-    twist_axes,
-)
-from deepphase.rigs.turns import (
     across,
     apply,
     cross,
@@ -35,7 +27,13 @@ from deepphase.rigs.turns import (
     orthonormal,
     pitch,
     product,
+    rest_bends,
+    rig_chains,
+    rig_joint_names,
+    rig_limbs,
+    roles_of_part,
     turns,
+    twist_axes,
     unit,
 )
 
@@ -286,11 +284,7 @@ class BodyRig:
     def jacobian(
         self, values: Array, columns: Array | None = None, *, positions: Array | None = None
     ) -> Array:
-        """Derivatives (poses, 3 joints, columns) of the positions, by finite differences.
-
-        `columns` are indices of the controls, all by default; `positions` (poses, joints, 3) are
-        those of the values (poses, controls), where they are known.
-        """
+        """Derivatives (poses, 3 joints, columns) of the positions, by finite differences."""
         columns = np.arange(len(self.controls)) if columns is None else columns
         moves = _STEP * np.eye(len(self.controls))[columns]
         moved = self.evaluate((values[:, None] + moves).reshape(-1, len(self.controls)))
@@ -308,7 +302,7 @@ class BodyRig:
         positions : (poses, joints, 3) metres
             With the end sites.
         """
-        # Poses last, see `deepphase.rigs.turns`.
+        # Poses last, see `deepphase.rigs.rig_limbs`.
         values = np.ascontiguousarray(values.T, np.float64)
         skeleton = self.skeleton
         local = self._local_turns(values)

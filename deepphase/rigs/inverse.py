@@ -85,10 +85,7 @@ class RigInverse:
         return self.scale.used
 
     def reach(self, method: Method) -> float:
-        """Root mean square error of joints above which a pose counts as out of reach, metres.
-
-        The limit is well above the errors of held-out clips, whose poses the rig can take.
-        """
+        """Metres: root mean square error of joints above which a pose counts as out of reach."""
         measured = self.report.get("methods", {}).get(method, {})
         return max(_MIN_REACH_M, _REACH_RATIO * float(measured.get("usual_m", 0.0)))
 
@@ -305,8 +302,7 @@ def refined(
 ) -> tuple[Array, Array]:
     """Values (poses, controls) whose joints are nearer to targets, and their positions.
 
-    Damped least squares of each pose (Holden 2017, equation 3.13 and algorithm 1), in steps of
-    `columns` measured by `scale`; `damping` is in metres. Joints with weight 0 are free.
+    Damped least squares (Holden 2017, 3.13 and algorithm 1); joints with weight 0 are free.
     """
     found = np.clip(values, rig.lower, rig.upper)
     positions = np.empty((len(values), len(rig.joints), 3))

@@ -19,8 +19,7 @@ from deepphase.motion.retarget import retarget
 from deepphase.motion.roles import find_roles
 from deepphase.motion.root_trajectory import RootTrajectory, root_trajectory
 from deepphase.rigs.body_rig import BodyRig
-from deepphase.rigs.rig_limbs import RigLimb, roles_of_part
-from deepphase.rigs.turns import across, angles, unit
+from deepphase.rigs.rig_limbs import RigLimb, across, angles, roles_of_part, unit
 from deepphase.terrain.heightmap import Heightmap
 from deepphase.terrain.laying import lay_on_ground
 
@@ -120,10 +119,7 @@ def _ends(clip: Clip, rig: BodyRig) -> Array:
 
 
 def keyed(motion: BodyMotion, rig: BodyRig) -> Array:
-    """Controls (frames, controls) of a motion, set by rule.
-
-    Feet near the ground follow IK and others FK; both are set, so that blends keep the pose.
-    """
+    """Controls (frames, controls) of a motion, set by rule: feet near the ground follow IK."""
     skeleton, turned, rest = rig.skeleton, motion.turns, rig.rest_joints
     values = np.repeat(rig.rest[None], len(turned), axis=0)
     columns = {name: row for row, name in enumerate(rig.names)}

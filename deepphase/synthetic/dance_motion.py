@@ -11,11 +11,19 @@ import numpy as np
 from deepphase.arrays import Array, wrapped
 from deepphase.errors import ParameterError
 from deepphase.synthetic.bodies import Body, biped, table
-from deepphase.synthetic.gait import ARM, FREEDOMS, Style, waves_of
+from deepphase.synthetic.gait import (
+    ARM,
+    FREEDOMS,
+    Style,
+    Wave,
+    evaluate_waves,
+    on_ground,
+    smooth_step,
+    waves_of,
+)
 from deepphase.synthetic.gait_motion import SyntheticMotion, check_rate, posed, synthetic_clip
 from deepphase.synthetic.posture import Footholds
 from deepphase.synthetic.song import Song
-from deepphase.synthetic.waves import Wave, evaluate_waves, on_ground, smooth_step
 
 _PHRASE_BARS = 4
 # Beats that a foot is in the air before it lands.

@@ -13,7 +13,7 @@ from deepphase.motion import quaternions
 from deepphase.motion.clip import Clip, Source
 from deepphase.motion.contacts import GRAVITY
 from deepphase.synthetic.bodies import Body, body_named
-from deepphase.synthetic.gait import ARM, FREEDOMS, Gait, Style
+from deepphase.synthetic.gait import ARM, FREEDOMS, Gait, Style, evaluate_waves, on_ground
 from deepphase.synthetic.posture import (
     Footholds,
     follow_footholds,
@@ -22,7 +22,6 @@ from deepphase.synthetic.posture import (
     pose_trunk,
 )
 from deepphase.synthetic.program import Program, Segment, Tempo, Timeline, timeline
-from deepphase.synthetic.waves import evaluate_waves, on_ground
 
 _DRIFT_EXTENT, _RAMP_EXTENT = 0.15, 0.3
 # Runners lean into a curve, by this share of what balances it and not beyond this angle.
@@ -139,13 +138,7 @@ def perform(
     variety: float = 1.0,
     name: str = "",
 ) -> SyntheticMotion:
-    """A program, performed by an individual.
-
-    Parameters
-    ----------
-    style
-        The individual; None for a random one, by `seed` and `variety`.
-    """
+    """A program, performed by an individual; without a style by one of `seed` and `variety`."""
     check_rate(fps)
     if not (np.isfinite(variety) and min(variety, seed) >= 0):
         raise ParameterError(f"variety and seed must be 0 or more, not {variety} and {seed}")
@@ -205,11 +198,7 @@ def posed(
     oscillators: tuple[Array, Array],
     fps: float,
 ) -> tuple[Array, Array, Array]:
-    """Rotations (frames, joints, 4), root (frames, 3) and contacts (frames, limbs) of a motion.
-
-    It is described by the values of `pose_trunk`, the path (frames, 2) of the body without its
-    sway, and by each limb's footholds with the clock (frames, limbs) that they are on.
-    """
+    """Rotations (frames, joints, 4), root (frames, 3) and contacts (frames, limbs) of a motion."""
     heading = values["heading"]
     feet = [
         follow_footholds(limb, hold, clock, tracks)

@@ -13,8 +13,8 @@ from deepphase.arrays import Array
 from deepphase.motion.quaternions import IDENTITY, about_axis, conjugate, multiply, rotate
 from deepphase.motion.skeleton import ancestors
 from deepphase.synthetic.bodies import Body, BodyLimb
+from deepphase.synthetic.gait import brisk_step, on_ground, smooth_bump, smooth_step
 from deepphase.synthetic.program import Timeline
-from deepphase.synthetic.waves import brisk_step, on_ground, smooth_bump, smooth_step
 
 # A step shorter than this is left out: the foot stays where it is.
 _SHORTEST_SWING_S = 0.07
@@ -62,10 +62,8 @@ def follow_footholds(
 ) -> FootMotion:
     """The motion of a foot over its footholds, at (frames,) readings of their clock.
 
-    In stance the toe joint keeps its place; the foot rolls from the heel onto the toes, the toe
-    joint coming down where it will stand. In swing it goes to the next foothold, smooth to the
-    second derivative. Of the tracks it reads step_height (m), strike, toe_off, swing_flexion
-    (radians) and loading (clock units).
+    Of the tracks it reads step_height (m), strike, toe_off, swing_flexion (radians) and loading
+    (clock units).
     """
     index = np.searchsorted(holds.touch_downs, clock, side="right") - 1
     index = np.clip(index, 0, len(holds.touch_downs) - 2)
@@ -209,8 +207,7 @@ _LOWERING_S = 0.14
 def pose_trunk(body: Body, values: Mapping[str, Array], cycles: Array, amplitude: Array) -> Array:
     """Local rotations (frames, joints, 4) of all joints but those of the limbs, which rest.
 
-    `values` are (frames,) of each degree of freedom and the heading; those of a limb's side are
-    (frames, 2), left and right. Cycles and amplitude of the oscillators are (frames, oscillators).
+    `values` are (frames,), or (frames, 2) left and right; of oscillators (frames, oscillators).
     """
     names = body.skeleton.names
     rotations = np.tile(IDENTITY, (len(values["heading"]), len(names), 1))
@@ -256,11 +253,7 @@ def _product(turns: Mapping[str, Array]) -> Array:
 def plant_feet(
     body: Body, rotations: Array, root: Array, heading: Array, feet: list[FootMotion], fps: float
 ) -> tuple[Array, Array]:
-    """Rotations with legs that reach their feet, and a root that is low enough for it.
-
-    `rotations` (frames, joints, 4) are local, `root` is (frames, 3) in metres and `heading`
-    (frames,) in radians.
-    """
+    """Rotations with legs that reach their feet, and a root that is low enough for it."""
     parents = body.skeleton.parents
     trunk, positions = _trunk_transforms(body, rotations, root)
     roots = np.stack([positions[limb.upper] for limb in body.limbs])
@@ -309,10 +302,7 @@ def _trunk_transforms(
 def _root_lowering(
     body: Body, roots: Array, ankles: Array, feet: list[FootMotion], fps: float
 ) -> Array:
-    """(frames,) metres by which a body must come down for its standing legs to reach their feet.
-
-    `roots` and `ankles` are (limbs, frames, 3). Smooth over time, and never less than needed.
-    """
+    """(frames,) metres by which a body must come down for its standing legs to reach their feet."""
     needed = np.zeros(roots.shape[1])
     for limb, root, ankle, foot in zip(body.limbs, roots, ankles, feet, strict=True):
         length = _STRETCH * sum(limb.lengths)
@@ -327,11 +317,7 @@ def _root_lowering(
 
 
 def _foot_in_reach(limb: BodyLimb, root: Array, ankle: Array, aloft: Array) -> Array:
-    """(frames, 3) the foot joint, drawn in where a swinging leg would be stretched for it.
-
-    `aloft` (frames,) is 0 in stance, where `_root_lowering` has made the leg long enough, and 1 in
-    mid-swing.
-    """
+    """(frames, 3) the foot joint, drawn in where a swinging leg would be stretched for it."""
     length, vector = sum(limb.lengths), ankle - root
     distance = np.maximum(np.linalg.norm(vector, axis=1, keepdims=True), 1e-9)
     start = _STRETCH - _SWING_BEND * aloft[:, None]
@@ -343,12 +329,7 @@ def _foot_in_reach(limb: BodyLimb, root: Array, ankle: Array, aloft: Array) -> A
 def _two_joint_rotations(
     body: Body, limb: BodyLimb, root: Array, ankle: Array, forward: Array
 ) -> tuple[Array, Array]:
-    """World rotations of the upper and the lower joint that bring the foot joint to its place.
-
-    A knee bends towards `forward` (frames, 3), an elbow of a front leg the other way. The law of
-    cosines gives the middle joint in the plane of limb and `forward`; both joints turn about that
-    plane's normal, as hinges do.
-    """
+    """World rotations of the upper and the lower joint that bring the foot joint to its place."""
     first, second = limb.lengths
     vector = ankle - root
     length = np.linalg.norm(vector, axis=1, keepdims=True)

@@ -10,8 +10,15 @@ import numpy as np
 from deepphase.arrays import Array
 from deepphase.errors import ParameterError
 from deepphase.synthetic.bodies import Body
-from deepphase.synthetic.gait import FREEDOMS, Gait, Style, gait_named
-from deepphase.synthetic.waves import integrated, on_ground, smooth_step
+from deepphase.synthetic.gait import (
+    FREEDOMS,
+    Gait,
+    Style,
+    gait_named,
+    integrated,
+    on_ground,
+    smooth_step,
+)
 
 PROFILES = ("constant", "drift", "ramp")
 # Hz a second at which a ramp changes.
@@ -33,11 +40,7 @@ _FASTEST = 1.8
 def segment_lengths(
     generator: np.random.Generator, seconds: float, shortest: float, longest: float
 ) -> Iterator[float]:
-    """Lengths of segments that fill so many seconds, drawn one by one as they are asked for.
-
-    The last one takes what would be shorter than the shortest: a rest too short to come to would
-    be a stumble.
-    """
+    """Lengths of segments that fill so many seconds; the last takes a rest that is too short."""
     left = seconds
     while left > 0:
         length = float(generator.uniform(shortest, longest))
@@ -76,24 +79,15 @@ class Tempo:
 
 @dataclass(frozen=True)
 class Segment:
-    """One thing to do for a while.
-
-    Parameters
-    ----------
-    seconds
-        How long, with the transition from the segment before, which it must have time for.
-    speed
-        m/s along the gait's heading (negative: against it); None for the gait's own.
-    oscillators
-        Name -> Hz of what swings at a frequency of its own: "LeftArm" and "RightArm" wave, a
-        quadruped's "Tail" wags (at its style's frequency by default; 0 Hz: not at all).
-    """
+    """One thing to do for a while."""
 
     gait: str | Gait
-    seconds: float
-    speed: float | None = None
+    seconds: float  # with the transition from the segment before, which it must have time for
+    speed: float | None = None  # m/s along the gait's heading, or against it; None: the gait's own
     turn_rate: float = 0.0
     tempo: Tempo = Tempo()
+    # Name -> Hz of what swings at a frequency of its own: "LeftArm" and "RightArm" wave, a
+    # quadruped's "Tail" wags (at its style's frequency by default; 0 Hz: not at all)
     oscillators: Mapping[str, float] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
@@ -207,11 +201,7 @@ def _blends(
     velocities: Array,
     first_cycle: float,
 ) -> tuple[Array, Array, Array]:
-    """(frames,) Hz of the stride, and (frames, segments) weights of pose and of travel.
-
-    The body's travel follows a little before or after the pose. `frequencies` (frames, segments)
-    are Hz with their profiles, `velocities` (segments, 2) m/s to the side and forward.
-    """
+    """(frames,) Hz of the stride, and (frames, segments) weights of pose and of travel."""
     starts = np.cumsum(lengths) - lengths
     frequency = frequencies[:, 0].copy()
     weights = np.zeros((len(seconds), len(base)))
@@ -261,17 +251,15 @@ def _stop_duration(
 
 
 def _lags(gaits: list[Gait]) -> Array:
-    """(segments, limbs) lags, with whole cycles added such that changes are small.
-
-    A stand keeps those of the gait before it, the first of the next. A limb rather catches up by
-    0.7 cycles than waits for 0.3: waiting, its phase would stand.
-    """
+    """(segments, limbs) lags, with whole cycles added such that changes are small."""
+    # A stand keeps those of the gait before it, the first of the next.
     current = next((gait for gait in gaits if gait.moves), gaits[0])
     rows = []
     for gait in gaits:
         current = gait if gait.moves else current
         rows.append(current.lags)
     lags = np.array(rows, np.float64)
+    # A limb rather catches up by 0.7 cycles than waits for 0.3: waiting, its phase would stand.
     changes = np.mod(np.diff(lags, axis=0) + 0.7, 1.0) - 0.7
     return np.concatenate([lags[:1], lags[:1] + np.cumsum(changes, axis=0)])
 

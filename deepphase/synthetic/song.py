@@ -26,16 +26,10 @@ _LOWEST_KEY_HZ = 110.0
 
 @dataclass(frozen=True, eq=False)
 class TempoMap:
-    """A tempo that changes linearly between given moments and is constant before and after.
+    """A tempo that changes linearly between given moments and is constant before and after."""
 
-    Parameters
-    ----------
-    seconds, bpm
-        (moments,) rising times, and beats a minute at them.
-    """
-
-    seconds: Array
-    bpm: Array
+    seconds: Array  # (moments,) rising
+    bpm: Array  # (moments,) beats a minute
     first_beat: float
     beats_per_bar: int
 

@@ -30,23 +30,11 @@ def corpus(
     clip_seconds: float = 20.0,
     variety: float = 1.0,
 ) -> Iterator[SyntheticMotion]:
-    """Motions of all gaits by ever new individuals, no two alike, so many minutes together.
+    """Motions of all gaits by ever new individuals, so many minutes together, of one skeleton.
 
-    Gaits take turns; frequency profiles, speeds, curves, waving arms and wagging tails are drawn
-    at random. Every fourth motion is a medley of gaits with starts, stops and turns. All share
-    one skeleton.
-
-    Parameters
-    ----------
-    seed
-        The same seed gives the same motions, each the same whatever `minutes` are.
-    clip_seconds
-        Length of each motion; the last is cut so that the sum is right.
-
-    Raises
-    ------
-    ParameterError
-        For an unknown body or a number out of range.
+    Every fourth is a medley of gaits with starts, stops and turns; the last is cut so that the sum
+    is right. A motion is the same whatever `minutes` are. ParameterError for an unknown body or a
+    number out of range.
     """
     body = body_named(body)
     if not (np.isfinite(minutes) and minutes > 0 and clip_seconds >= 2):

@@ -5,10 +5,13 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from deepphase.edit.cycle import Cycle, continued, points_in_root_space
 from deepphase.edit.inbetween import between_keys, in_between
+from deepphase.edit.motion_rows import MotionSpace
 from deepphase.errors import ParameterError
 from deepphase.motion import quaternions
 from deepphase.motion.clip import joint_positions
+from deepphase.synthetic import locomotion
 from tests.formula_motion import swinging
 
 pytestmark = pytest.mark.slow
@@ -94,3 +97,19 @@ def test_impossible_keys_are_refused(editor, keys, times, message):
 def test_impossible_durations_are_refused(editor, seconds):
     with pytest.raises(ParameterError, match="the time between the clips"):
         in_between(walk(), walk(), seconds, editor)
+
+
+def test_a_cycle_that_drifts_is_entered_and_left_without_a_jump():
+    clip, start, stop = locomotion(seed=3, seconds=6.0, profile="ramp").clip, 150, 210
+    space = MotionSpace.from_clip(clip, clip.fps)
+    clip = space.on_hips(clip)
+    points, root = points_in_root_space(clip, space)
+    whole = np.ones(len(clip), bool)
+    whole[start:stop] = False
+    cycle = Cycle.found(points, whole, start, stop, clip.fps)
+    made = space.with_pose(clip, *continued(clip, space, root, cycle, start, stop))
+    bends = np.diff(joint_positions(made), n=2, axis=0)
+    edges = np.r_[start - 2 : start + 1, stop - 2 : stop + 1]
+    usual = np.linalg.norm(np.diff(joint_positions(clip), n=2, axis=0), axis=-1).max()
+    assert cycle.error > usual
+    assert np.linalg.norm(bends[edges], axis=-1).max() < usual

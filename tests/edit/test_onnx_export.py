@@ -9,9 +9,8 @@ import numpy as np
 import pytest
 from scipy.spatial.transform import Rotation
 
-from deepphase.edit.editor import MotionEditor
+from deepphase.edit.editor import MotionEditor, export_editor
 from deepphase.edit.motion_rows import MotionRows
-from deepphase.edit.onnx_export import export_editor
 from deepphase.motion.clip import global_transforms
 from deepphase.motion.resample import resample
 from deepphase.motion.retarget import retarget

@@ -9,10 +9,9 @@ import numpy as np
 
 from deepphase.motion.clip import Clip
 from deepphase.synthetic.bodies import body_named
-from deepphase.synthetic.gait import Gait, Style, gaits_of
+from deepphase.synthetic.gait import Gait, Style, Wave, gaits_of
 from deepphase.synthetic.gait_motion import perform
 from deepphase.synthetic.program import Segment, segment_lengths
-from deepphase.synthetic.waves import Wave
 
 # Seconds of a clip, and from one posture to the next.
 _CLIP_S, _POSTURE_S = 8.0, (1.2, 2.4)

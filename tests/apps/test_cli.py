@@ -316,7 +316,9 @@ def test_evaluate_as_json(swings, model, tmp_path):
 
 def test_encode_writes_what_the_model_says(swings, model, tmp_path):
     ran = run("encode", model, swings, "-o", tmp_path / "phases", "--csv")
-    assert (ran.status, ran.err) == (0, "")
+    # Feet that swing back as fast as forth make the rate doubtful.
+    assert ran.status == 0
+    assert all(": check: the feet step" in line for line in ran.err.splitlines())
     assert "6 clips, 1,440 frames at 60 fps" in ran.out
     path = tmp_path / "phases" / "a_swing_wild_0.phases.npz"
     phases, meta = load_phases(path)

@@ -63,7 +63,7 @@ _FASTEST_FALL, _FALL_S, _MEASURED_S, _FALL_FPS = 20.0, 0.1, 0.15, 30.0
 # Shares of a body's mass, by the role of the joint that they are near: half of every limb.
 _MASSES = {"hips": 0.15, "chest": 0.26, "head": 0.11, "hip": 0.06, "knee": 0.085, "foot": 0.025}
 _MASSES |= {"shoulder": 0.015, "elbow": 0.025, "hand": 0.01}
-# Feet swing as fast as legs do, as pendulums: in 93 captured clips up to 1.2 sqrt(g / leg) times a
+# Feet swing as fast as legs do, as pendulums: in 277 captured clips up to 1.3 sqrt(g / leg) times a
 # second over some seconds, in an elite sprint 1.5. A swing goes on at a speed, as a share of
 # sqrt(g leg), over a way, as a share of the leg. Frames a second and seconds that are looked at.
 _MOST_SWINGS, _SWINGS_S, _SWING_SPEED, _SWING_WAY = 1.4, 4.0, 0.18, 0.1

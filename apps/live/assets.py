@@ -71,10 +71,7 @@ def _padded(content: bytes) -> bytes:
 
 
 def _manifold_arrays(vectors: Array) -> dict[str, Array]:
-    """Projection of vectors (points, 2 * channels) of a phase manifold to three dimensions.
-
-    ``manifold.phase`` (points,) is in cycles, of the strongest channel.
-    """
+    """Three dimensions of (points, 2 * channels) of a phase manifold, and their phase."""
     projection = ring_projection(vectors)
     pairs = vectors.astype(np.float64).reshape(len(vectors), -1, 2)
     strongest = np.square(pairs).sum(axis=(0, 2)).argmax()

@@ -32,10 +32,7 @@ _MAX_CONNECTIONS, _MAX_S = 32, 30.0
 
 
 class LiveServer(ThreadingHTTPServer):
-    """Server of the pages of one or several files, each of which leads to the others.
-
-    Connections that last too long are closed; of too many, the oldest.
-    """
+    """Server of the pages of several files; it closes connections that last too long."""
 
     daemon_threads = True
 

@@ -116,11 +116,7 @@ export const product = (a, b) => Array.from({ length: 16 }, (_, at) => {
   return a[row] * b[column] + a[4 + row] * b[column + 1] + a[8 + row] * b[column + 2] + a[12 + row] * b[column + 3];
 });
 
-/**
- * Local rotations and positions -> those in the world, by forward kinematics.
- *
- * Arrays have 4 or 3 numbers a joint; parents stand before their children, the root has -1.
- */
+/** Local rotations and positions, 4 or 3 numbers a joint, -> those in the world; parents (-1: none) stand before children. */
 export function forwardKinematics(parents, rotations, positions, worldRotations, worldPositions) {
   for (let joint = 0; joint < parents.length; joint++) {
     const parent = parents[joint];

@@ -82,10 +82,7 @@ def page() -> None:
 
 @st.cache_resource(max_entries=_CACHED_STORES, show_spinner=False, hash_funcs=collection.BY_KEY)
 def _contacts(clips: OpenClips) -> dict[int, tuple[float | None, float | None]]:
-    """Index of a measured clip -> percent of feet and frames on the ground, and the floor, m.
-
-    Both are None for a body without feet. What was measured before an interruption stays.
-    """
+    """Index of a measured clip -> % of feet and frames on the ground, and its floor, m."""
     return {}
 
 

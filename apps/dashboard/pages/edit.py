@@ -96,10 +96,7 @@ class Edits:
         return start, self.dropped + count
 
     def add(self, edit: Edit, task: str, *, open: bool) -> None:
-        """Make an edit and add it; one that stands there as drawn is kept as it is.
-
-        The oldest is dropped where there are too many.
-        """
+        """Make an edit and add it; one that stands as drawn is kept; the oldest goes."""
         last = self.steps[-1] if self.steps else None
         stands = last is not None and last.open and last.task == task and last.state == edit.state
         if last is not None and stands and not open:

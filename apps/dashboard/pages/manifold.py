@@ -95,10 +95,7 @@ def _manifold_of(read: Encodings, passage: Passage) -> Array:
 def _picture(
     read: Encodings, max_points: int, played: _Played, ring: Ring | None, every: float | None
 ) -> None:
-    """Draw the manifold of the clips that have been read, and say how many are missing.
-
-    While clips are read it is drawn `every` so many seconds; at the end the whole page runs again.
-    """
+    """Draw the manifold of the clips read so far; `every` so many seconds until all are read."""
     if st.session_state.pop(_ANSWERED, False) or (every and not read.reading):
         st.rerun()
     known = read.known

@@ -210,10 +210,7 @@ def _cycles_apart(database: MotionDatabase, one: int, other: int) -> float:
 def matched_take(
     database: MotionDatabase, answer: Answer, searches: Sequence[str], seconds: float
 ) -> Take:
-    """A take of the query with the matches of one search, or of both, over it as ghosts.
-
-    Those of one search have the parts of their distances beside them.
-    """
+    """A take of the query with the matches of one search, or of both, over it as ghosts."""
     index, frame = int(database.clip_of(answer.row)), int(database.frame_of(answer.row))
     found = answer.of(*searches)
 

@@ -272,10 +272,7 @@ class FileKind(Generic[Opened]):
         return f".{self.name}"
 
     def files(self, accepts: Callable[[FoundFile], bool] | None = None) -> list[FoundFile]:
-        """Files of this session, then those of the folder.
-
-        Those that `accepts` takes, by default those of the format "deepphase.NAME".
-        """
+        """Files of the kind, or that `accepts` takes: of this session, then of the folder."""
         found = folder.open_folder()
         accepts = accepts or (lambda file: file.format == f"deepphase.{self.name}")
         return list(filter(accepts, [*session.session().files, *(found.files if found else ())]))

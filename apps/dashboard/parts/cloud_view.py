@@ -53,11 +53,7 @@ _MARGIN_S = 0.5
 
 
 class CloudAnswer(NamedTuple):
-    """What was done in a cloud: a click on one point, a selection of points, or neither.
-
-    `clicked` is the index of the point; `selected` are sorted indices, none where a selection was
-    cleared.
-    """
+    """What was done in a cloud: the index of a clicked point, or those of a selection."""
 
     clicked: int | None = None
     selected: Array | None = None
@@ -159,11 +155,7 @@ def played_part(
     paths: Mapping[str, Array],
     phases: PhaseParameters | None = None,
 ) -> dict[str, Any]:
-    """Frames of one clip that the player shows: from its second `start` on, the clip's `first`.
-
-    `paths` has the (frames, 3) places of the frames by the name of a space; `phases` are for axes
-    by channel.
-    """
+    """Frames of a clip on the player's time axis, with their places (frames, 3) by space."""
     packed = {name: _packed(path, "<f4") for name, path in paths.items()}
     stated = {} if phases is None else _stated_phases(phases)
     return {"clip": clip, "start": start, "first": first, "fps": fps, "paths": packed, **stated}

@@ -205,10 +205,7 @@ def _opened_model(id: str, name: str, file: folder.FoundFile, clips: OpenClips) 
 
 
 def open_clips() -> OpenClips:
-    """The clips that the sidebar's chooser names.
-
-    Raises DeepPhaseError where they cannot be opened, ParameterError where there are none.
-    """
+    """The clips that the sidebar's chooser names. ParameterError where there are none."""
     sources = clip_sources()
     if not sources:
         raise ParameterError(

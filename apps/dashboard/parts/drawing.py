@@ -64,11 +64,7 @@ _pose_view = browser_component("pose_pad", "input/pose_pad.js", '<div class="pos
 
 
 def choose_path(usual_speed: float, key: str) -> tuple[GroundPath, float] | None:
-    """Draw the choosers of a path; `usual_speed` in m/s is the speed at first.
-
-    Returns the path and for how many seconds it is followed, or None while there is no path; the
-    page then says what to do.
-    """
+    """Draw the choosers of a path; return it with its seconds, None while there is none."""
     kind = choose_one("Path", [*_MADE, _DRAW, _FILE], default="Wave", key="path kind")
     if kind == _FILE:
         return _upload_path()

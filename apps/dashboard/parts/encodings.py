@@ -51,10 +51,7 @@ MAX_POINTS = 20_000
 
 
 class Encodings:
-    """Phases and signals of the clips of one store by one model.
-
-    Clips are read one by one, so that interrupted work continues where it stopped.
-    """
+    """Phases and signals of the clips of one store by one model, read one by one."""
 
     def __init__(self, clips: OpenClips, model: OpenModel) -> None:
         self.clips, self.model = clips, model
@@ -109,10 +106,7 @@ class Encodings:
         return len(self._phases) == len(self.store)
 
     def read_on(self, first: int, quiet_s: float = _PAGE_S) -> None:
-        """Read all clips in a thread, `first` before all others, until an error.
-
-        It waits until no page has run for `quiet_s` seconds.
-        """
+        """Read all clips in a thread, `first` first, after `quiet_s` without a page."""
         with self._lock:
             self._quiet_s = quiet_s
             if self.reading or self.failed or self.is_whole:
@@ -168,10 +162,7 @@ class Encodings:
         self._phases[index] = phases
 
     def part(self, index: int, span: Span) -> tuple[Array | None, ClipPhases]:
-        """Phases of some seconds of a clip, with their signals where only these were read.
-
-        A clip that has not been read is read as far as the windows of these seconds reach.
-        """
+        """Phases of some seconds of a clip, with their signals where only these were read."""
         clip, extractor = self.store.clip(index), self.extractor
         frames = span.frames(extractor.fps)
         local = isinstance(extractor, PhaseModel) and clip.fps == extractor.fps
@@ -229,10 +220,7 @@ def suggest_clip() -> None:
 
 @st.cache_resource(max_entries=_CACHED_PAIRS, show_spinner=False, hash_funcs=BY_CLIPS_AND_MODEL)
 def first_sight(read: Encodings) -> collection.PeriodicMoment:
-    """The moment on which the clips open: the steadiest cycle of those whose poses recur most.
-
-    Only these are encoded, some seconds each, so that a page need not wait for the others.
-    """
+    """The steadiest of the cycles that recur most; only some seconds of these are encoded."""
     moments = collection.periodic_moments(read.store, _MOMENTS)
     spans = [Span(start_s, start_s + STRETCH_S, start_s) for _, start_s in moments]
     parts = [read.part(at.clip, span)[1] for at, span in zip(moments, spans, strict=True)]
@@ -267,11 +255,7 @@ def all_phases(read: Encodings) -> list[ClipPhases]:
 
 
 def reads_all(read: Encodings, first: int) -> bool:
-    """Whether the phases of all clips are known.
-
-    Those of a large collection are read by a thread, `first` before all others; the page says how
-    many it has read, and runs again at the end.
-    """
+    """Whether all phases are known; a thread reads those of a large collection."""
     if not read.is_whole and read.store.frames <= _AT_ONCE_FRAMES:
         all_phases(read)
     if read.is_whole:

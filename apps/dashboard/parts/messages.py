@@ -130,11 +130,7 @@ def _holding(lock: threading.Lock | threading.Semaphore, progress: Progress) -> 
 
 
 class ResultCache(Generic[Cached]):
-    """A thread-safe cache that drops the least recently used result.
-
-    Sessions that ask for the same result wait for the first of them. An interrupted computation
-    stores nothing.
-    """
+    """A thread-safe cache that drops the least recently used result."""
 
     def __init__(self, capacity: int) -> None:
         self._capacity = capacity
@@ -186,10 +182,7 @@ def shared_cache(what: str, capacity: int) -> ResultCache[Any]:
 def cancellable_result(
     cache: ResultCache[Cached], key: Hashable, make: Callable[[Progress], Cached], what: str
 ) -> Cached | None:
-    """The result of a key, computed if needed with progress and a button that cancels.
-
-    None if the user cancelled or the computation failed; the page then says so.
-    """
+    """The result of a key, made with progress; None if that failed or was cancelled."""
     result = cache.find(key)
     if result is not None:
         return result

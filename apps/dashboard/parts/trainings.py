@@ -209,10 +209,7 @@ def name_field(default: str, key: str) -> str:
 
 
 def offer_editor_training() -> None:
-    """Draw the training of an editor on the open clips within the run of the page, and keep it.
-
-    Raises DeepPhaseError where the clips do not fit.
-    """
+    """Draw the training of an editor on the open clips, within the run of the page."""
     length = st.select_slider("Length", list(_EDITOR_LENGTHS), "Short", key="editor length")
     windows = _EDITOR_LENGTHS[length]
     minutes = max(1, round(windows / _EDITOR_WINDOWS_A_SECOND / 60))

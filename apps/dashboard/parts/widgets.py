@@ -85,11 +85,7 @@ def show_player(
     clip_from_s: float | None = None,
     key: str = "",
 ) -> None:
-    """Display the player of a take, which runs in the browser alone, from `at_s` on.
-
-    The last one stays until it has drawn, and some are kept in the browser. `clip_from_s` is the
-    second of the take's clip at which the take begins.
-    """
+    """Display a take from `at_s` on, which begins at `clip_from_s` of its clip, seconds."""
     page = player_html(
         [take], title=title or take.name, look="dark" if is_dark() else "light", embedded=True,
         playing=playing, at_s=at_s, clip_from_s=clip_from_s, max_bytes=_PLAYER_BYTES,

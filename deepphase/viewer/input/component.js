@@ -1,13 +1,7 @@
 // Parts of the dashboard's pages, which keep what a user does between two runs of a page.
 
-/**
- * A component of the dashboard: a part for each element, that is shown again with every run of the page.
- *
- * @param selector  of the element in the component's HTML
- * @param Part  class with a constructor (element), `show(data)` and, where it must let go of something, `close()`;
- *   its `send` reports what the user did
- * @param name  of the value that is sent; `kept` until the next one, else of one run
- */
+/** A component of the dashboard: `Part` (constructor of an element, `show(data)`, `close()`) is shown again with every run
+ * of the page, and its `send` sends a value of a `name`, which is `kept` until the next one, else for one run. */
 export function componentOf(selector, Part, name, kept = false) {
   const parts = new WeakMap();
   return ({ parentElement, data, setTriggerValue, setStateValue }) => {

@@ -10,10 +10,7 @@ const KEY_M = 0.02, PAUSE_MS = 500;
 const VIEWS = [{ name: "front", axes: [0, 1] }, { name: "right", axes: [2, 1] }];
 const ARROWS = { ArrowLeft: [-1, 0], ArrowRight: [1, 0], ArrowUp: [0, 1], ArrowDown: [0, -1] };
 
-/**
- * The pose with the limb's dragged `joint` as near to a place as its two bones reach. A limb: `upper`, `middle` and
- * `end` joint, and `moved`, the end and all below it.
- */
+/** The pose with a limb's dragged `joint` as near to a place as the bones `upper` and `middle` reach; `moved` hang on its `end`. */
 export function reached(positions, limb, place) {
   const [start, bend, tip] = [limb.upper, limb.middle, limb.end].map((joint) => positions[joint]);
   const desired = add(subtract(place, subtract(positions[limb.joint], tip)), start, -1);

@@ -4,14 +4,7 @@ const ASSET_MAGIC = "DPLIVE1\n";
 const ASSET_ALIGNMENT = 16;
 const TYPES = { float32: Float32Array, int32: Int32Array, int8: Int8Array, float16: Uint16Array };
 
-/**
- * Read an asset.
- *
- * @param {ArrayBuffer|Uint8Array} buffer  content of the file
- * @returns an object with `kind` ("controller" or "matcher"), `name`, `frameRate` in Hz,
- *   `skeleton`, `labels`, `speeds`, `phases`, `experts`, `manifold`, `schema` (of controllers),
- *   and, for the modules of the runtime, the whole `header` and all `arrays` by name.
- */
+/** Read the content of an asset: `kind` ("controller" or "matcher"), `frameRate` in Hz and more, the `header`, all `arrays` by name. */
 export function readAsset(buffer) {
   const { header, arrays } = readArrays(buffer);
   const { label, network = {} } = header;

@@ -3,16 +3,9 @@
 import { ControllerCharacter } from "./controller.js";
 import { LearnedCharacter } from "./learned.js";
 
-/**
- * A character.
- *
- * @param asset  as from `readAsset`
- * @param options  `seed` (0 starts from the state nearest to the goal), `position` [x, z] in m,
- *   `heading` in rad, `label` or null, `goal` that it starts towards, `start` (index of the start
- *   state, in place of a choice), `blend` ("natural", "balanced" or "responsive"), `footIk`,
- *   `ground` (a `WalkedGround`)
- * @returns an object with `step(goal)`, which makes the next frame, and `reset(options)`
- */
+/** A character, with `step(goal)` and `reset(options)`, which are: `seed` (0 starts from the state nearest to the goal),
+ * `position` [x, z] in m, `heading` in rad, `label` or null, `goal` that it starts towards, `start` (index of the start state),
+ * `blend` ("natural", "balanced" or "responsive"), `footIk`, `ground` (a `WalkedGround`). */
 export function createCharacter(asset, options = {}) {
   if (asset.kind === "controller") return new ControllerCharacter(asset, options);
   if (asset.kind === "matcher") return new LearnedCharacter(asset, options);

@@ -35,15 +35,8 @@ export class FootLock {
     this.worldPositions = new Float64Array(3 * this.parents.length);
   }
 
-  /**
-   * Change the local rotations of a frame so that locked feet do not move; metres by which the whole body is then lowered.
-   *
-   * @param localRotations, localPositions  4 and 3 numbers a joint, the root's in the world
-   * @param contacts  predicted contacts in [0, 1]
-   * @param {number} seconds  since the previous frame
-   * @param options  `ground`: what moves feet to uneven ground; `resting`: feet of a body at rest step to their
-   *   places; `slips`: [x, z] in m by which each locked foot moves, as captured feet did
-   */
+  /** Change the local rotations of a frame so that locked feet do not move; metres by which the whole body is then lowered.
+   * `ground` moves feet to uneven ground; `resting` feet step to their places; `slips`: [x, z] in m by which locked feet move. */
   hold(localRotations, localPositions, contacts, seconds, { ground = null, resting = false, slips = null } = {}) {
     const { worldRotations, worldPositions } = this;
     forwardKinematics(this.parents, localRotations, localPositions, worldRotations, worldPositions);
@@ -173,14 +166,8 @@ function toesDown(last, tip, missing) {
   return [(sine * foot[2]) / along, 0, (-sine * foot[0]) / along, Math.cos(0.5 * angle)];
 }
 
-/**
- * Rotations of the upper and the middle joint that bring the last joint to its target.
- *
- * The middle joint bends until the leg is as long as the distance to the target; then the whole leg
- * swings there by the smallest rotation. All arguments are in the world; `hinge` is the axis about
- * which a straight leg bends. A leg that is bent to the other side is bent to its own, within its
- * `range` in radians.
- */
+/** World rotations of the upper and the middle joint that bring the last one to its target: the middle one bends about the
+ * `hinge`, to its own side and within its `range` in radians, then the leg swings there by the smallest rotation. */
 function twoJointTurns(upper, middle, last, target, hinge, range) {
   const thigh = subtract(middle, upper), shin = subtract(last, middle);
   const way = subtract(target, upper);

@@ -1,12 +1,7 @@
 /** Ground whose height is interpolated between the points of a grid. */
 
 export class Heightmap {
-  /**
-   * @param {Float32Array} heights  metres, row by row: rows along +Z, columns along +X
-   * @param {number} columns
-   * @param {number} spacing  metres between points
-   * @param origin  x and z of the first point
-   */
+  /** `heights` in metres, rows along +Z, columns along +X, `spacing` metres apart; `origin`: x and z of the first point. */
   constructor(heights, columns, spacing, origin) {
     Object.assign(this, { heights, columns, spacing, origin, rows: heights.length / columns });
   }

@@ -4,15 +4,9 @@ import { mix } from "../vectors.js";
 import { positiveRemainder, roundHalfEven } from "./springs.js";
 import { toFacing } from "./trajectory.js";
 
-/**
- * Ring of the roots of the last frames. Before the first frame it is a cubic spline through the
- * samples of the start state, as matrices of the asset.
- */
+/** Ring of the roots of the last frames; before the first one a cubic spline through the samples of the start state. */
 export class RootHistory {
-  /**
-   * `splines`: `values` and `slopes` (frames, samples) of the asset's header; `trajectory`: `places` and `velocities`
-   * [x, z, ...] in m and m/s (null if the inputs have none) and `angles` of all samples, in the world.
-   */
+  /** `splines`: matrices (frames, samples) of the asset's header; `trajectory`: `places`, `velocities` (or null) and `angles` in the world. */
   constructor(schema, splines, trajectory, label) {
     const { offsets, now, frameRate } = schema;
     const moments = Array.from(offsets.subarray(0, now), (each) => each * frameRate);

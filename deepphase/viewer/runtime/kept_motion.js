@@ -79,10 +79,7 @@ export class KeptStates {
     return into;
   }
 
-  /**
-   * {row, distance} of the `count` kept states nearest to a query of normalised features, the nearest and of equal ones
-   * the lower row first; `allowed` has 1 for each row that may be found, unless it lies in the range `excluded` or beyond `bound`.
-   */
+  /** {row, distance} of the `count` `allowed` states nearest to a query of normalised features, outside `excluded` and within `bound`. */
   nearest(query, count, allowed, excluded = [0, 0], bound = Infinity) {
     const { rows, masks, values: [features], widths: [dims] } = this;
     if (!masks.has(allowed)) masks.set(allowed, Int32Array.from([...rows.keys()].filter((place) => allowed[rows[place]])));

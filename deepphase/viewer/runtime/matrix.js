@@ -32,13 +32,7 @@ export class Arena {
 
 /** A matrix (ins, outs) in tiles of columns, [tile][row][column], read in order by a product. */
 export class Matrix {
-  /**
-   * @param {Arena} arena  the memory of the matrix and of all vectors that it is multiplied with
-   * @param ins, outs  number of rows and columns
-   * @param weights  their values
-   * @param {number} start  place of the first value
-   * @param rowStep, columnStep  distance of a value from the next row and the next column
-   */
+  /** `weights` of `ins` rows and `outs` columns in the memory of an arena, from the value `start` on, by steps between rows and columns. */
   constructor(arena, ins, outs, weights, start, rowStep, columnStep) {
     this.product = arena.product;
     this.ins = ins;

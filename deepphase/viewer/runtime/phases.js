@@ -87,12 +87,8 @@ class ManifoldHistory {
   }
 }
 
-/**
- * Advance phase vectors by one step (Starke et al. 2022, eq. 9), in place.
- *
- * The direction of each vector is turned forward by its frequency, then by the share `blend` of the
- * angle that is left to the predicted direction; its length is the predicted amplitude.
- */
+/** Advance phase vectors by one step (Starke et al. 2022, eq. 9), in place: each is turned by its frequency, then by the share
+ * `blend` of the angle that is left to the predicted direction; its length is the predicted amplitude. */
 function updatePhases(vectors, predicted, frequency, amplitude, seconds, blend) {
   for (let i = 0; i < frequency.length; i++) {
     const [oldSin, oldCos, hasOld] = direction(vectors[2 * i], vectors[2 * i + 1]);

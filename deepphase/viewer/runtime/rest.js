@@ -6,10 +6,7 @@ const BREATHING_HZ = [0.07, 0.13, 0.29], GOLDEN = 0.618;
 
 /** Moments of rest that a character plays one after the other; the twin of `RestChain` in Python. */
 export class RestChain {
-  /**
-   * `rest` of an asset's header: `starts`, `stops` and `styles` of stretches, `entries` with their `stretch_of`, and
-   * `constants`; `poses` of the entries in root space, 3 numbers a joint; seconds of a frame.
-   */
+  /** `rest` of an asset's header; `poses` of its entries in root space, 3 numbers a joint; seconds of a frame. */
   constructor(rest, poses, seconds) {
     Object.assign(this, { rest, poses, seconds });
     this.values = poses.length / rest.entries.length;

@@ -74,8 +74,9 @@ class ResumableData:
         total, segments = self.steps(devices), self.segments(devices)
         # Not `current_epoch`: Lightning asks for the first batch before it has restored that.
         begin = self.trainer.global_step
-        segment = next(p for p in range(1, segments + 1) if total * p // segments > begin)
-        yield from self._range(begin, total * segment // segments)
+        ends = (total * segment // segments for segment in range(1, segments + 1))
+        # None is left of a training that ended before its result was written.
+        yield from self._range(begin, next((end for end in ends if end > begin), begin))
 
     def _epoch(self) -> Iterator[Tensor]:
         """This device's batches of the current epoch, or the rest of it after a checkpoint."""

@@ -22,6 +22,7 @@ from deepphase.phase.model import PhaseModel
 from deepphase.phase.training.data import PhaseData
 from deepphase.phase.training.module import PhaseModule
 from deepphase.phase.training.train import train_phase
+from deepphase.training import task
 from deepphase.training.metrics_file import metrics_file, read_metrics
 from tests.formula_motion import body, swinging
 
@@ -141,8 +142,8 @@ class Stop:
             raise KeyboardInterrupt
 
 
-def test_resume_ends_in_the_same_weights(tmp_path):
-    """Interrupted twice, within a segment and at another place in the next."""
+def test_resume_ends_in_the_same_weights(tmp_path, monkeypatch):
+    """Interrupted within a segment, at another place in the next, and after the last step."""
     options = {"accelerator": "cpu", "devices": 1}
     clips, recipe = store(3, 4.0), config(**{"training.windows": 16 * 104})
     whole = train_phase(clips, recipe, folder=tmp_path / "whole", **options)
@@ -152,6 +153,10 @@ def test_resume_ends_in_the_same_weights(tmp_path):
         with pytest.raises(KeyboardInterrupt):
             train_phase(clips, recipe, folder=cut, resume=resume, progress=stop, **options)
         torch.rand(100)  # another process would have drawn other random numbers
+    with monkeypatch.context() as ended:
+        ended.setattr(task, "discard_trained", lambda work: Stop(0.0)("training", 1, 1, ""))
+        with pytest.raises(KeyboardInterrupt):
+            train_phase(clips, recipe, folder=cut, resume=True, **options)
     resumed = train_phase(clips, recipe, folder=cut, resume=True, **options)
     assert resumed.provenance["steps"] == whole.provenance["steps"] == 104
     for (name, one), two in zip(

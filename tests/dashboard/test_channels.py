@@ -18,7 +18,7 @@ from deepphase.corpus.store_writer import write_store
 from deepphase.formats.bvh.writer import save_bvh
 from deepphase.synthetic.gait_motion import locomotion
 from tests.dashboard.app_pages import opened, players
-from tests.synthetic.poses import constant_pose
+from tests.synthetic.motion_checks import constant_pose
 
 
 @pytest.fixture(scope="module")

@@ -10,7 +10,7 @@ from deepphase.errors import ParameterError, SkeletonError
 from deepphase.evaluation.motion_measures import MeasuredMotion, measured_data
 from deepphase.synthetic.gait_motion import locomotion
 from tests.formula_motion import swinging
-from tests.synthetic.poses import constant_pose
+from tests.synthetic.motion_checks import constant_pose
 
 
 @pytest.fixture(scope="module")

@@ -5,10 +5,10 @@ from __future__ import annotations
 import numpy as np
 from scipy.spatial.transform import Rotation
 
-from deepphase.motion.clip import global_transforms, joint_positions
-from deepphase.motion.quaternions import rotate
-from deepphase.synthetic.bodies import Body
-from deepphase.synthetic.gait_motion import SyntheticMotion
+from deepphase.motion.clip import Clip, global_transforms, joint_positions
+from deepphase.motion.quaternions import IDENTITY, rotate
+from deepphase.synthetic.bodies import Body, body_named
+from deepphase.synthetic.gait_motion import SyntheticMotion, synthetic_clip
 
 
 def stances(contact: np.ndarray) -> list[slice]:
@@ -69,3 +69,12 @@ def largest_angular_acceleration(motion: SyntheticMotion) -> float:
     )
     speed = steps.as_rotvec().reshape(shape) * motion.clip.fps
     return float(np.linalg.norm(np.diff(speed, axis=0), axis=-1).max() * motion.clip.fps)
+
+
+def constant_pose(seconds: float, body: str = "biped", fps: float = 60.0) -> Clip:
+    """The rest pose (a person's T-pose), without any motion."""
+    its_body, frames = body_named(body), round(seconds * fps)
+    rotations = np.tile(IDENTITY, (frames, len(its_body.skeleton), 1))
+    root = np.tile(its_body.skeleton.offsets[0], (frames, 1))
+    labels = {"body": body, "gait": "constant_pose"}
+    return synthetic_clip(its_body, rotations, root, fps, labels, "constant_pose")

@@ -1,3 +1,5 @@
+"""Synthetic locomotion: gaits, feet on the ground, phases."""
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -299,3 +301,21 @@ def test_a_change_needs_its_time():
         perform([Segment("gallop", 5), Segment("idle", 1.0)], 1, body="quadruped")
     with pytest.raises(ParameterError, match="has no segments"):
         perform([], 1)
+
+
+@pytest.mark.parametrize("kind", FREEDOMS)
+def test_every_shipped_gait_is_whole(kind):
+    gaits = gaits_of(kind)
+    assert gaits_of(kind) is gaits
+    assert "idle" in gaits
+    for name, gait in gaits.items():
+        assert gait.name == name
+        assert set(gait.waves) <= set(FREEDOMS[kind])
+        assert gait.next
+        assert set(gait.next) <= set(gaits)
+        assert 0 < gait.hop[0] <= gait.hop[1] < gait.duty <= 1
+
+
+def test_an_unknown_kind_of_body_is_refused():
+    with pytest.raises(ParameterError, match="no body of kind 'fish'"):
+        gaits_of("fish")

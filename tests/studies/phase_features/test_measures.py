@@ -1,0 +1,246 @@
+"""Claims, rings, foot strikes and searches of features."""
+
+import numpy as np
+import pytest
+
+from deepphase.arrays import wrapped
+from deepphase.phase.matches import Frames, nearest_frames
+from deepphase.phase.parameters import PhaseParameters
+from tests.studies.phase_features.autoregressive_search import searched_paths
+from tests.studies.phase_features.feature_claims import Measured, claims_about, difference
+from tests.studies.phase_features.feature_rings import one_way_matches, unevenness, winding
+from tests.studies.phase_features.frame_features import FrameFeatures
+from tests.studies.phase_features.rival_features import reported_names
+from tests.studies.phase_features.strike_agreement import strike_deviations
+
+
+def measured(values, clips, numbers=None):
+    numbers = np.arange(len(values)) if numbers is None else np.array(numbers)
+    return Measured(np.array(values, float), np.array(clips), numbers)
+
+
+CLIPS = np.repeat(np.arange(10), 5)
+NOISE = np.random.default_rng(0).normal(size=50)
+
+
+@pytest.mark.parametrize(
+    ("key", "shift", "outcome"),
+    [("alignment", -0.1, "better"), ("alignment", 0.1, "worse"), ("distinct", 0.1, "better"),
+     ("distinct", -0.1, "worse"), ("alignment", 0.0, "level")],
+)  # fmt: skip
+def test_outcomes_are_by_the_same_queries(key, shift, outcome):
+    # The shift is far below the spread of the values, and of the clips.
+    other = measured(NOISE + 3 * CLIPS, CLIPS)
+    found = difference(key, measured(other.values + shift, CLIPS), "pose", other)
+    assert found.outcome == outcome
+    assert found.value == pytest.approx(shift)
+    assert found.interval_95 == pytest.approx([shift, shift])
+
+
+def test_clips_decide_and_not_frames():
+    # Better by far in one of four clips, by many frames, and a little worse in the others.
+    clips = np.array([0] * 1000 + [1, 2, 3])
+    apart = np.where(clips == 0, -1.0, 0.1)
+    assert (
+        difference("next", measured(apart, clips), "pose", measured(0 * apart, clips)).outcome
+        == "level"
+    )
+
+
+@pytest.mark.parametrize(("clips", "outcome"), [(1, "level"), (2, "level"), (3, "better")])
+def test_few_clips_decide_nothing(clips, outcome):
+    of = np.repeat(np.arange(clips), 20)
+    own, other = measured(np.zeros(len(of)), of), measured(np.ones(len(of)), of)
+    found = difference("alignment", own, "pose", other)
+    assert found.outcome == outcome
+    assert np.isfinite(found.interval_95).all()
+
+
+def test_values_that_one_feature_lacks_are_left_out():
+    clips = np.arange(6)
+    own = measured([1, 2, 3, 4, 5, 6], clips)
+    # Level where both are known; its mean is far off since the others are missing.
+    other = measured([5, 6, 4], [4, 5, 3], numbers=[4, 5, 3])
+    found = difference("uneven", own, "velocity", other)
+    assert (found.value, found.interval_95, found.outcome) == (0, [0, 0], "level")
+    assert difference("uneven", measured([1], [0]), "velocity", measured([1], [1], [1])) is None
+
+
+def test_verdicts():
+    clips = np.arange(8)
+    one = {"winding": measured(np.ones(8), clips), "uneven": measured(np.ones(8), clips)}
+
+    def verdict(winding, uneven):
+        own = {
+            "winding": measured(clips * 0 + winding, clips),
+            "uneven": measured(clips * 0 + uneven, clips),
+        }
+        differences = [difference(key, own[key], "velocity", one[key]) for key in own]
+        (claim,) = claims_about(differences, own, {"velocity": one})
+        assert "(1)" in claim.reason
+        return claim.verdict
+
+    assert verdict(2.0, 0.5) == "holds"
+    assert verdict(2.0, 1.0) == verdict(2.0, 2.0) == "partly"
+    assert verdict(1.0, 1.0) == "undecided"
+    assert verdict(1.0, 2.0) == "does not hold"
+
+
+def test_files_of_one_name_are_told_apart():
+    found = reported_names(("pca", "a/pca", "a/x.model", "b/x.model", "b/y.model"))
+    assert list(found.values()) == ["pca", "a/pca", "a/x.model", "b/x.model", "y.model"]
+
+
+FPS = 60.0
+FRAMES = Frames(np.repeat([0, 1], 240), np.tile(np.arange(240), 2))
+ANGLE = 2 * np.pi * np.arange(240) / 60
+
+
+def both(curve):
+    return np.concatenate([curve, curve]).astype(np.float32)
+
+
+def test_a_ring_turns_one_way_in_even_steps():
+    ring = both(np.stack([np.sin(ANGLE), np.cos(ANGLE)], -1))
+    assert unevenness(ring, FRAMES, FPS) == pytest.approx([0, 0], abs=1e-5)
+    assert winding(ring, FRAMES) == pytest.approx([1, 1], abs=1e-3)
+
+
+def test_a_swing_turns_back_and_slows_down():
+    # An arc that is passed to and fro, around a middle that lies beside it.
+    turn = 0.9 * np.pi * np.sin(ANGLE)
+    swing = both(np.stack([np.sin(turn), np.cos(turn)], -1))
+    # The speed of a sine has a coefficient of variation of sqrt(pi^2 / 8 - 1).
+    assert unevenness(swing, FRAMES, FPS) == pytest.approx(0.483, abs=0.03)
+    assert winding(swing, FRAMES).max() < 0.1
+
+
+def test_a_clip_that_stands_still_has_no_measure():
+    still = np.zeros((480, 2), np.float32)
+    assert np.isnan(unevenness(still, FRAMES, FPS)).all()
+    assert np.isnan(winding(still, FRAMES)).all()
+
+
+def test_a_phase_matches_one_way_and_a_pose_both_ways():
+    ring = both(np.stack([np.sin(ANGLE), np.cos(ANGLE)], -1))
+    pose = ring[:, :1]
+    chosen = np.arange(20, 220, 7)
+    shares = {}
+    for name, feature in (("ring", ring), ("pose", pose)):
+        nearest = nearest_frames(feature, FRAMES, chosen, exclude=5, matches=6)
+        shares[name] = one_way_matches(feature, FRAMES, FPS, chosen, nearest)
+    assert shares["ring"].min() == 1
+    # A sine passes each height on its way up and on its way down.
+    assert 0.25 < shares["pose"].mean() < 0.75
+
+
+def test_matches_without_neighbours_are_unknown():
+    frames = Frames(np.repeat(np.arange(3), 4), np.tile(np.arange(4), 3))
+    share = one_way_matches(np.zeros((12, 2)), frames, FPS, np.array([1]), np.array([[6, 9]]))
+    assert np.isnan(share).all()
+
+
+def walks(clips=6, seconds=8.0, fps=60.0):
+    """Phases of a clock of the step, an unrelated one and noise; strikes of two feet."""
+    rng = np.random.default_rng(0)
+    phases, strikes = [], []
+    for clip in range(clips):
+        time = np.arange(round(seconds * fps)) / fps
+        step = time * (0.8 + 0.05 * clip)
+        unrelated = time * 0.613 * (1 + clip)
+        noise = rng.uniform(-0.5, 0.5, len(time))
+        phases.append(wrapped(np.stack([unrelated, step + 0.21, noise], -1)))
+        strikes.append([np.flatnonzero(np.diff(np.floor(step + at))) for at in (0.0, 0.5)])
+    return phases, strikes
+
+
+def test_the_channel_that_times_steps_is_found():
+    phases, strikes = walks()
+    assert strike_deviations(phases, strikes).max() < 0.02
+    without = [each[:, [0, 2]] for each in phases]
+    assert strike_deviations(without, strikes).mean() > 0.15
+
+
+def test_noise_is_at_chance():
+    phases, strikes = walks(clips=40)
+    noise = [each[:, [2]] for each in phases]
+    assert strike_deviations(noise, strikes).mean() == pytest.approx(0.25, abs=0.04)
+
+
+def test_a_phase_that_stands_still_does_not_time_steps():
+    phases, strikes = walks()
+    still = [np.full((len(each), 1), 0.3) for each in phases]
+    np.testing.assert_array_equal(strike_deviations(still, strikes), 0.25)
+    # Nor is it chosen in place of the one that does.
+    both = [np.hstack([each, other]) for each, other in zip(phases, still, strict=True)]
+    np.testing.assert_array_equal(
+        strike_deviations(both, strikes), strike_deviations(phases, strikes)
+    )
+
+
+def test_clips_with_few_strikes_are_left_out():
+    phases, strikes = walks(clips=5)
+    strikes[2] = [each[:2] for each in strikes[2]]
+    strikes[3] = []
+    found = strike_deviations(phases, strikes)
+    assert np.isnan(found).tolist() == [False, False, True, True, False]
+
+
+def test_feet_without_strikes_elsewhere_have_no_channel():
+    phases, strikes = walks(clips=2)
+    strikes[1][1] = strikes[1][1][:0]
+    phases[0][strikes[0][1]] += np.array([0.0, 0.3, 0.0])
+    # The second foot of the first clip has no other clip to choose its channel on.
+    assert strike_deviations(phases, strikes)[0] < 0.02
+    assert np.isnan(strike_deviations(phases[:1], strikes[:1])).all()
+    assert np.isnan(strike_deviations(phases, [[], []])).all()
+
+
+def circling(clips=3, length=150, rate=1.1):
+    index = np.tile(np.arange(length), clips)
+    clip = np.repeat(np.arange(clips), length)
+    phase = wrapped(index * rate / FPS + 0.37 * clip)[:, None]
+    angle = 2 * np.pi * phase
+    poses = np.stack([np.sin(angle), np.cos(angle), np.zeros_like(angle)], -1)
+    ones = np.ones_like(phase)
+    return PhaseParameters(phase, rate * ones, ones, 0 * ones), poses, Frames(clip, index)
+
+
+def test_phases_play_on_and_poses_are_stuck():
+    parameters, poses, frames = circling()
+    options = {"steps": 60, "starts": 20}
+    phase = FrameFeatures.of_phases("phase", parameters)
+    pose = FrameFeatures("pose", poses.reshape(len(poses), -1))
+    assert phase.advances
+    assert not pose.advances
+    on = searched_paths(phase, poses, frames, FPS, **options)
+    stuck = searched_paths(pose, poses, frames, FPS, **options)
+    assert on.paths.shape == (20, 61)
+    assert on.forward.min() == 1
+    assert on.distances[:, -1].max() < 0.1
+    assert stuck.distinct.mean() < 0.3 < on.distinct.min()
+    # After a second, a circle of radius 1 m is all around the start.
+    assert stuck.distances.mean() > 0.5
+
+
+def test_a_phase_without_frequency_does_not_advance():
+    parameters = circling()[0]
+    still = PhaseParameters(
+        parameters.phase, 0 * parameters.frequency, parameters.amplitude, parameters.offset
+    )
+    features = FrameFeatures.of_phases("embedding", still)
+    assert not features.advances
+    chosen = np.arange(5)
+    np.testing.assert_array_equal(features.advanced(chosen, 0.5), features.values[chosen])
+
+
+def test_distances_begin_at_zero_and_are_those_of_the_poses():
+    parameters, poses, frames = circling(clips=1)
+    found = searched_paths(
+        FrameFeatures.of_phases("phase", parameters), poses, frames, FPS, steps=3, starts=4
+    )
+    assert found.distances[:, 0] == pytest.approx(0.0)
+    last = found.paths[:, -1]
+    true = found.paths[:, 0] + 3
+    expected = np.linalg.norm(poses[last] - poses[true], axis=-1).mean(-1)
+    np.testing.assert_allclose(found.distances[:, -1], expected)

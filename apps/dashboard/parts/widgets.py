@@ -115,7 +115,8 @@ def scroll_table(name: str, row: int) -> None:
       const top = {_ROW_PX * row}, began = Date.now();
       const scroll = () => {{
         const part = document.querySelector("{place}");
-        if (!part) return Date.now() - began < 5000 && setTimeout(scroll, 100);
+        const filled = part?.scrollHeight > top;
+        if (!filled) return Date.now() - began < 30000 && setTimeout(scroll, 100);
         if (top < part.scrollTop || top + {2 * _ROW_PX} > part.scrollTop + part.clientHeight)
           part.scrollTop = top - {_ROW_PX};
       }};

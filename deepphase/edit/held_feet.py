@@ -72,15 +72,16 @@ def with_gaps_held(clip: Clip, space: MotionSpace, contacts: Array, broken: Arra
 def _gap_shift(tip: Array, contact: Array, made: Array, blend: int, step: float) -> Array:
     """(frames, 3) correction of a made tip, free between places more than a step apart."""
     shift, holds = np.zeros_like(tip), [*true_runs(~made)]
-    standing = np.flatnonzero(contact & ~made)
+    known, standing = np.flatnonzero(~made), np.flatnonzero(contact & ~made)
     for start, stop in true_runs(contact & made):
         before = tip[start - 1] if start and contact[start - 1] else None
         after = tip[stop] if stop < len(tip) and contact[stop] else None
         # A foot that is known not to stand comes down and leaves in time.
-        if start and before is None and not made[start - 1]:
-            start += blend
-        if stop < len(tip) and after is None and not made[stop]:
-            stop -= blend
+        beside = np.searchsorted(known, start)
+        if before is None and beside:
+            start = max(start, known[beside - 1] + 1 + blend)
+        if after is None and beside < len(known):
+            stop = min(stop, known[beside] - blend)
         if start >= stop:
             continue
         parts = [(start, stop)]

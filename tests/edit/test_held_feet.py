@@ -67,3 +67,17 @@ def test_a_foot_whose_leg_is_whole_is_not_moved(walk):
     arm = next(i for i, name in enumerate(space.joints) if "Arm" in name or "Shoulder" in name)
     broken[GAP, arm + 1] = True
     assert with_gaps_held(given, space, contacts, broken) is given
+
+
+def test_a_contact_that_ends_just_before_a_gap_does_is_left_in_time(walk):
+    clip, space, contacts, tips = walk
+    given, broken = swayed(clip, space)
+    # The left foot is said to stand from before the gap to the frame before its last one.
+    stands = contacts.copy()
+    stands[GAP.start - 1 : GAP.stop - 1, 0] = True
+    stands[GAP.stop - 1 : GAP.stop + 10, 0] = False
+    made = with_gaps_held(given, space, stands, broken)
+    steps = np.diff(joint_positions(made)[:, tips[0]], axis=0)
+    own = np.diff(joint_positions(clip)[:, tips[0]], axis=0)
+    largest = np.linalg.norm(np.diff(own, axis=0), axis=-1).max()
+    assert np.linalg.norm(np.diff(steps, axis=0), axis=-1)[-70:].max() < 4.0 * largest

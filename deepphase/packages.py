@@ -9,7 +9,6 @@ import inspect
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from importlib import metadata
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
@@ -27,6 +26,9 @@ def folders_beside() -> list[str]:
 
 def version() -> str:
     """Version of deepphase: that of its wheel, or of a checkout that is not installed."""
+    # It takes as long to import as all else that `deepphase --help` needs.
+    from importlib import metadata
+
     try:
         return metadata.version("deepphase")
     except metadata.PackageNotFoundError:

@@ -28,7 +28,6 @@ from deepphase.motion.orientation import (
     body_length,
     other_floors,
 )
-from deepphase.motion.retarget import retarget
 from deepphase.motion.roles import find_roles
 from deepphase.motion.skeleton import Skeleton
 from deepphase.progress import Progress
@@ -128,6 +127,9 @@ def retarget_clips(
     writer: StoreWriter, target: str, progress: Progress | None = None
 ) -> list[tuple[str, str]]:
     """Put the clips of all other groups on the body of a group; (group, sentence) on each."""
+    # Its compiled kernels cost 80 MB, which other corpora need not have.
+    from deepphase.motion.retarget import retarget
+
     groups = writer.groups()
     if target not in groups:
         raise ParameterError(

@@ -56,7 +56,7 @@ def test_a_notebook_runs(path, tmp_path, monkeypatch):
                 assert len(page) < 1_500_000
                 shown += 1
     assert shown
-    assert time.process_time() - begun < 60
+    assert time.process_time() - begun < 150
 
 
 def test_notebooks_begin_with_a_title_and_show_small_pictures():

@@ -79,7 +79,8 @@ def headline_table(
             words = [] if each is None else [quantity(each.value, each.unit), each.verdict]
             cells.append(", ".join(filter(None, words)))
         first = next(iter(own.values()))
-        sign = {"less": "up to ", "more": "from "}[first.better] if first.data is None else ""
+        fixed = first.data is None and first.limit is not None
+        sign = {"less": "up to ", "more": "from "}[first.better] if fixed else ""
         rows.append(
             [first.title, *cells, f"{sign}{quantity(first.limit, first.unit, first.value)}"]
         )

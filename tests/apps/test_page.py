@@ -9,8 +9,9 @@ import plotly.graph_objects as go
 import pytest
 from plotly.offline import get_plotlyjs
 
-from deepphase.apps.reports.page import Page
+from deepphase.apps.reports.page import Page, headline_table
 from deepphase.errors import CheckpointError
+from deepphase.evaluation.measurement import measures_of
 from deepphase.figures.theme import figure
 
 HOSTILE = "</script><script>alert(1)</script><img src=x onerror=alert(2)>\"'&"
@@ -66,3 +67,18 @@ def test_it_is_written_whole_or_not_at_all(tmp_path):
     (tmp_path / "file").write_text("")
     with pytest.raises(CheckpointError):
         Page("t").write(tmp_path / "file" / "page.html")
+
+
+def test_headlines_without_data_say_a_limit_where_there_is_one():
+    units = {
+        "by_motion": ("", "more"),
+        "sliding": ("m/s", "less"),
+        "speed": ("m/s", "like the data"),
+    }
+    measures = measures_of(
+        {name: (*own, name) for name, own in units.items()}, dict.fromkeys(units, 0.5)
+    )
+    assert [row[-1] for row in headline_table({"a dance": measures})[1]] == ["", "", ""]
+    found = measures_of({"explained variance": ("", "more", "e")}, {"explained variance": 0.5})
+    ((_, value, limit),) = headline_table({"a model": found})[1]
+    assert (value, limit) == ("0.5, good", "from 0.4")

@@ -86,7 +86,7 @@ def test_a_shortage_at_any_stage_is_a_refusal(folder, tmp_path, monkeypatch, sta
 LIMITED = """
 import resource, sys
 from deepphase.corpus.prepare import prepare
-import deepphase.formats.load, deepphase.motion.resample
+import deepphase.formats.load, deepphase.motion.resample, scipy.interpolate
 used = int(open("/proc/self/statm").read().split()[0]) * resource.getpagesize()
 resource.setrlimit(resource.RLIMIT_AS, (used + 40_000_000,) * 2)
 done = prepare(sys.argv[1], sys.argv[2], workers=1)

@@ -254,11 +254,14 @@ def _prepare(found: FoundFolder) -> None:
         _done[key] = done
         waited += give_way(_PAGE_S, _MOST_WAITED_S - waited)
 
-    for part in (_first(found), found):
-        # A page makes it again, and shows the error.
-        with suppress(DeepPhaseError):
-            _prepared.make(_key(part), partial(_PreparedStore, part), progress)
-    _done[key] = None
+    try:
+        for part in (_first(found), found):
+            # A page makes it again, and shows the error.
+            with suppress(DeepPhaseError):
+                _prepared.make(_key(part), partial(_PreparedStore, part), progress)
+    finally:
+        # However it ends: pages wait for it.
+        _done[key] = None
 
 
 def prepare_ahead(folder: Path, then: Callable[[FoundFolder], object]) -> threading.Thread:

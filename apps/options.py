@@ -7,24 +7,17 @@ import importlib
 import json
 import os
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any, Literal
 
 from deepphase.config import YAML_ERRORS, config_path, parse_yaml
 from deepphase.corpus.motion_files import is_store
 from deepphase.errors import ParameterError
 from deepphase.files import check_writable
 from deepphase.packages import extra_packages
-
-if TYPE_CHECKING:
-    from deepphase.steering.gamepad import Gamepad
-    from deepphase.steering.path import GroundPath
-    from deepphase.terrain.heightmap import Heightmap
-
-    Goal = GroundPath | Gamepad
 
 
 class OptionGroup:
@@ -325,91 +318,3 @@ def _texts(value: Any) -> Iterator[str]:
             yield from _texts(each)
     elif isinstance(value, str | Path):
         yield os.path.realpath(value) if os.path.exists(value) else str(value)
-
-
-# Made ground reaches 40 m around the origin, as far as half a minute of walking.
-_MADE_M = 80.0
-
-
-def read_goals(path: str | None, gamepad: Path | None = None) -> dict[str, Goal | None]:
-    """Name -> the goal of a command line; None for paths that are generated, wave by default."""
-    from deepphase.steering.gamepad import read_gamepad
-    from deepphase.steering.path import MADE_PATHS, read_path
-
-    if gamepad is not None:
-        if path is not None:
-            raise ParameterError(
-                "--path and --gamepad cannot be used together", hint="give one of them"
-            )
-        return {str(gamepad): read_gamepad(gamepad)}
-    goals: dict[str, Goal | None] = {}
-    for name in (path or "wave").split(","):
-        goal = None
-        if name not in MADE_PATHS:
-            _check_file("path", name, MADE_PATHS)
-            goal = read_path(name)
-        title = name if goal is None else goal.name
-        if title in goals:
-            raise ParameterError(
-                f"there are two paths called {title!r}", hint="rename one of the files"
-            )
-        goals[title] = goal
-    return goals
-
-
-def complete_goals(
-    goals: Mapping[str, Goal | None],
-    travelling_speed: float,
-    *,
-    seconds: float | None = None,
-    speed: float | None = None,
-) -> list[Goal]:
-    """Goals of `read_goals` with the generated paths, at the desired or the `travelling_speed`."""
-    from deepphase.steering.path import GroundPath, made_path
-
-    complete: list[Goal] = []
-    for name, goal in goals.items():
-        if goal is None:
-            if not (speed or travelling_speed) > 0:
-                raise ParameterError(
-                    "no motion of the data travels, so that its speed cannot be taken",
-                    hint="give --speed",
-                )
-            goal = made_path(name, speed or travelling_speed, seconds or 20.0)
-        elif isinstance(goal, GroundPath) and speed is not None:
-            goal = goal.at_speed(speed)
-        complete.append(goal)
-    return complete
-
-
-def chosen_ground(name: str | None) -> str | Heightmap | None:
-    """The kind of generated ground, the ground of a file, whose notes are printed, or None."""
-    from deepphase.apps.terminal import note
-    from deepphase.terrain.ground_file import read_ground
-    from deepphase.terrain.heightmap import MADE_GROUNDS
-
-    if name is None or name in MADE_GROUNDS:
-        return name
-    _check_file("ground", name, MADE_GROUNDS)
-    ground = read_ground(name)
-    for text in ground.notes:
-        note(f"{ground.name}: {text}")
-    return ground
-
-
-def run_ground(name: str | None, *, seed: int = 0, spacing_m: float = 0.05) -> Heightmap | None:
-    """The ground of `chosen_ground`, generated if it is a kind; None for a flat floor."""
-    from deepphase.terrain.heightmap import made_ground
-
-    chosen = chosen_ground(name)
-    if not isinstance(chosen, str):
-        return chosen
-    return made_ground(chosen, seed=seed, size_m=_MADE_M, spacing_m=spacing_m)
-
-
-def _check_file(what: str, name: str, kinds: Iterable[str]) -> None:
-    """Raise ParameterError for a name that is neither a kind nor looks like a file."""
-    if not (Path(name).suffix or Path(name).exists()):
-        raise ParameterError(
-            f"there is no {what} {name!r}", hint=f"give a file, or {', '.join(kinds)}"
-        )

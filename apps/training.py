@@ -136,8 +136,12 @@ def _songs(path: Path, features: tuple[str, ...] | None, on_progress: Progress) 
     from deepphase.phase.song_signals import SONG_FEATURES
 
     refused, songs = list[DeepPhaseError](), find_songs(path)
-    how: dict[str, Any] = {"progress": on_progress, "refused": refused if len(songs) > 1 else None}
-    corpus = SignalCorpus.from_songs(songs, features or SONG_FEATURES, **how)
+    corpus = SignalCorpus.from_songs(
+        songs,
+        features or SONG_FEATURES,
+        progress=on_progress,
+        refused=refused if len(songs) > 1 else None,
+    )
     list_left_out("left out", refused)
     minutes = len(corpus.values) / corpus.signals.fps / 60
     names = ", ".join(corpus.signals.features)

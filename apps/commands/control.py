@@ -56,7 +56,7 @@ def command(
     foot_ik
         Leave feet where the network has them, without holding them during contacts.
     """
-    from deepphase.apps.options import read_goals, run_ground
+    from deepphase.apps.runs.goals import read_goals, run_ground
 
     # Refused before anything long is imported.
     goals = read_goals(steering.path, steering.gamepad)
@@ -77,10 +77,16 @@ def command(
     source = CharacterSource(
         opened, starts, labels, settings, seed=steering.seed, ground=walked, balls=balls
     )
-    name = controller.name
-    notes = ["Feet in contact are locked (--no-foot-ik)." if foot_ik else "Feet are free."]
-    given = ({name: source}, goals, ground, steering, output)
-    report_runs(*given, title=name, notes=notes, made_with={"controller": name})
+    report_runs(
+        {controller.name: source},
+        goals,
+        ground,
+        steering,
+        output,
+        title=controller.name,
+        notes=["Feet in contact are locked (--no-foot-ik)." if foot_ik else "Feet are free."],
+        made_with={"controller": controller.name},
+    )
     next_step("export", controller, "-o", controller.with_suffix(".onnx"))
 
 

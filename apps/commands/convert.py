@@ -77,8 +77,10 @@ def command(
 
     moved = None if to is None else _Moved(_sample(to))
     suffix, write = ("npz", save_amass) if format == "amass" else (format, save)
-    reader: dict[str, Any] = {"allow_truncated": allow_truncated}
-    reader["description"] = reading.description
+    reader: dict[str, Any] = {
+        "allow_truncated": allow_truncated,
+        "description": reading.description,
+    }
     entries = clips_in(clips, skeleton=skeleton, **reader, **reading.reader)
     targets = iter(claimed(clip_targets([entry.name for entry in entries], clips, output, suffix)))
     # Notes of the readers are printed once each.

@@ -67,7 +67,7 @@ def repair_command(
     # Bodies of other kinds have smooth curves in their gaps.
     (given,), editor = open_clips([clip], output, edit, without="biped")
     is_named = joints is not None or frames is not None
-    # Whoever names nothing is told of more that can be done.
+    # Without names and an editor, notes say what else can be done.
     tells = edit.editor is None and not is_named
     space = MotionSpace.from_clip(given, given.fps) if editor is None else editor.space
     with working("repairing", clip.name):
@@ -287,7 +287,7 @@ def _on_path(
     """Clips of characters along a path, and its name."""
     import numpy as np
 
-    from deepphase.apps.options import complete_goals, read_goals
+    from deepphase.apps.runs.goals import complete_goals, read_goals
     from deepphase.edit.path_motion import crowd_paths, motion_on_path, path_networks
     from deepphase.steering.path import GroundPath
 

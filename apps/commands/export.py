@@ -58,7 +58,7 @@ def command(
 def _write_page(model: Path, output: Path, body: Path | None, terrain: str | None) -> None:
     from deepphase.apps.live.assets import asset_of
     from deepphase.apps.live.page import live_page
-    from deepphase.apps.options import chosen_ground
+    from deepphase.apps.runs.goals import chosen_ground
     from deepphase.files import atomic_write
 
     ground = chosen_ground(terrain)

@@ -37,7 +37,7 @@ def command(
     from deepphase.apps.hosts import HOST, free_port
     from deepphase.apps.live.assets import live_sources
     from deepphase.apps.live.server import LiveServer
-    from deepphase.apps.options import chosen_ground
+    from deepphase.apps.runs.goals import chosen_ground
 
     sources, chosen = live_sources(source), chosen_ground(terrain)
     first = next(iter(sources.values()))

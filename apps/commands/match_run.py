@@ -12,7 +12,7 @@ from deepphase.apps.terminal import next_step, note, progress, warn
 from deepphase.errors import ParameterError
 
 if TYPE_CHECKING:
-    from deepphase.apps.options import Goal
+    from deepphase.apps.runs.goals import Goal
     from deepphase.matching.database.database import MotionDatabase
     from deepphase.matching.player.settings import MomentFilter
     from deepphase.matching.player.source import PlayerSource
@@ -54,7 +54,7 @@ def command(
         Labels whose values are kept at a cost, separated by commas, or none; if not given, style
         where the database has it.
     """
-    from deepphase.apps.options import read_goals, run_ground
+    from deepphase.apps.runs.goals import read_goals, run_ground
 
     # Refused before anything long is imported.
     goals = read_goals(steering.path, steering.gamepad)
@@ -80,8 +80,9 @@ def command(
         _check_kept(opened.database, kept)
         # The motion of databases without heights is laid on the ground afterwards.
         walked = ground if has_ground_heights(opened.database.layout) else None
-        how: dict[str, Any] = {"settings": settings, "seed": steering.seed, "ground": walked}
-        opened = replace(opened, labels=wanted, **how)
+        opened = replace(
+            opened, labels=wanted, settings=settings, seed=steering.seed, ground=walked
+        )
         notes = _unknown_labels(goals, opened)
         own = _compared(opened, shown) if compare else {source.name: opened}
         sources: dict[str, RunnerSource[Runner]] = dict(own)
@@ -90,10 +91,17 @@ def command(
     for text in notes:
         warn(text)
     played = moments_line(opened.database, opened.played)
-    about: dict[str, Any] = {"made_with": opened.database.made_with}
-    about["entries"] = _feature_entries(own)
-    given = (sources, goals, ground, steering, output)
-    report_runs(*given, title=source.name, notes=[played], **about)
+    report_runs(
+        sources,
+        goals,
+        ground,
+        steering,
+        output,
+        title=source.name,
+        notes=[played],
+        made_with=opened.database.made_with,
+        entries=_feature_entries(own),
+    )
     note(played)
     note(f"index: {opened.searcher.words()}")
     next_step("app", source.parent)

@@ -70,8 +70,11 @@ def command(
             allow_truncated=allow_truncated,
             progress=report,
             workers=workers,
+            unit=reading.unit,
+            up=reading.up,
+            file_fps=reading.file_fps,
+            radians=reading.radians,
             description=reading.description,
-            **{name: getattr(reading, name) for name in ("unit", "up", "file_fps", "radians")},
         )
     notes = [each for each in done.notes if not is_warning(each[1])]
     for file, text in done.notes:

@@ -50,7 +50,7 @@ def command(
     terrain
         Ground that the body walks on: its kind, or a file with heights around the origin.
     """
-    from deepphase.apps.options import run_ground
+    from deepphase.apps.runs.goals import run_ground
     from deepphase.formats.load import load, save
     from deepphase.rigs.inverse import RigInverse, inverse_of_effectors, named_effectors
     from deepphase.rigs.keying import clip_of_controls, motion_on_rig

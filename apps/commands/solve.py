@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -59,8 +59,9 @@ def command(
     targets = claimed(clip_targets(names, paths, output, "bvh"))
     with progress() as shown:
         point_sets = agreed_point_sets(files, reading.description, **reading.reader)
-        how: dict[str, Any] = {"reader": reading.reader, "progress": shown}
-        results = list(solve_files(files, targets, point_sets, **how))
+        results = list(
+            solve_files(files, targets, point_sets, reader=reading.reader, progress=shown)
+        )
     refused = [result.error for result in results if result.error is not None]
     solved = [result for result in results if result.error is None]
     list_or_refuse(refused, len(results), "files", "solved")

@@ -18,7 +18,13 @@ from deepphase.apps.training import run_training
 from deepphase.errors import ParameterError
 
 if TYPE_CHECKING:
+    from deepphase.controllers.dance.dancer import Dancer
+    from deepphase.controllers.runtime.controller import Controller
+    from deepphase.edit.editor import MotionEditor
+    from deepphase.matching.learned.matcher import Matcher
+    from deepphase.phase.model import PhaseModel
     from deepphase.progress import Progress
+    from deepphase.rigs.inverse import RigInverse
 
 _RUN = TrainingOptions()
 
@@ -80,7 +86,7 @@ def phase_command(
     names = None if features is None else tuple(name.strip() for name in features.split(","))
     corpora: list[Any] = []
 
-    def train(progress: Progress, **how: Any) -> Any:
+    def train(progress: Progress, **how: Any) -> PhaseModel | None:
         corpora.extend(read_corpora(stores, names, skeleton, progress, any_skeleton=several))
         description = getattr(corpora[0], "description", None)
         own, first = config, None
@@ -144,7 +150,7 @@ def controller_command(
     own = {name: True for name, given in added.items() if given}
     config = replace(config, schema=replace(config.schema, **own))
 
-    def train(progress: Progress, **how: Any) -> Any:
+    def train(progress: Progress, **how: Any) -> Controller | None:
         loaded = None if model is None else load_model(model)
         grounds = None if terrain is None else ClipGrounds.read(terrain)
         balls = None if ball is None else ClipBalls.read(ball)
@@ -202,7 +208,7 @@ def matching_command(
 
     moments = played_moments(include)
 
-    def train(**how: Any) -> Any:
+    def train(**how: Any) -> Matcher | None:
         return train_matcher(MotionDatabase.load(database), config, moments=moments, **how)
 
     run_training(
@@ -248,7 +254,7 @@ def dance_command(
     from deepphase.controllers.training.health import health_lines
     from deepphase.phase.extractor import load_model
 
-    def train(progress: Progress, **how: Any) -> Any:
+    def train(progress: Progress, **how: Any) -> Dancer | None:
         loaded = None if model is None else load_model(model)
         joints = () if loaded is None else loaded.signals.joints
         corpus = read_corpus(dances, joints=joints, skeleton=skeleton, progress=progress)
@@ -270,13 +276,13 @@ def dance_command(
             note(line)
         return train_dance(data, config, progress=progress, **how)
 
-    def lines(trained: Any) -> list[str]:
+    def lines(trained: Dancer) -> list[str]:
         health = trained.controller.health
         words = dance_words(health["dance"], trained.reference.values)
         path = f"paths of dances are scaled by {trained.path_share:.2f} to the recorded speed"
         return [*health_lines(health), *words, path]
 
-    def worked(trained: Any) -> str:
+    def worked(trained: Dancer) -> str:
         health = trained.controller.health
         return controller_verdict(health, health["dance"]["findings"])
 
@@ -305,7 +311,7 @@ def editor_command(
     from deepphase.edit.report import report_lines
     from deepphase.edit.training import train_editor
 
-    def train(progress: Progress, **how: Any) -> Any:
+    def train(progress: Progress, **how: Any) -> MotionEditor | None:
         corpus = read_corpus(store, skeleton=skeleton, progress=progress)
         how |= {"description": corpus.description, "progress": progress}
         return train_editor(corpus, config, **how)
@@ -358,13 +364,13 @@ def path_command(
     wanted = parse_labels(labels)
     given = load_editor(editor)
 
-    def train(progress: Progress, **how: Any) -> Any:
+    def train(progress: Progress, **how: Any) -> MotionEditor | None:
         joints = given.space.skeleton.names
         clips = read_corpus(store, joints=joints, skeleton=skeleton, progress=progress)
         how |= {"windows": windows, "effectors": effectors, "labels": wanted}
         return train_path(clips, given, progress=progress, **how)
 
-    def lines(trained: Any) -> list[str]:
+    def lines(trained: MotionEditor) -> list[str]:
         if effectors:
             moving = effector_networks(trained).limits
             return [f"paths of {', '.join(moving.joints)}, of {moving.clips} clips"]
@@ -373,7 +379,7 @@ def path_command(
 
     part = "effectors" if effectors else "path"
 
-    def worked(trained: Any) -> str:
+    def worked(trained: MotionEditor) -> str:
         explained = read_metrics(metrics_beside(output, part))["explained_variance"]
         good = f"the editor has networks of {lines(trained)[0]}"
         return path_verdict(explained[np.isfinite(explained)][-1], good)
@@ -412,12 +418,12 @@ def rig_command(
     from deepphase.rigs.body_rig import BodyRig
     from deepphase.rigs.training import train_rig
 
-    def train(progress: Progress, **how: Any) -> Any:
+    def train(progress: Progress, **how: Any) -> RigInverse | None:
         corpus = read_corpus(poses or rig, skeleton=skeleton, progress=progress)
         body = BodyRig.from_clip(load(rig, **folder_reader(rig)), corpus.description)
         return train_rig(corpus, body, config, progress=progress, **how)
 
-    def summary(trained: Any) -> list[str]:
+    def summary(trained: RigInverse) -> list[str]:
         body = trained.rig
         note(
             f"{len(body.controls)} controls, {len(trained.used)} of them move in the poses; errors "

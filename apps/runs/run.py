@@ -6,11 +6,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from itertools import product
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
-from deepphase.apps.options import SteeringOptions, claim_folder, complete_goals
+from deepphase.apps.options import SteeringOptions, claim_folder
 from deepphase.apps.reports.page import (
     Page,
     frame_table,
@@ -21,6 +21,7 @@ from deepphase.apps.reports.page import (
     write_motion,
     write_table,
 )
+from deepphase.apps.runs.goals import Goal, complete_goals
 from deepphase.apps.terminal import note, progress, table, warn
 from deepphase.arrays import Array
 from deepphase.errors import ParameterError
@@ -56,9 +57,6 @@ from deepphase.viewer.take import (
     Marker,
     Take,
 )
-
-if TYPE_CHECKING:
-    from deepphase.apps.options import Goal
 
 # Root motion -> the joint that carries the travel, in words.
 _CARRIERS: dict[RootMotion, str] = {

@@ -213,7 +213,8 @@ def _weigh(
     here = slice(start, stop)
     plain = space.with_pose(clip, *line)
     points, root = points_in_root_space(plain, space)
-    gap = np.isin(np.arange(len(clip)), np.arange(start, stop))
+    gap = np.zeros(len(clip), bool)
+    gap[here] = True
     line = eased_rotations(line[0], gap, fps), eased(line[1], gap, fps)
     poses, errors = [line, estimate], [*rehearsed]
     cycle = Cycle.found(points, whole, start, stop, fps)

@@ -372,9 +372,9 @@ def _doubts_of_steps(clip: Clip, roles: Roles) -> Iterator[str]:
     if roles.kind != "biped" or not hips or not feet or len(clip) < _SWINGS_S * clip.fps:
         return
     leg = path_length(clip.skeleton, hips[0], feet[0])
-    step, seen = max(round(clip.fps / _SWING_FPS), 1), int(_SWINGS_SEEN_S * clip.fps)
-    rotations, translations = (v[:seen:step] for v in (clip.rotations, clip.translations))
-    places = joint_positions(replace(clip, rotations=rotations, translations=translations))
+    step = max(round(clip.fps / _SWING_FPS), 1)
+    seen = clip.sliced(0, min(int(_SWINGS_SEEN_S * clip.fps), len(clip)))
+    places = joint_positions(thinned(seen, len(seen) // step))
     moved = np.linalg.norm(np.diff(places[:, list(feet)], axis=0), axis=-1)
     fps = clip.fps / step
     swings = np.zeros(len(moved))

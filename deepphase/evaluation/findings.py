@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
+from scipy.ndimage import maximum_filter1d, minimum_filter1d
 
 from deepphase.arrays import Array, true_runs
 from deepphase.evaluation.measurement import ObservedRun, sliding_of_data
@@ -24,7 +25,7 @@ _STILL_SHARE, _SLOW_SHARE = 0.5, 0.25
 # Share of the seconds with a desired speed in which a statue stands.
 _STATUE_SHARE = 0.25
 # Share of the data's idle movement below which a body that stands is lifeless.
-_LIFELESS_SHARE = 0.5
+_LIFELESS_SHARE = 0.25
 # Share of the frames on cliffs from which on they are said, and of the contact frames with feet in
 # the ground or above it.
 _CLIFF_SHARE, _OFF_GROUND_SHARE = 0.01, 0.25
@@ -36,6 +37,9 @@ _ANSWERED, _IGNORED_S = 0.66, 2.0
 # Multiples of the data's usual acceleration of a joint that jumps and of the speed of feet that
 # slide; degrees beyond the data's lean, and the share of frames.
 _JUMP, _SLIDES, _LEAN_DEGREES, _LEAN_SHARE = 2.5, 2.5, 10.0, 0.02
+# Feet that are all higher than this share of the leg for so long leap: those of runs and gallops
+# are at half of it. Hips below this share of their usual height for so long crouch.
+_LEAP_SHARE, _LEAP_S, _CROUCH_SHARE, _CROUCH_S = 0.25, 0.1, 0.8, 0.25
 # Metres a second by which they are faster at least; the contacts of captures slide at up to .08.
 _SLIDES_MORE = 0.1
 # Seconds from which on a path's delay is said.
@@ -68,7 +72,7 @@ def run_findings(observed: ObservedRun) -> list[str]:
     living = np.flatnonzero(~lost)
     motions = dict(zip(observed.characters, observed.motions, strict=True))
     bodies = [motions[index] for index in living.tolist()]
-    if away := _runaways(run, living, desired):
+    if away := _runaways(run, living, desired, float(data.get("standing_speed", 0.0))):
         findings.append(
             f"{_some(len(away), count)} ran away: the worst {away[0]}; try a lower --speed, "
             "or of a controller --blend responsive, or more clips of that speed"
@@ -95,7 +99,7 @@ def run_findings(observed: ObservedRun) -> list[str]:
         )
     if lifeless := [i for i in living.tolist() if _is_lifeless(motions[i], data, desired[i])]:
         findings.append(
-            f"{_some(len(lifeless), count)} stood without life: the joints moved less than half as "
+            f"{_some(len(lifeless), count)} stood without life: joints move less than a quarter as "
             f"fast as in the data's idle frames ({100.0 * data['idle_speed']:.1f} cm/s); try more "
             "clips of bodies that stand"
         )
@@ -110,6 +114,18 @@ def run_findings(observed: ObservedRun) -> list[str]:
         findings.append(
             f"joints of {_some(len(jumps), count)} jumped: at up to {max(jumps):,.0f} m/s2, where "
             f"the data have {usual:,.0f}; try a slower goal, or more clips that go as desired"
+        )
+    if leaps := [most for i in living.tolist() if (most := _leap(run, motions[i])) > _LEAP_SHARE]:
+        findings.append(
+            f"{_some(len(leaps), count)} leaped: all feet were up to {max(leaps):.0%} of a leg "
+            "over the ground; try clips without jumps"
+        )
+    usual_hips = float(np.median(np.concatenate([each.hip_heights for each in bodies] or [[1.0]])))
+    lows = [_lowest_hips(motions[i], desired[i]) / usual_hips for i in living.tolist()]
+    if crouches := [low for low in lows if low < _CROUCH_SHARE]:
+        findings.append(
+            f"{_some(len(crouches), count)} crouched where travel was desired: the hips sank to "
+            f"{min(crouches):.0%} of their usual height; try a slower goal, or clips that stay up"
         )
     pairs = [motions[i].contact_pairs(observed.flags(i)) for i in living.tolist()]
     sliding = [(float(own[0].mean()), sliding_of_data(own, data)) for own in pairs if own.size]
@@ -126,11 +142,14 @@ def run_findings(observed: ObservedRun) -> list[str]:
             f"{_some(len(leans), count)} leaned: by up to {max(leans):.0f} degrees, where the data "
             f"have {data['lean']:.0f} at most"
         )
-    different = _different(run, living)
+    different = _different(run, living, np.linspace(len(run) // 2, len(run) - 1, 8).astype(int))
     if different < len(living):
+        begun = _different(run, living, np.zeros(1, int))
+        cause = "there are no more start poses"
+        if begun > different:
+            cause = f"{begun} start poses differ, and the same goals lead to the same frames"
         findings.append(
-            f"{len(living)} characters move as {different}: the others are exactly alike; there "
-            "are no more start poses"
+            f"{len(living)} characters move as {different}: the others are exactly alike; {cause}"
         )
     replaced = run.tracks.get("facing_replaced")
     if replaced is not None and replaced.mean() > _REPLACED_SHARE:
@@ -183,12 +202,16 @@ def _some(some: int, count: int) -> str:
     return f"{some} of {count} characters" if count > 1 else "the character"
 
 
-def _runaways(run: Run, living: Array, desired_speeds: Array) -> list[str]:
+def _runaways(run: Run, living: Array, desired_speeds: Array, standing: float) -> list[str]:
     """What each runaway did, the worst first."""
-    steps = np.linalg.norm(np.diff(run.positions[living], axis=1), axis=-1)
-    speeds = steps.mean(axis=1) * run.fps
+    # Over half a second: bodies that sway do not travel.
+    half = round(0.5 * run.fps)
+    steps = run.positions[living, half:] - run.positions[living, :-half]
+    speeds = np.linalg.norm(steps, axis=-1).mean(axis=1) * (run.fps / half)
     desired = desired_speeds[living].mean(axis=1)
-    too_fast = (run.path is None) & (desired > 0) & (speeds > _TOO_FAST * desired)
+    too_fast = (
+        (desired > 0) & (run.path is None) & (speeds > np.maximum(_TOO_FAST * desired, standing))
+    )
     away = np.zeros(len(living))
     if run.desired_positions is not None:
         offsets = run.positions[living] - run.desired_positions[living]
@@ -233,6 +256,21 @@ def _bent_knees(bodies: Sequence[MeasuredMotion], data: Mapping[str, Any]) -> li
     return [-float(own.min()) for own in bends if (own < -BENT_BACK).mean() > share]
 
 
+def _leap(run: Run, motion: MeasuredMotion) -> float:
+    """The highest that all feet stay over the ground for `_LEAP_S`, as a share of the leg."""
+    heights = motion.lowest[:, 1]
+    if run.spec.ground is not None:
+        heights = heights - run.spec.ground.at(motion.lowest[:, ::2])
+    air = minimum_filter1d(heights - np.percentile(heights, 5), round(_LEAP_S * run.fps))
+    return float(air.max() / motion.leg) if motion.leg else 0.0
+
+
+def _lowest_hips(motion: MeasuredMotion, desired: Array) -> float:
+    """Metres: the lowest hips for `_CROUCH_S` where travel is desired; infinite without any."""
+    high = maximum_filter1d(motion.hip_heights, round(_CROUCH_S * motion.fps))
+    return float(high.min(where=desired[: len(high)] > 2.0 * motion.standing_speed, initial=np.inf))
+
+
 def _ignored(run: Run, character: int, data: Mapping[str, Any]) -> tuple[float, float] | None:
     """m/s for seconds in the desired direction, and desired, where the share is least."""
     assert run.commanded_velocities is not None
@@ -249,9 +287,8 @@ def _ignored(run: Run, character: int, data: Mapping[str, Any]) -> tuple[float, 
     return min(found, key=lambda pair: pair[0] / pair[1], default=None)
 
 
-def _different(run: Run, living: Array) -> int:
-    """Number of characters of which no two have the same poses in the second half of the run."""
-    frames = np.linspace(len(run) // 2, len(run) - 1, 8).astype(int)
+def _different(run: Run, living: Array, frames: Array) -> int:
+    """Number of characters of which no two have the same poses in these frames."""
     poses = run.rotations[living][:, frames, 1:].reshape(len(living), -1)
     return len(np.unique(np.round(poses, 3), axis=0))
 

@@ -102,14 +102,20 @@ class MeasuredMotion:
         # (frames - 1, feet) m/s over the ground of each foot's slowest point.
         self.contacts = _contacts(clip, roles, transforms, feet)
         self.feet = transforms[1][:, feet].astype(np.float64)
-        self.foot_speeds = np.zeros((len(clip) - 1, 0))
-        if feet:
-            self.foot_speeds = foot_speeds(foot_points(clip, feet, transforms), clip.fps)
+        points = foot_points(clip, feet, transforms)
+        self.foot_speeds = foot_speeds(points, clip.fps) if feet else np.zeros((len(clip) - 1, 0))
+        # (frames, 3) metres: the lowest point of the feet; and (frames,) metres of the hips over
+        # the lowest joint; and the legs' length.
+        lowest = np.concatenate(points or [self.positions], axis=1)
+        self.lowest = lowest[np.arange(len(clip)), lowest[..., 1].argmin(axis=1)]
+        heights = transforms[1][..., 1]
+        self.hip_heights = heights[:, roles.hips] - heights.min(axis=1)
+        self.leg = max(legs, default=0.0)
         # (frames, limbs) of the limbs' lengths, see `limb_bends`.
         self.bends = limb_bends(clip.skeleton, roles, transforms[1])
         self.leans = trunk_leans(roles, transforms[1])
         # m/s: slower motion counts as standing.
-        self.standing_speed = _STANDING * float(np.sqrt(GRAVITY * max(legs, default=0.0)))
+        self.standing_speed = _STANDING * float(np.sqrt(GRAVITY * self.leg))
 
     def __len__(self) -> int:
         return len(self.positions)

@@ -106,7 +106,12 @@ def test_what_is_seen_first_is_a_finding(walked):
     rotations = run.rotations.copy()
     # One does as another, one leans, and one jumps for a frame.
     same = replace(run, **{name: getattr(run, name)[[0, 0, 2]] for name in _MOTION})
-    assert any("3 characters move as 2" in each for each in run_findings(same, data, speeds))
+    (alike,) = (each for each in run_findings(same, data, speeds) if "move as 2" in each)
+    assert alike.endswith("exactly alike; there are no more start poses")
+    # Start poses that differ are not the reason.
+    same.rotations[1, 0] = run.rotations[1, 0]
+    (alike,) = (each for each in run_findings(same, data, speeds) if "move as 2" in each)
+    assert "; 3 start poses differ" in alike
     lean = Rotation.from_euler("x", 50, degrees=True)
     rotations[0, :, 0] = (lean * Rotation.from_quat(rotations[0, :, 0])).as_quat()
     found = run_findings(replace(run, rotations=rotations), data, speeds)
@@ -115,6 +120,18 @@ def test_what_is_seen_first_is_a_finding(walked):
     moved[1, 90, 0] += 0.2
     found = run_findings(replace(run, translations=moved), data, speeds)
     assert any(each.startswith("joints of 1 of 3 characters jumped") for each in found)
+    # One leaps by 60 cm for .2 s, and another goes with its hips at half their height.
+    high, low = run.translations.copy(), run.rotations.copy()
+    high[1, 60:72, 0, 1] += 0.6
+    found = run_findings(replace(run, translations=high), data, speeds)
+    assert any(each.startswith("1 of 3 characters leaped: all feet") for each in found)
+    for joint, angle in (("UpLeg", -80), ("Leg", 150), ("Foot", -70)):
+        for side in ("Left", "Right"):
+            low[2, 60:90, run.spec.skeleton.index(side + joint)] = Rotation.from_euler(
+                "x", angle, degrees=True
+            ).as_quat()
+    found = run_findings(replace(run, rotations=low), data, speeds)
+    assert any(each.startswith("1 of 3 characters crouched where travel") for each in found)
     # Two seconds away from the goal; the path of a run without one is the goal's.
     commands = np.zeros((3, len(run), 2))
     commands[..., 1] = SPEED

@@ -8,7 +8,7 @@ import { add, aroundY, axesOf, inverse, multiply, point, rotate, shortestArc, su
 import { isClosed, meshAround, normalsOf, opennessOf } from "./surface.js";
 
 // Influences of a vertex, and the number of joints above and below one that may share its surface.
-const INFLUENCES = 4, KIN = 2;
+const INFLUENCES = 4, KIN = 2, LEAST_SHARE = 0.03;
 // Distance of a vertex from its joints, in that of the bind pose, from which on a surface is torn.
 const TORN = 1.25;
 
@@ -143,7 +143,7 @@ function skinned(positions, shapes, skeleton, softness) {
       if (d < least) [nearest, least] = [shape.joint, d];
     }
     accent[v] = sum > 0 ? tinted / sum : 0;
-    const chosen = kin[nearest].filter((j) => shares[j] > 0).sort((a, b) => shares[b] - shares[a]).slice(0, INFLUENCES);
+    const chosen = kin[nearest].filter((j) => shares[j] > LEAST_SHARE * shares[nearest]).sort((a, b) => shares[b] - shares[a]).slice(0, INFLUENCES);
     const total = chosen.reduce((all, j) => all + shares[j], 0);
     joints.set(chosen.length ? chosen : [nearest], INFLUENCES * v);
     weights.set(chosen.length ? chosen.map((joint) => shares[joint] / total) : [1], INFLUENCES * v);

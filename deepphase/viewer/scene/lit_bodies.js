@@ -9,7 +9,7 @@ const COARSE = 2.5, CROWD = 4.2;
 // Steps of detail, from the most to the least: cells of meshes, and share of pixels along each side.
 const STEPS = [[1, 1], [1, 0.85], [1.6, 0.72], [COARSE, 0.6], [COARSE, 0.45]];
 // The same without a graphics card, and the step that characters in constant motion begin with.
-const SOFTWARE_STEPS = [[1, 0.7], [1.6, 0.7], [COARSE, 0.7], [COARSE, 0.6], [COARSE, 0.5]], MOVING_STEP = 2;
+const SOFTWARE_STEPS = [[1, 0.7], [1.6, 0.7], [COARSE, 0.7], [COARSE, 0.6], [CROWD, 0.5]], MOVING_STEP = 2;
 // Seconds of a picture that is late, and of one that leaves time for more detail.
 const LATE_S = 0.028, EARLY_S = 0.02;
 // Seconds of late pictures before there is less detail, and of early ones before there is more: at first, and at most
@@ -20,8 +20,8 @@ const LATE_FOR_S = 0.7, EARLY_FOR_S = [4, 120];
 const REFINE_MS = 400, MOST_FINE = 4, MOST_COARSE = 8;
 // A page that loses its context this often, as among very many players, keeps to plain drawing.
 const MOST_LOSSES = 3;
-// Metres to which the edges of a ground go on in the picture.
-const BEYOND_M = 200;
+// Metres at which a ground goes on beyond its edges, and lines of the plane to each side of its middle.
+const BEYOND_M = [200, 80, 40, 20, 10, 5], PLANE_LINES = 13;
 const BALL = { rotations: Float32Array.of(0, 0, 0, 1), tint: "#f1ede4", accent: "#20242a" };
 
 export class LitBodies {
@@ -43,7 +43,7 @@ export class LitBodies {
     if (!this.renderer && !this.missing) {
       try {
         const canvas = document.createElement("canvas");
-        const renderer = new Renderer(canvas);
+        const renderer = new Renderer(canvas, planeMesh());
         canvas.addEventListener("webglcontextlost", () => {
           if (this.renderer !== renderer) return;
           this.losses += 1;
@@ -189,20 +189,28 @@ function unitSphere(rings = 24, segments = 48) {
   return { normals: Float32Array.from(normals), indices: gridIndices(rings + 1, segments + 1) };
 }
 
-// Lines of points along one axis: those of the grid, and one far away at either end.
-function linesOf(first, count, spacing) {
-  const lines = Array.from({ length: count }, (_, i) => first + i * spacing);
-  return Float32Array.from([first - BEYOND_M, ...lines, lines[count - 1] + BEYOND_M]);
+// {positions, normals, indices} of a heightmap's ground, which goes on beyond its edges.
+function groundMesh(map) {
+  const [xs, zs] = [map.columns, map.rows].map((count, axis) => {
+    const lines = Array.from({ length: count }, (_, i) => map.origin[axis] + i * map.spacing);
+    return [...BEYOND_M.map((far) => lines[0] - far), ...lines, ...BEYOND_M.map((far) => lines[count - 1] + far).reverse()];
+  });
+  return gridMesh(xs, zs, (x, z) => map.at(x, z), (x, z) => map.gradient(x, z));
 }
 
-// {positions, normals, indices} of a ground that goes on beyond its edges.
-function groundMesh(map) {
-  const xs = linesOf(map.origin[0], map.columns, map.spacing), zs = linesOf(map.origin[1], map.rows, map.spacing);
+// Flat ground with edges of 2 and shorter steps around its middle.
+function planeMesh() {
+  const lines = Array.from({ length: PLANE_LINES }, (_, i) => 1.5 ** -i);
+  const all = [...lines.map((line) => -line), 0, ...lines.reverse()];
+  return gridMesh(all, all, () => 0, () => [0, 0]);
+}
+
+function gridMesh(xs, zs, heightAt, gradientAt) {
   const positions = new Float32Array(3 * zs.length * xs.length), normals = new Float32Array(positions.length);
   for (let at = 0; 3 * at < positions.length; at++) {
     const x = xs[at % xs.length], z = zs[Math.floor(at / xs.length)];
-    positions.set([x, map.at(x, z), z], 3 * at);
-    const [riseX, riseZ] = map.gradient(x, z);
+    positions.set([x, heightAt(x, z), z], 3 * at);
+    const [riseX, riseZ] = gradientAt(x, z);
     normals.set(unit([-riseX, 1, -riseZ]), 3 * at);
   }
   return { positions, normals, indices: gridIndices(zs.length, xs.length) };

@@ -13,7 +13,7 @@ export const TINTS = [
 export const MOST_CHARACTERS = TINTS.length;
 // Texels of the shadows' picture along each side, and places in it that shade a pixel; the second ones
 // are those of software.
-const SHADOW_SIZES = [2048, 512], SHADE_SAMPLES = [12, 5], SHADE_TEXELS = 2.6;
+const SHADOW_SIZES = [2048, 256], SHADE_SAMPLES = [12, 1], SHADE_TEXELS = 2.6;
 // Room for a body's surface around its joints, in half widths of the light.
 const AROUND_JOINTS = 0.15;
 // Texels of a character before those of its joints: its colours, and three for each joint.
@@ -48,7 +48,7 @@ function drawsBySoftware() {
 // Places on a disc, evenly spread, as the arguments of an array of GLSL.
 function shadePlaces(count) {
   return Array.from({ length: count }, (_, i) => {
-    const [radius, angle] = [SHADE_TEXELS * Math.sqrt((i + 0.5) / count), i * 2.39996];
+    const [radius, angle] = [SHADE_TEXELS * Math.sqrt(i / count), i * 2.39996];
     return `vec2(${(radius * Math.cos(angle)).toFixed(4)}, ${(radius * Math.sin(angle)).toFixed(4)})`;
   }).join(", ");
 }
@@ -69,7 +69,8 @@ function shadowBox(light, groups) {
 }
 
 export class Renderer {
-  constructor(canvas) {
+  // `plane`: mesh of a flat ground with edges of 2, as of `setTerrain`.
+  constructor(canvas, plane) {
     // Without a graphics card, pictures have fewer pixels and simpler shadows.
     const bySoftware = Number(software ??= drawsBySoftware());
     const gl = canvas.getContext("webgl2", { antialias: !bySoftware, alpha: false, powerPreference: "high-performance" });
@@ -81,8 +82,7 @@ export class Renderer {
       ground: this.program(glsl.GROUND_VERTEX, glsl.GROUND_FRAGMENT),
       mark: this.program(glsl.MARK_VERTEX, glsl.MARK_FRAGMENT),
     };
-    const corners = Float32Array.of(-1, 0, -1, -1, 0, 1, 1, 0, -1, 1, 0, 1), upright = Float32Array.of(0, 1, 0, 0, 1, 0, 0, 1, 0, 0, 1, 0);
-    this.plane = this.vertices([[0, 3, corners], [1, 3, upright]], Uint32Array.of(0, 1, 2, 2, 1, 3));
+    this.plane = this.groundOf(plane);
     this.marks = { vertices: new MarkVertices(), ...this.markBuffer() };
     gl.blendFunc(gl.SRC_ALPHA, gl.ONE_MINUS_SRC_ALPHA);
     // Without an attribute, vertices have no colour of their own.
@@ -187,8 +187,10 @@ export class Renderer {
 
   // Uneven ground in place of the plane: {positions, normals, indices}, or null.
   setTerrain(mesh) {
-    this.terrain = mesh && this.vertices([[0, 3, mesh.positions], [1, 3, mesh.normals]], mesh.indices);
+    this.terrain = mesh && this.groundOf(mesh);
   }
+
+  groundOf({ positions, normals, indices }) { return this.vertices([[0, 3, positions], [1, 3, normals]], indices); }
 
   // Colours and joint matrices of each character: pose of the joint times the inverse of its bind pose.
   pose(body, characters) {

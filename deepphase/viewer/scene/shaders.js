@@ -18,17 +18,17 @@ uniform sampler2DShadow shadowMap;
 uniform float shadowTexel, floorLevel;
 const vec2 SHADE_PLACES[] = vec2[](SHADE_LIST);
 
-float lit(vec3 place, vec3 normal) {
-  vec4 p = lightMatrix * vec4(place + normal * 0.012, 1.0);
-  vec3 at = p.xyz * 0.5 + 0.5;
+float shaded(vec3 p) {
   if (any(lessThan(p.xy, shadowBox.xy)) || any(greaterThan(p.xy, shadowBox.zw)) || abs(p.z) > 1.0) return 1.0;
-  float turn = fract(52.9829189 * fract(dot(gl_FragCoord.xy, vec2(0.06711056, 0.00583715)))) * 6.2832;
-  mat2 turned = mat2(cos(turn), sin(turn), -sin(turn), cos(turn)) * shadowTexel;
+  vec3 at = p * 0.5 + 0.5;
   float sum = 0.0;
-  for (int i = 0; i < SHADE_PLACES.length(); i++) sum += texture(shadowMap, vec3(at.xy + turned * SHADE_PLACES[i], at.z - 0.0009));
+  for (int i = 0; i < SHADE_PLACES.length(); i++) sum += texture(shadowMap, vec3(at.xy + shadowTexel * SHADE_PLACES[i], at.z - 0.0009));
   float edge = smoothstep(0.8, 1.0, max(abs(p.x), abs(p.y)));
   return mix(sum / float(SHADE_PLACES.length()), 1.0, edge);
 }
+
+// Place in the light's picture, a little off the surface.
+vec3 inLight(vec3 place, vec3 normal) { return (lightMatrix * vec4(place + normal * 0.012, 1.0)).xyz; }
 
 vec3 fogged(vec3 colour, vec3 place) {
   return mix(colour, fogColour, smoothstep(fogRange.x, fogRange.y, distance(place.xz, eye.xz)));
@@ -55,7 +55,7 @@ uniform int firstRow;
 // Each row has the colours of a character, its body's with an opacity, and three texels for each joint.
 mat4x3 posed() {
   vec4 rows[3] = vec4[3](vec4(0.0), vec4(0.0), vec4(0.0));
-  for (int i = 0; i < 4; i++) {
+  for (int i = 0; i < 4 && weights[i] > 0.0; i++) {
     for (int r = 0; r < 3; r++) {
       rows[r] += weights[i] * texelFetch(poses, ivec2(2 + 3 * int(joints[i]) + r, firstRow + gl_InstanceID), 0);
     }
@@ -96,7 +96,7 @@ void main() {
   float accent = smoothstep(0.5 - width, 0.5 + width, surfaceOut.x);
   vec3 albedo = mix(mix(tint.rgb, accentTint, accent), ownOut.rgb, ownOut.a);
   float open = surfaceOut.y;
-  float shade = lit(place, n);
+  float shade = shaded(inLight(place, n));
   float facing = dot(n, toLight);
   // Light that enters the surface softens the border between day and night.
   float direct = smoothstep(-0.12, 1.0, facing) * mix(1.0, shade, smoothstep(-0.2, 0.15, facing));
@@ -120,47 +120,47 @@ void main() {
 export const EMPTY_FRAGMENT = `${HEAD}
 void main() {}`;
 
-// The ground of a heightmap, or a plane with edges of 2 that is scaled around a place.
-export const GROUND_VERTEX = `${HEAD}
+// The ground of a heightmap, or a plane with edges of 2 that is scaled around a place. Vertices have its colours, which
+// change slowly: there are far more pixels, which software would draw one by one.
+export const GROUND_VERTEX = `${HEAD}${LIGHT}
 layout(location = 0) in vec3 position;
 layout(location = 1) in vec3 normal;
 uniform mat4 camera;
-uniform vec3 origin;
-uniform float scale;
-out vec3 place, normalOut;
+uniform vec3 origin, groundColour, lineColour, middle;
+uniform float scale, gridStep;
+out vec3 lightPlace, plain, line, shadow;
+out vec2 place;
 void main() {
-  normalOut = normal;
-  place = origin + scale * position;
-  gl_Position = camera * vec4(place, 1.0);
+  vec3 at = origin + scale * position;
+  float away = distance(at.xz, middle.xz);
+  // A pool of light around the character.
+  float pool = mix(1.0, 0.86, smoothstep(2.0 * gridStep, 30.0 * gridStep, away));
+  vec3 around = pool * skyColour * 0.74 * mix(0.6, 1.0, normal.y);
+  vec3 light = around + pool * keyColour * max(dot(normal, toLight), 0.0) * 0.92;
+  plain = shown(fogged(groundColour * light, at));
+  line = shown(fogged(mix(groundColour, lineColour, 1.0 - smoothstep(4.0 * gridStep, 44.0 * gridStep, away)) * light, at));
+  shadow = shown(fogged(groundColour * around, at)) / plain;
+  lightPlace = inLight(at, normal);
+  place = at.xz / gridStep;
+  gl_Position = camera * vec4(at, 1.0);
 }`;
 
 export const GROUND_FRAGMENT = `${HEAD}${LIGHT}
-in vec3 place, normalOut;
+in vec3 lightPlace, plain, line, shadow;
+in vec2 place;
 out vec4 result;
-uniform vec3 groundColour, lineColour, middle;
-uniform float gridStep;
 
-float lines(vec2 p, float step, float width) {
-  vec2 q = p / step;
-  vec2 d = abs(fract(q - 0.5) - 0.5);
-  vec2 w = fwidth(q);
-  vec2 drawn = 1.0 - smoothstep(vec2(width / step) , vec2(width / step) + w * 1.2, d);
-  // Lines closer than pixels fade to their mean.
-  drawn *= 1.0 - smoothstep(0.2, 0.6, w);
+// Lines closer than pixels fade to their mean.
+float lines(vec2 p, vec2 pixel, float width) {
+  vec2 drawn = clamp(1.0 - (abs(fract(p - 0.5) - 0.5) - width) / (1.2 * pixel), 0.0, 1.0);
+  drawn *= clamp(1.5 - 2.5 * pixel, 0.0, 1.0);
   return max(drawn.x, drawn.y);
 }
 
 void main() {
-  float away = distance(place.xz, middle.xz);
-  vec3 n = normalize(normalOut);
-  float shade = lit(place, n);
-  float fine = lines(place.xz, gridStep, 0.0015 * gridStep) * 0.34;
-  float coarse = lines(place.xz, 4.0 * gridStep, 0.006 * gridStep) * 0.75;
-  vec3 albedo = mix(groundColour, lineColour, max(fine, coarse) * (1.0 - smoothstep(4.0 * gridStep, 44.0 * gridStep, away)));
-  // A pool of light around the character.
-  float pool = mix(1.0, 0.86, smoothstep(2.0 * gridStep, 30.0 * gridStep, away));
-  vec3 colour = albedo * (skyColour * 0.74 * mix(0.6, 1.0, n.y) + keyColour * shade * max(dot(n, toLight), 0.0) * 0.92) * pool;
-  result = vec4(shown(fogged(colour, place)), 1.0);
+  vec2 pixel = fwidth(place);
+  float drawn = max(0.3 * lines(place, pixel, 0.0015), 0.66 * lines(0.25 * place, 0.25 * pixel, 0.006));
+  result = vec4(mix(plain, line, drawn) * mix(shadow, vec3(1.0), shaded(lightPlace)), 1.0);
 }`;
 
 // Marks on the ground, in the screen's colours: ribbons and arrows (0), soft discs (1) and rings (2).

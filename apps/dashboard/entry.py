@@ -12,7 +12,7 @@ import streamlit as st
 
 from deepphase.apps.dashboard.pages import PAGES, PageEntry
 from deepphase.apps.dashboard.parts import collection, folder, messages
-from deepphase.apps.dashboard.parts.choosers import chooser, forget_clip, open_address
+from deepphase.apps.dashboard.parts.choosers import chooser, open_address
 from deepphase.apps.dashboard.parts.encodings import read_ahead, suggest_clip
 from deepphase.apps.dashboard.parts.widgets import ICON, apply_theme
 from deepphase.arrays import counted
@@ -92,10 +92,10 @@ def _sidebar() -> None:
 
 
 def _await_files(found: folder.FoundFolder) -> None:
-    """Say how many motion files are prepared, while the first one is shown; then show them all."""
+    """Say how many motion files are prepared, while the first one is shown; then open them all."""
     done, count = folder.files_done(found), len(found.motion)
     if done is None:
-        forget_clip()
+        # What is chosen on the page stays, as all of the files have it too.
         st.rerun()
     st.progress(done / count, f"Preparing the motion files: {done:,} of {count:,}")
 

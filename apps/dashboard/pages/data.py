@@ -153,7 +153,7 @@ def _table(clips: OpenClips) -> int | None:
         column_config=_COLUMNS | {name: _in_words(name) for name in labels},
         selection_default={"selection": {"rows": [choosers.shown_index(names)]}},
         selection_mode="single-row-required", on_select="rerun",
-        key=f"table {clips.id} {words} {wanted}",
+        key=f"table {hash(clips.key)} {words} {wanted}",
     )  # fmt: skip
     row = min((event["selection"]["rows"] or [0])[0], len(shown) - 1)
     choosers.keep_clip(names[row])

@@ -194,7 +194,9 @@ def _choices(timeline: DeltaGenerator) -> Edits:
     given = whole.sliced(0, round(SHOWN_S * whole.fps))
     if len(given) < len(whole):
         st.caption(f"The first {SHOWN_S:g} s of {whole.duration:,.0f} s are edited.")
-    edits, begins = edits_of((source.id, source.stamp, clips.key, chosen), given)
+    # The same clip of a store that has grown keeps its edits.
+    key = source.id, source.stamp, chosen, hash(given.rotations.tobytes())
+    edits, begins = edits_of(key, given)
     tasks = _SHIPPED_TASKS if editor.bound else tuple(_TASKS)
     task = st.segmented_control(
         "What to do", tasks, default=tasks[0], key=f"task {editor.bound}"

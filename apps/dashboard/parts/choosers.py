@@ -136,7 +136,7 @@ def choose_span(store: ClipStore, index: int, key: str, place: Any = st) -> Span
         return Span(0.0, length_s, at_s)
     usual = min(max(0.0, float(int(at_s - SHOWN_S / 4))), latest)
     words = f"From (s): {SHOWN_S:g} of {length_s:,.0f} s are shown"
-    key = f"from {key} {index} {at_s}"
+    key = f"from {key} {store.names[index]} {at_s}"
     start_s = place.slider(words, 0.0, latest, usual, step=1.0, key=key)
     return Span(start_s, min(length_s, start_s + SHOWN_S), at_s)
 
@@ -169,15 +169,10 @@ def keep_clip(name: str) -> None:
 
 def choose_clip(name: str) -> None:
     """Choose another clip, from the next run on."""
-    forget_clip()
-    st.session_state[_SHOWN] = name
-
-
-def forget_clip() -> None:
-    """Let the pages open as if no clip was shown."""
     for part in (CLIP_KEY, _MOMENT, _STOPPED):
         st.query_params.pop(part, None)
-    st.session_state.pop(_SHOWN, None)
+    st.session_state[_SHOWN] = name
+    st.session_state.pop(_SUGGESTED, None)
 
 
 def put_moment(seconds: float) -> None:
@@ -188,8 +183,16 @@ def put_moment(seconds: float) -> None:
 
 
 def suggest_moment(clip: str, seconds: float) -> None:
-    """Let a clip open at a moment, where the address has none."""
+    """Show a clip, which opens at a moment where the address has none."""
+    remember_clip(clip)
     st.session_state[_SUGGESTED] = (clip, seconds)
+
+
+def takes_suggestion(names: Sequence[str]) -> bool:
+    """Whether no clip of these names is chosen: a page that opens may show a suggested one."""
+    shown = shown_clip()
+    opens = is_opened() and CLIP_KEY not in st.query_params
+    return shown not in names or (opens and shown == st.session_state.get(_SUGGESTED, ("",))[0])
 
 
 def moment_of(clip: str) -> float:

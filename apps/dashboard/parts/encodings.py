@@ -13,7 +13,7 @@ import numpy as np
 import streamlit as st
 
 from deepphase.apps.dashboard.parts import collection
-from deepphase.apps.dashboard.parts.choosers import Span, remember_clip, shown_clip, suggest_moment
+from deepphase.apps.dashboard.parts.choosers import Span, suggest_moment, takes_suggestion
 from deepphase.apps.dashboard.parts.collection import OpenClips, OpenModel
 from deepphase.apps.dashboard.parts.folder import FoundFolder
 from deepphase.apps.dashboard.parts.messages import give_way, show_error, working
@@ -207,14 +207,13 @@ def signals(read: Encodings, index: int) -> Array:
 
 
 def suggest_clip() -> None:
-    """Let pages open on a cycle that moves, where none of the open clips was shown before."""
+    """Let pages open on a cycle that moves, where none of the open clips is chosen."""
     # The page shows an error.
     with suppress(DeepPhaseError):
         read = open_encodings()
         names = read.store.names
-        if read.clips.id != "demo" and shown_clip() not in names:
+        if read.clips.id != "demo" and takes_suggestion(names):
             found = first_sight(read)
-            remember_clip(names[found.clip])
             suggest_moment(names[found.clip], found.start_s)
 
 

@@ -25,7 +25,7 @@ from deepphase.apps.terminal import (
     warn,
 )
 from deepphase.arrays import Array, counted
-from deepphase.corpus.groups import other_frames_sentence, same_rest_frames, translated_joints
+from deepphase.corpus.groups import other_frames_sentence, same_rest_frames
 from deepphase.corpus.inspection import FileFacts, inspect_files
 from deepphase.corpus.motion_files import find_motion_files, is_store
 from deepphase.corpus.name_labels import read_name_labels
@@ -35,6 +35,7 @@ from deepphase.features.moment_kinds import KINDS, clip_kinds
 from deepphase.formats.frame_rates import is_warning
 from deepphase.motion.clip import Clip
 from deepphase.motion.orientation import body_length, other_floors
+from deepphase.motion.skeleton import Skeleton
 
 _ROWS = 40
 
@@ -58,9 +59,7 @@ def command(
         group = skeleton_words(store_groups(stores[0]))
         next_step("train", "phase", stores[0], "-o", "walk.model", *group)
         return Outcome({"stores": documents, "skeletons": [], "files": []})
-    reader: dict[str, Any] = reading.reader
-    if allow_truncated:
-        reader["allow_truncated"] = True
+    reader: dict[str, Any] = reading.reader | ({"allow_truncated": True} if allow_truncated else {})
     with progress() as report:
         found = inspect_files(
             path, description=reading.description, measure=_kind_seconds, progress=report, **reader
@@ -68,11 +67,11 @@ def command(
     good = [each for each in found if each.error is None]
     if len(found) == 1 and found[0].error is not None:
         raise found[0].error
-    groups: dict[frozenset[str], list[tuple[FileFacts, Clip]]] = {}
+    groups: dict[frozenset[str], list[tuple[FileFacts, Skeleton]]] = {}
     for facts in found:
-        if facts.clip is not None:
-            names = frozenset((facts.clip.skeleton.group_name, *facts.clip.skeleton.names))
-            groups.setdefault(names, []).append((facts, facts.clip))
+        if facts.skeleton is not None:
+            names = frozenset((facts.skeleton.group_name, *facts.skeleton.names))
+            groups.setdefault(names, []).append((facts, facts.skeleton))
     skeletons = [_show_group(members, detailed=len(good) == 1) for members in groups.values()]
     settings = {file.file: file.settings.labels for file in find_motion_files(path)}
     labels = read_name_labels(settings, settings)
@@ -108,18 +107,18 @@ def _kind_seconds(clip: Clip) -> Array | None:
 
 
 def _file_document(facts: FileFacts) -> dict[str, Any]:
-    if facts.clip is None:
+    if facts.skeleton is None:
         return {"file": facts.file, "error": str(facts.error)}
     return {
         "file": facts.file,
         "animation": facts.animation or None,
-        "skeleton": facts.clip.skeleton.group_name,
+        "skeleton": facts.skeleton.group_name,
         "rotations": facts.has_rotations,
         "fps": facts.fps,
         "frames": facts.frames,
         "seconds": facts.seconds,
-        "unit_m": facts.clip.source.unit_m,
-        "up": facts.clip.source.up,
+        "unit_m": facts.source.unit_m,
+        "up": facts.source.up,
         "contact_shares": facts.contact_shares,
         "floor_m": facts.floor,
         "song": facts.song or None,
@@ -128,10 +127,10 @@ def _file_document(facts: FileFacts) -> dict[str, Any]:
     }
 
 
-def _show_group(members: list[tuple[FileFacts, Clip]], *, detailed: bool) -> dict[str, Any]:
+def _show_group(members: list[tuple[FileFacts, Skeleton]], *, detailed: bool) -> dict[str, Any]:
     """Print what the files of a skeleton have in common; the same as a document."""
-    some, clips = [facts for facts, _ in members], [clip for _, clip in members]
-    first, skeleton, files = some[0], clips[0].skeleton, len({facts.file for facts in some})
+    some, skeleton = [facts for facts, _ in members], members[0][1]
+    first, files = some[0], len({facts.file for facts in some})
     seconds = sum(facts.seconds for facts in some)
     text = counted(files, "file")
     if files < len(some):
@@ -142,8 +141,8 @@ def _show_group(members: list[tuple[FileFacts, Clip]], *, detailed: bool) -> dic
     note("  " + ", ".join(f"{role} {joint}" for role, joint in first.roles.items()))
     for what, values in {
         "fps": [f"{facts.fps:g}" for facts in some],
-        "metres a unit": [f"{clip.source.unit_m:g}" for clip in clips],
-        "up": [clip.source.up for clip in clips],
+        "metres a unit": [f"{facts.source.unit_m:g}" for facts in some],
+        "up": [facts.source.up for facts in some],
     }.items():
         note(f"  {what}: {listed_counts(Counter(values), 'files')}")
     floors = [facts.floor for facts in some if facts.floor is not None]
@@ -186,12 +185,14 @@ def _show_group(members: list[tuple[FileFacts, Clip]], *, detailed: bool) -> dic
     }
 
 
-def _warn_of_other_rest_frames(members: list[tuple[FileFacts, Clip]]) -> None:
+def _warn_of_other_rest_frames(members: list[tuple[FileFacts, Skeleton]]) -> None:
     """Say which files have bodies whose rotations do not fit the body of the others."""
-    names = members[0][1].skeleton.names
-    same_order = [member for member in members if member[1].skeleton.names == names]
-    skeletons = [clip.skeleton for _, clip in same_order]
-    translated = translated_joints(clip for _, clip in same_order)
+    names = members[0][1].names
+    same_order = [member for member in members if member[1].names == names]
+    skeletons = [skeleton for _, skeleton in same_order]
+    translated = np.array(
+        sorted({joint for facts, _ in same_order for joint in facts.translated_joints})
+    )
     bodies = same_rest_frames(skeletons, translated)
     largest = max(bodies, key=len)
     for body in bodies:
@@ -204,7 +205,7 @@ def _warn_of_other_rest_frames(members: list[tuple[FileFacts, Clip]]) -> None:
 def _show_files(files: list[FileFacts]) -> None:
     rows = [
         (
-            *(each.title, each.clip.skeleton.group_name if each.clip else "", f"{each.fps:g}"),
+            *(each.title, each.skeleton.group_name if each.skeleton else "", f"{each.fps:g}"),
             *(str(each.frames), f"{each.seconds:.1f}"),
             " ".join(f"{share:.2f}" for share in each.contact_shares.values()),
             str(len(each.glitches)) if each.glitches else "",
@@ -222,8 +223,8 @@ def _show_problems(found: list[FileFacts]) -> None:
             if is_warning(text):
                 warn(f"{each.title}: {text}")
         for glitch in each.glitches:
-            first_line = each.clip.source.first_line if each.clip else 0
-            place = f":{first_line + glitch.first}" if first_line else ""
+            line = each.source.first_line
+            place = f":{line + glitch.first}" if line else ""
             note(f"problem: {each.title}{place}: {glitch.sentence}")
     list_left_out("cannot be read", [each.error for each in found if each.error is not None])
 

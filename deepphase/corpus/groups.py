@@ -7,9 +7,12 @@ fit an adult whose frames are alike.
 
 from __future__ import annotations
 
+import hashlib
+import pickle
 from collections import Counter
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
+from typing import Any, TypeVar
 
 import numpy as np
 
@@ -18,6 +21,8 @@ from deepphase.errors import SkeletonError
 from deepphase.motion.clip import Clip
 from deepphase.motion.orientation import body_length
 from deepphase.motion.skeleton import Skeleton
+
+Value = TypeVar("Value")
 
 # Share of a body's length from tip to tip up to which a joint may lie elsewhere at rest. People of
 # one laboratory with one rest pose differ by up to .04, mostly in their shins. Arms that hang in
@@ -90,12 +95,12 @@ def same_rest_frames(skeletons: Sequence[Skeleton], translated: Array) -> list[l
 def have_one_body(first: Clip, clip: Clip) -> bool:
     """Whether two clips have one hierarchy and rest frames of one body."""
     alike = first.skeleton.same_hierarchy(clip.skeleton)
-    return alike and len(_bodies([first, clip.in_order_of(first.skeleton)])) == 1
+    return alike and len(bodies_of([first, clip.in_order_of(first.skeleton)])) == 1
 
 
 def check_one_body(clips: Sequence[Clip]) -> None:
     """Raise SkeletonError where the rest frames of clips with one order of joints differ."""
-    bodies = _bodies(clips)
+    bodies = bodies_of(clips)
     if len(bodies) > 1:
         first, second = (clips[body[0]] for body in bodies[:2])
         translated = np.union1d(first.translated_joints, second.translated_joints)
@@ -120,7 +125,7 @@ def _misfit(both: str, difference: RestDifference) -> SkeletonError:
     )
 
 
-def _bodies(clips: Sequence[Clip]) -> list[list[int]]:
+def bodies_of(clips: Sequence[Clip]) -> list[list[int]]:
     return same_rest_frames([clip.skeleton for clip in clips], translated_joints(clips))
 
 
@@ -154,11 +159,9 @@ def group_arrays(clips: Sequence[Clip], lengths: Sequence[int]) -> dict[str, Arr
     }
 
 
-def first_frame(clip: Clip) -> Clip:
-    """The first frame of a clip, copied: it does not keep the other frames in memory."""
-    return replace(
-        clip, rotations=clip.rotations[:1].copy(), translations=clip.translations[:1].copy()
-    )
+def once(value: Value, kept: dict[bytes, Any]) -> Value:
+    """The value, or its equal of an earlier file: what many have in common is kept once."""
+    return kept.setdefault(hashlib.sha256(pickle.dumps(value)).digest(), value)
 
 
 def translated_joints(clips: Iterable[Clip]) -> Array:

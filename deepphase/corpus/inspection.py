@@ -20,15 +20,16 @@ from deepphase.corpus.clips import (
     map_in_order,
 )
 from deepphase.corpus.group_passes import other_axes
-from deepphase.corpus.groups import first_frame
+from deepphase.corpus.groups import once
 from deepphase.corpus.motion_files import MotionFile, find_motion_files, song_beside
 from deepphase.errors import DeepPhaseError, within_memory
 from deepphase.formats.reading import checked_options
-from deepphase.motion.clip import Clip, global_transforms
+from deepphase.motion.clip import Clip, Source, global_transforms
 from deepphase.motion.contacts import foot_contacts
 from deepphase.motion.glitches import Glitch, find_glitches
 from deepphase.motion.orientation import AXES, axis_levels, body_length
 from deepphase.motion.roles import find_roles
+from deepphase.motion.skeleton import Skeleton
 from deepphase.progress import Progress
 
 # Skeletons that are named while files are read.
@@ -37,17 +38,23 @@ _PAIRS = tuple(
     f"{side}_{part}" for part in ("hip", "foot", "shoulder", "hand") for side in ("left", "right")
 )
 _ROLES = ("hips", "chest", "head", *_PAIRS)
+# What many files have in common.
+_COMMON = ("skeleton", "translated_joints", "source", "roles", "notes")
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, slots=True)
 class FileFacts:
     """Content of a motion file, or of one of several animations in it; or why it cannot be read."""
 
     file: str
     error: DeepPhaseError | None = None
     animation: str = ""
-    clip: Clip | None = None  # The first frame, metres, Y up; its source has what was captured
+    skeleton: Skeleton | None = None
+    translated_joints: tuple[int, ...] = ()
+    source: Source = field(default_factory=Source)  # Without path and notes
+    fps: float = 0.0  # Captured frames per second
     frames: int = 0
+    seconds: float = 0.0  # From the first frame to the last
     has_rotations: bool = True
     kind: str = ""
     roles: Mapping[str, str] = field(default_factory=dict)
@@ -58,29 +65,13 @@ class FileFacts:
     glitches: tuple[Glitch, ...] = ()
     song: str = ""
     levels: Array | None = None  # See `axis_levels`
+    lowest_m: float = 0.0  # Height of the lowest joint, in all but the lowest frames
     measured: Any = None
 
     @property
     def title(self) -> str:
         """The file, with the animation where it holds several."""
         return f"{self.file}: {self.animation}" if self.animation else self.file
-
-    @property
-    def fps(self) -> float:
-        """Captured frames per second."""
-        return 0.0 if self.clip is None else self.clip.source.fps or self.clip.fps
-
-    @property
-    def seconds(self) -> float:
-        """Seconds from the first frame to the last."""
-        return (self.frames - 1) / self.fps if self.frames else 0.0
-
-    @property
-    def lowest_m(self) -> float:
-        """Height in metres of the lowest joint, in all but the lowest frames."""
-        if self.clip is None or self.levels is None:
-            return 0.0
-        return float(self.levels[AXES.index(self.clip.source.up), 0])
 
 
 def inspect_files(
@@ -96,22 +87,23 @@ def inspect_files(
     checked_options(reader.get("unit"), reader.get("up"), reader.get("fps"))
     files = find_motion_files(inputs)
     facts_of = partial(_facts, agreed_point_sets(files, description, **reader), measure)
-    tasks = [(file, file.reader(reader)) for file in files]
+    tasks = ((file, file.reader(reader)) for file in files)
     processes = fitting_workers(files, workers)
     lost = {"lost": lambda task, error: (FileFacts(task[0].file, error),)}
-    found, so_far = [], Counter[str]()
+    found, so_far, kept = [], Counter[str](), dict[bytes, Any]()
     for facts in map_in_order(facts_of, tasks, processes, **lost):
-        found.append(facts)
-        clips = [each.clip for each in facts]
-        so_far.update(clip.skeleton.group_name if clip else "cannot be read" for clip in clips)
+        of_many = ({name: once(getattr(each, name), kept) for name in _COMMON} for each in facts)
+        found.append(tuple(replace(each, **own) for each, own in zip(facts, of_many, strict=True)))
+        skeletons = [each.skeleton for each in facts]
+        so_far.update(each.group_name if each else "cannot be read" for each in skeletons)
         if progress is not None:
             words = ", ".join(f"{count} {name}" for name, count in so_far.most_common(_SHOWN))
             progress("inspecting", len(found), len(files), words)
     if reader.get("up") is None:
         for number, (up, sentence) in _other_axes(found).items():
             if up is not None:
-                file, options = tasks[number]
-                found[number] = facts_of((file, {**options, "up": up}))
+                file = files[number]
+                found[number] = facts_of((file, file.reader({**reader, "up": up})))
             noted = (replace(each, notes=(*each.notes, sentence)) for each in found[number])
             found[number] = tuple(noted)
     return list(chain.from_iterable(found))
@@ -119,17 +111,16 @@ def inspect_files(
 
 def _other_axes(found: list[tuple[FileFacts, ...]]) -> dict[int, tuple[str | None, str]]:
     """Numbers of files whose up axis differs from that of their skeleton, as `other_axes`."""
-    groups: dict[frozenset[str], list[tuple[int, Clip, Sequence[str], Array]]] = defaultdict(list)
+    groups: dict[frozenset[str], list[tuple[Any, ...]]] = defaultdict(list)
     for number, each in ((number, each) for number, facts in enumerate(found) for each in facts):
-        if each.clip is not None and each.levels is not None:
-            member = number, each.clip, each.notes, each.levels
-            groups[frozenset(each.clip.skeleton.names)].append(member)
+        if each.skeleton is not None and each.levels is not None:
+            member = number, each.skeleton, each.source.up, each.notes, each.levels
+            groups[frozenset(each.skeleton.names)].append(member)
     others: dict[int, tuple[str | None, str]] = {}
     for members in groups.values():
-        numbers, clips, notes, levels = zip(*members, strict=True)
-        ups = [clip.source.up for clip in clips]
+        numbers, skeletons, ups, notes, levels = zip(*members, strict=True)
         if len(set(ups)) > 1:
-            of_group = other_axes(ups, notes, levels, body_length(clips[0].skeleton))
+            of_group = other_axes(ups, notes, levels, body_length(skeletons[0]))
             others |= {numbers[index]: axis for index, axis in of_group.items()}
     return others
 
@@ -173,10 +164,15 @@ def _clip_facts(
         glitches = tuple(find_glitches(clip, transforms[1]))
     except DeepPhaseError as error:
         return replace(plain, error=error)
+    levels, fps = axis_levels(transforms[1], clip.source.up), clip.source.fps or clip.fps
     return replace(
         plain,
-        clip=first_frame(clip),
+        skeleton=clip.skeleton,
+        translated_joints=tuple(clip.translated_joints.tolist()),
+        source=replace(clip.source, path="", notes=()),
+        fps=fps,
         frames=len(clip),
+        seconds=(len(clip) - 1) / fps,
         has_rotations=clip.has_rotations,
         kind=roles.kind,
         roles={role: names[own] for role in _ROLES if (own := getattr(roles, role)) is not None},
@@ -184,6 +180,7 @@ def _clip_facts(
         contact_shares=shares,
         floor=floor,
         glitches=glitches,
-        levels=axis_levels(transforms[1], clip.source.up),
+        levels=levels,
+        lowest_m=float(levels[AXES.index(clip.source.up), 0]),
         measured=None if measure is None else measure(clip),
     )

@@ -19,11 +19,10 @@ import numpy as np
 
 from deepphase.arrays import Array
 from deepphase.corpus.groups import (
-    first_frame,
+    bodies_of,
     group_arrays,
-    same_rest_frames,
+    once,
     spread_translations,
-    translated_joints,
     unique_clip_names,
 )
 from deepphase.corpus.motion_files import STORE_FORMAT, STORE_JSON, is_store_folder, place_aside
@@ -82,6 +81,7 @@ class StoreWriter:
         self.records: list[Record] = []
         # Hierarchy -> skeleton whose order of joints its clips have.
         self._orders: dict[frozenset, Skeleton] = {}
+        self._kept: dict[bytes, Any] = {}
         self._fps: float | None = None
         self._open = ExitStack()
 
@@ -150,8 +150,7 @@ class StoreWriter:
         return groups
 
     def _bodies(self, numbers: Sequence[int]) -> list[list[int]]:
-        clips = [self.records[number].clip for number in numbers]
-        parts = same_rest_frames([clip.skeleton for clip in clips], translated_joints(clips))
+        parts = bodies_of([self.records[number].clip for number in numbers])
         if len(parts) == 1:
             return [list(numbers)]
         # A part may translate fewer joints, whose offsets then count.
@@ -194,7 +193,13 @@ class StoreWriter:
             start = file.tell()
             for array in (clip.rotations, clip.translations):
                 file.write(_content(array, np.float32))
-        return Record(first_frame(clip), provenance, len(clip), start)
+        # A copy, which does not keep the other frames in memory.
+        frame = {name: getattr(clip, name)[:1].copy() for name in ("rotations", "translations")}
+        source, kept = clip.source, self._kept
+        orders, notes = once(source.rotation_orders, kept), once(source.notes, kept)
+        source = replace(source, rotation_orders=orders, notes=notes)
+        first = replace(clip, skeleton=once(clip.skeleton, kept), source=source, **frame)
+        return Record(first, provenance, len(clip), start)
 
     def _frames(self, record: Record) -> tuple[Array, Array]:
         """Rotations and translations of a clip, memory-mapped."""

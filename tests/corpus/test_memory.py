@@ -107,3 +107,9 @@ def test_a_real_shortage_costs_one_file(folder, tmp_path):
         check=False,
     )
     assert ran.stdout == "['large.bvh'] 1 the memory does not suffice for this file\n", ran.stderr
+
+
+def test_what_files_have_in_common_is_kept_once(folder):
+    first, second = inspect_files(folder, workers=1)
+    for name in ("skeleton", "source", "roles", "notes"):
+        assert getattr(first, name) is getattr(second, name)

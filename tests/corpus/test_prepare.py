@@ -307,7 +307,7 @@ def test_a_body_that_lies_is_read_with_the_up_axis_of_the_others(tmp_path, outpu
         save_bvh(raised, folder / f"{name}.bvh")
     assert load(folder / "lie.bvh").source.up != "y"
     inspected = {each.file: each for each in inspect_files(folder)}
-    assert {each.clip.source.up for each in inspected.values()} == {"y"}
+    assert {each.source.up for each in inspected.values()} == {"y"}
     assert inspected["lie.bvh"].floor < 0.65
     report = prepare(folder, output)
     store = open_store(output)

@@ -146,7 +146,7 @@ def test_size_and_noise_make_no_group(tmp_path):
 def test_older_stores_and_databases_of_several_bodies_are_refused(tmp_path, monkeypatch):
     clips = [walk(0), walk(2), in_other_frames(walk(1))]
     with monkeypatch.context() as older:
-        older.setattr(store_writer, "same_rest_frames", lambda skeletons, _: [[0, 1, 2]])
+        older.setattr(store_writer, "bodies_of", lambda clips: [[0, 1, 2]])
         older.setattr(store_writer, "ONE_BODY", "something")
         older.setattr(clip_store, "check_one_body", lambda clips: None)
         mixed = ClipStore.from_clips(clips)

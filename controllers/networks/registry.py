@@ -64,22 +64,19 @@ class NetworkKind:
         return self.config(**{**self.defaults, **values})
 
 
+# lmp is the mixture of experts with the phases of a contact phase model.
 _CLASSES: dict[str, tuple[type[ControllerNetwork], type[ControllerNetworkConfig]]] = {
     "pfnn": (Pfnn, PfnnConfig),
+    **dict.fromkeys(("experts", "mann", "lmp", "no_phase"), (Experts, ExpertsConfig)),
     "vinn": (Variational, VariationalConfig),
     **dict.fromkeys(("nn", "nn_phase"), (Plain, PlainConfig)),
     **dict.fromkeys(("erd", "erd_phase"), (Recurrent, RecurrentConfig)),
     **dict.fromkeys(("gp", "pfgp"), (GaussianProcess, GaussianProcessConfig)),
 }
 _SHIPPED = {
-    name: NetworkKind(
-        *_CLASSES.get(name, (Experts, ExpertsConfig)),
-        gate,
-        {"phases": 10} if name == "pfgp" else {},
-    )
+    name: NetworkKind(*_CLASSES[name], gate, {"phases": 10} if name == "pfgp" else {})
     for name, gate in GATES.items()
 }
-# lmp is the mixture of experts with the phases of a contact phase model.
 
 
 def _checked(name: str, kind: NetworkKind) -> NetworkKind:

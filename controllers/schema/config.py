@@ -26,7 +26,7 @@ GATES: dict[str, Gate] = {
     "gp": "phase",
     "pfgp": "phase",
 }
-"""Shipped network -> what its weights depend on."""
+"""Shipped network -> what its weights depend on; its class is in `networks.registry`."""
 CYCLES_UNIT = "cycles"
 """Unit of cyclic blocks, which are not normalised."""
 POSE_BLOCKS = ("joint_position", "joint_velocity", "joint_rotation")

@@ -21,17 +21,22 @@ from deepphase.music.features import SongFeatures
 _BAR = "share of the hips' height that a sinusoid of the song's bar explains, 20 s windows"
 DANCE_MEASURES = {
     "by_motion": ("", "more", "beat alignment (AIST++): mean over beats of the movement of "
-                  "exp(-d^2 / (2 s^2)), d to the nearest beat of the song, s = 0.05 s"),
-    "by_motion_chance": ("", "", "the same with the song shifted round the dance"),
-    "bar_height": ("", "more", f"{_BAR}; recorded dances follow the bar more than the beat"),
-    "bar_height_shifted": ("", "", "the same with the song 13 to 21 % faster or slower"),
+                  "exp(-d^2 / (2 s^2)), d to the nearest beat of the song, s = 0.05 s",
+                  "moves on the beat"),
+    "by_motion_chance": ("", "", "the same with the song shifted round the dance",
+                         "on the beat by chance"),
+    "bar_height": ("", "more", f"{_BAR}; recorded dances follow the bar more than the beat",
+                   "hips follow the bar"),
+    "bar_height_shifted": ("", "", "the same with the song 13 to 21 % faster or slower",
+                           "hips follow bars of another tempo"),
     "speed": ("m/s", "like the data", "mean over joints and frames"),
     "jerk": ("m/s3", "like the data", "mean over points of the body and frames"),
-    "sliding": ("m/s", "less", "mean speed over the ground of feet in contact"),
+    "sliding": ("m/s", "less", "mean speed over the ground of feet in contact", "feet slide"),
     "repeat": ("m", "like the data",
-               "distance of each two seconds from the nearest other two of the dance"),
+               "distance of each two seconds from the nearest other two of the dance",
+               "distance of repeated passages"),
 }  # fmt: skip
-"""Measure of a dance -> unit, which values are better, and definition."""
+"""Measure of a dance -> unit, which values are better, definition, and words for its name."""
 
 # Smoothing of the speed, and the scale of distances between beats: 5 and 3 frames at 60 a second.
 _SMOOTHING_S, _SIGMA_S = 5 / 60, 3 / 60

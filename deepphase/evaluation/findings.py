@@ -140,12 +140,12 @@ def run_findings(observed: ObservedRun) -> list[str]:
     if leans:
         findings.append(
             f"{_some(len(leans), count)} leaned: by up to {max(leans):.0f} degrees, where the data "
-            f"have {data['lean']:.0f} at most"
+            f"have {data['lean']:.0f} at most; try slower goals, or a longer training"
         )
     different = _different(run, living, np.linspace(len(run) // 2, len(run) - 1, 8).astype(int))
     if different < len(living):
         begun = _different(run, living, np.zeros(1, int))
-        cause = "there are no more start poses"
+        cause = "there are no more start poses; try more clips"
         if begun > different:
             cause = f"{begun} start poses differ, and the same goals lead to the same frames"
         findings.append(

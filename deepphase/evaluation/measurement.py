@@ -16,59 +16,6 @@ from deepphase.evaluation.runs import BLEND_S, Responses, goal_changes, near_mar
 from deepphase.steering.run import Run
 
 _IN_CONTACT = 0.5
-# Measures whose names are not words -> words.
-_TITLES = {
-    "survived": "frames before the values diverged",
-    "joint_rotation": "joints turn",
-    "rotation_ratio": "joints turn, of the data at this speed",
-    "jerk_ratio": "jerk, of the data at this speed",
-    "skating": "feet slide, of the fastest contact",
-    "contact_speed": "feet slide",
-    "unlocked_skating": "feet slide without foot locking, of the fastest contact",
-    "unlocked_contact_speed": "feet slide without foot locking",
-    "found_skating": "feet slide at detected contacts, of the fastest",
-    "found_contact_speed": "feet slide at detected contacts",
-    "weaker": "frames weaker than the data",
-    "stronger": "frames stronger than the data",
-    "bent_back": "knees bend backward",
-    "pops": "joints jerk",
-    "limb_change": "limbs change their length",
-    "limb_error": "predicted joints off their limbs",
-    "frozen": "frozen while it should move",
-    "desired_speed": "speed of the goal",
-    "turning_rate": "turns of the root",
-    "path_error": "distance from the path",
-    "clock_error": "distance from its place on the path",
-    "worst_clock_error": "the same, worst character",
-    "runaways": "characters that ran away",
-    "start_s": "time to start",
-    "stop_s": "time to stop",
-    "turn_90_s": "time to turn by 90 degrees",
-    "turn_180_s": "time to turn round",
-    "heading_90_s": "time to face by 90 degrees",
-    "heading_180_s": "time to face round",
-    "unanswered": "changes of the goal without an answer",
-    "idle_ratio": "movement at rest, of the data",
-    "limited_goals": "goals too fast for the data",
-    "jump_jerk": "jerk at jumps",
-    "jump_acceleration": "largest acceleration at jumps",
-    "alignment": "poses differ at jumps",
-    "jumps_per_s": "jumps",
-    "by_motion": "moves on the beat",
-    "by_motion_chance": "on the beat by chance",
-    "bar_height": "hips follow the bar",
-    "bar_height_shifted": "hips follow bars of another tempo",
-    "sliding": "feet slide",
-    "repeat": "distance of repeated passages",
-}
-# Measures of which the data have no value -> the limit of good values.
-_LIMITS = {
-    "path_error": 0.15,
-    "unanswered": 0.1,
-    "explained variance": 0.4,
-    "phase goes forward": 0.9,
-    "phase-speed error": 0.15,
-}
 # The questions that matter most; each is answered by the first of its measures that is known.
 _QUESTIONS = (
     ("path_error", "unanswered", "by_motion", "explained variance"),
@@ -108,6 +55,10 @@ class Measure:
         Number of frames that were measured; 0 where all of a motion are.
     interval_95
         95 % interval of the value, if it is known.
+    words
+        What pages call it, where the name is not a word.
+    fixed_limit
+        The limit of good values, for measures of which the data have no value.
     """
 
     name: str
@@ -118,19 +69,19 @@ class Measure:
     sentence: str = ""
     n: int = 0
     interval_95: tuple[float, float] | None = None
+    words: str = ""
+    fixed_limit: float | None = None
 
     @property
     def title(self) -> str:
         """The name in words: of measures without words of their own, the sentence."""
-        name, below, edge = self.name.partition("_below_")
-        title = _TITLES.get(name) or (self.sentence if "_" in name else name)
-        return f"{title}, below {edge.replace('_hz', ' Hz')}" if below else title
+        return self.words or (self.sentence if "_" in self.name else self.name)
 
     @property
     def limit(self) -> float | None:
         """What the value is judged by: the data's, or a fixed limit; None without one."""
-        fixed = _LIMITS.get(self.name) if self.data is None else self.data
-        return fixed if self.better else None
+        limit = self.fixed_limit if self.data is None else self.data
+        return limit if self.better else None
 
     @property
     def verdict(self) -> str:
@@ -154,16 +105,16 @@ def headlines(columns: Mapping[str, Sequence[Measure]]) -> list[str]:
 
 
 def measures_of(
-    definitions: Mapping[str, tuple[str, str, str]],
+    definitions: Mapping[str, tuple[str, ...]],
     values: Mapping[str, float | None],
     data: Mapping[str, float] | None = None,
 ) -> list[Measure]:
-    """The measures that have a value, from name -> (unit, better, sentence)."""
+    """The measures that have a value, from name -> (unit, better, sentence), or words behind."""
     found = []
-    for name, (unit, better, sentence) in definitions.items():
-        value = values.get(name)
+    for name, (unit, better, sentence, *words) in definitions.items():
+        value, own = values.get(name), (data or {}).get(name)
         if value is not None:
-            found.append(Measure(name, value, unit, (data or {}).get(name), better, sentence))
+            found.append(Measure(name, value, unit, own, better, sentence, words="".join(words)))
     return found
 
 
@@ -314,3 +265,49 @@ class ObservedRun:
         """Values of the frames within the blend of a jump; None without one."""
         has_jumps = self.jumps is not None and self.blended.any()
         return self.every(values)[self.blended] if has_jumps else None
+
+
+_Value = Callable[[ObservedRun], float | None]
+
+
+@dataclass(frozen=True)
+class RunMeasure:
+    """A measure of runs: its function, what `Measure` has of it, and the data's value.
+
+    `of_data` is a function, a number, or a key of the data's measures; None where they have none.
+    """
+
+    value: _Value
+    measure: Measure
+    of_data: _Value | float | str | None
+
+    def data_value(self, observed: ObservedRun) -> float | None:
+        """The data's value; None where it has none."""
+        if callable(self.of_data):
+            return self.of_data(observed)
+        return observed.data.get(self.of_data) if isinstance(self.of_data, str) else self.of_data
+
+
+RUN_MEASURES: dict[str, RunMeasure] = {}
+"""Name -> measure, in the order of tables."""
+
+
+def run_measure(
+    unit: str,
+    better: str,
+    sentence: str,
+    data: _Value | float | str | None = None,
+    *,
+    name: str = "",
+    words: str = "",
+    limit: float | None = None,
+) -> Callable[[_Value], _Value]:
+    """Register a function as the measure of its name; see `RunMeasure`, and `Measure` for words."""
+
+    def register(value: _Value) -> _Value:
+        key = name or value.__name__
+        own = Measure(key, np.nan, unit, None, better, sentence, words=words, fixed_limit=limit)
+        RUN_MEASURES[key] = RunMeasure(value, own, data)
+        return value
+
+    return register

@@ -63,7 +63,7 @@ class MeasuredPhases:
 
 
 def _of_health(
-    name: str, field: str, better: str, sentence: str
+    name: str, field: str, better: str, limit: float, sentence: str
 ) -> Callable[[MeasuredPhases], Measure | None]:
     """A measure that the model's health has; None of one where it has none, as of baselines."""
 
@@ -71,7 +71,8 @@ def _of_health(
         value = getattr(phases.health, field, None)
         if phases.health is None or value is None:
             return None
-        return Measure(name, value, "", None, better, sentence, phases.health.frames)
+        frames = phases.health.frames
+        return Measure(name, value, "", None, better, sentence, frames, fixed_limit=limit)
 
     return measure
 
@@ -115,18 +116,21 @@ MEASURES: tuple[Callable[[MeasuredPhases], Measure | None], ...] = (
         "explained variance",
         "explained_variance",
         "more",
+        0.4,
         "1 - squared reconstruction error / squared deviation from the window's mean",
     ),
     _of_health(
         "phase-speed error",
         "speed_error",
         "less",
+        0.15,
         "median of |phase step - F dt| / (F dt), weighted by amplitude",
     ),
     _of_health(
         "phase goes forward",
         "forward_strongest",
         "more",
+        0.9,
         "share of steps in which the phase of the strongest channel grows",
     ),
     alignment_error,

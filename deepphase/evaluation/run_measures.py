@@ -6,15 +6,22 @@ one sentence. To add one, write such a function here: tables, pages and reports 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
 from deepphase.arrays import Array
 from deepphase.errors import ParameterError
-from deepphase.evaluation.measurement import Measure, ObservedRun, checked_data, sliding_of_data
+from deepphase.evaluation.measurement import (
+    RUN_MEASURES,
+    Measure,
+    ObservedRun,
+    checked_data,
+    run_measure,
+    sliding_of_data,
+)
 from deepphase.evaluation.motion_measures import BENT_BACK, MIN_FRAMES, MeasuredMotion
 from deepphase.evaluation.runs import (
     below,
@@ -36,49 +43,6 @@ RUNAWAY_M = 0.5
 # Share of the data's `still_speed` below which a body counts as frozen.
 _FROZEN_SHARE = 0.5
 _CM = 100.0
-
-
-@dataclass(frozen=True)
-class RunMeasure:
-    """A measure of runs: its function, and what `Measure` has of it.
-
-    `of_data` gives the data's value: a function, a number, or a key of the data's measures.
-    """
-
-    value: Callable[[ObservedRun], float | None]
-    unit: str
-    better: str
-    sentence: str
-    of_data: Callable[[ObservedRun], float | None] | float | str | None = None
-
-    def data_value(self, observed: ObservedRun) -> float | None:
-        """The data's value; None where it has none."""
-        if callable(self.of_data):
-            return self.of_data(observed)
-        return observed.data.get(self.of_data) if isinstance(self.of_data, str) else self.of_data
-
-
-RUN_MEASURES: dict[str, RunMeasure] = {}
-"""Name -> measure, in the order of tables."""
-
-
-def run_measure(
-    unit: str,
-    better: str,
-    sentence: str,
-    data: Callable[[ObservedRun], float | None] | float | str | None = None,
-    *,
-    name: str = "",
-) -> Callable[[Callable[[ObservedRun], float | None]], Callable[[ObservedRun], float | None]]:
-    """Register a function as the measure of its name; see `RunMeasure`."""
-
-    def register(
-        function: Callable[[ObservedRun], float | None],
-    ) -> Callable[[ObservedRun], float | None]:
-        RUN_MEASURES[name or function.__name__] = RunMeasure(function, unit, better, sentence, data)
-        return function
-
-    return register
 
 
 def measure(run: Run, reference: Mapping[str, Any]) -> list[Measure]:
@@ -114,8 +78,8 @@ def observed_measures(observed: ObservedRun) -> list[Measure]:
             hint="run the controller for longer, or train it further",
         )
     return [
-        Measure(name, value, own.unit, own.data_value(observed), own.better, own.sentence)
-        for name, own in RUN_MEASURES.items()
+        replace(own.measure, value=value, data=own.data_value(observed))
+        for own in RUN_MEASURES.values()
         if (value := own.value(observed)) is not None
     ]
 
@@ -136,7 +100,7 @@ def joint_rotations(run: Run) -> dict[str, float]:
     return dict(zip(run.spec.joints, np.concatenate(rates).mean(axis=0).tolist(), strict=True))
 
 
-@run_measure("", "more", "share of the frames before the values diverged")
+@run_measure("", "more", "share of all frames", words="frames before the values diverged")
 def survived(o: ObservedRun) -> float:
     return float(o.living.mean())
 
@@ -146,6 +110,7 @@ def survived(o: ObservedRun) -> float:
     "like the data",
     "mean over joints, of local rotations; jitter raises it too",
     lambda o: o.data["joint_rotation"]["mean"],
+    words="joints turn",
 )
 def joint_rotation(o: ObservedRun) -> float:
     return o.mean(lambda motion: motion.rotation_rates.mean(axis=1))
@@ -158,7 +123,7 @@ def jerk(o: ObservedRun) -> float:
     return o.mean(lambda motion: motion.jerks)
 
 
-def _register_ratio(ratio: str, name: str, sentence: str) -> None:
+def _register_ratio(ratio: str, name: str, sentence: str, words: str) -> None:
     def value(o: ObservedRun) -> float | None:
         reference = o.data.get("by_speed", {})
         # Data that were measured by earlier versions have no bands.
@@ -167,23 +132,26 @@ def _register_ratio(ratio: str, name: str, sentence: str) -> None:
         speeds = o.every(lambda motion: motion.smoothed_speeds)
         return ratio_at_speed(speeds, o.by_speed[name], name, reference)
 
-    run_measure("", "like the data", sentence, 1.0, name=ratio)(value)
+    run_measure("", "like the data", sentence, 1.0, name=ratio, words=words)(value)
 
 
-for _ratio, _name, _sentence in (
-    ("rotation_ratio", "joint_rotation", "joint rotation over the data's at the same speeds"),
-    ("jerk_ratio", "jerk", "jerk over the data's at the same speeds of the root"),
+for _ratio, _name, _quantity, _moves in (
+    ("rotation_ratio", "joint_rotation", "joint rotation", "joints turn"),
+    ("jerk_ratio", "jerk", "jerk", "jerk"),
 ):
-    _register_ratio(_ratio, _name, _sentence)
+    _sentence = f"{_quantity} over the data's at the same speeds of the root"
+    _words = f"{_moves}, of the data at this speed"
+    _register_ratio(_ratio, _name, _sentence, _words)
     for _edge in BANDS_HZ:
         _register_ratio(
             below(_ratio, _edge),
             below(_name, _edge),
             f"the same of both without what is faster than {_edge:g} Hz",
+            f"{_words}, below {_edge:g} Hz",
         )
 
 
-def _register_sliding(prefix: str, contacts: str) -> None:
+def _register_sliding(prefix: str, contacts: str, where: str) -> None:
     def skating(o: ObservedRun) -> float | None:
         pairs, largest = o.contact_pairs.get(prefix), o.data["largest_contact_speed"]
         if pairs is None or not pairs.size or not largest > 0:
@@ -204,6 +172,7 @@ def _register_sliding(prefix: str, contacts: str) -> None:
         f"data's largest; {contacts}; of the data: at the same speeds of the root",
         lambda o: of_data(o) / o.data["largest_contact_speed"],
         name=f"{prefix}skating",
+        words=f"feet slide{where}, of the fastest contact",
     )(skating)
     run_measure(
         "cm/s",
@@ -211,23 +180,35 @@ def _register_sliding(prefix: str, contacts: str) -> None:
         f"the mean of v; {contacts}",
         lambda o: _CM * of_data(o),
         name=f"{prefix}contact_speed",
+        words=f"feet slide{where}",
     )(contact_speed)
 
 
-_register_sliding("", "contacts of the runner")
-_register_sliding("unlocked_", "contacts of the runner, without foot IK")
-_register_sliding("found_", "contacts detected on the motion, as in the data")
+for _prefix, _contacts, _where in (
+    ("", "contacts of the runner", ""),
+    ("unlocked_", "contacts of the runner, without foot IK", " without foot locking"),
+    ("found_", "contacts detected on the motion, as in the data", " at detected contacts"),
+):
+    _register_sliding(_prefix, _contacts, _where)
 
 
 @run_measure(
-    "", "like the data", "share of frames with less kinetic energy than 99 % of the data's", 0.01
+    "",
+    "like the data",
+    "share of frames with less kinetic energy than 99 % of the data's",
+    0.01,
+    words="frames weaker than the data",
 )
 def weaker(o: ObservedRun) -> float:
     return o.mean(lambda motion: motion.energies < o.data["kinetic_energy"]["low"])
 
 
 @run_measure(
-    "", "like the data", "share of frames with more kinetic energy than 99 % of the data's", 0.01
+    "",
+    "like the data",
+    "share of frames with more kinetic energy than 99 % of the data's",
+    0.01,
+    words="frames stronger than the data",
 )
 def stronger(o: ObservedRun) -> float:
     return o.mean(lambda motion: motion.energies > o.data["kinetic_energy"]["high"])
@@ -239,6 +220,7 @@ def stronger(o: ObservedRun) -> float:
     "share of the legs' frames in which the knee lies behind the line from hip to ankle by over "
     f"{BENT_BACK:.1%} of the leg's length",
     lambda o: o.data.get("bent_back", 0.0),
+    words="knees bend backward",
 )
 def bent_back(o: ObservedRun) -> float | None:
     bends = o.every(lambda motion: motion.bends.ravel())
@@ -250,13 +232,20 @@ def bent_back(o: ObservedRun) -> float | None:
     "less",
     "share of frames in which a joint accelerates more than in 99.9 % of the data's",
     0.001,
+    words="joints jerk",
 )
 def pops(o: ObservedRun) -> float | None:
     usual = o.data.get("usual_acceleration")
     return None if usual is None else o.mean(lambda motion: motion.accelerations > usual)
 
 
-@run_measure("", "less", "largest change of a limb's length, as a share of it", 0.0)
+@run_measure(
+    "",
+    "less",
+    "largest change of a limb's length, as a share of it",
+    0.0,
+    words="limbs change their length",
+)
 def limb_change(o: ObservedRun) -> float:
     joints, skeleton = o.run.spec.joint_indices, o.run.spec.skeleton
     parents, lengths = skeleton.parents[joints], bone_lengths(skeleton)[joints]
@@ -270,7 +259,10 @@ def limb_change(o: ObservedRun) -> float:
 
 
 @run_measure(
-    "m", "less", "distance between predicted joints and those of the rotations and limb lengths"
+    "m",
+    "less",
+    "distance between predicted joints and those of the rotations and limb lengths",
+    words="predicted joints off their limbs",
 )
 def limb_error(o: ObservedRun) -> float | None:
     return None if o.run.limb_errors is None else float(o.run.limb_errors[o.living].mean())
@@ -281,6 +273,7 @@ def limb_error(o: ObservedRun) -> float | None:
     "less",
     "share of seconds with a desired speed in which the joint speed relative to the root is "
     "below half of the data's 1st percentile in travel",
+    words="frozen while it should move",
 )
 def frozen(o: ObservedRun) -> float | None:
     still = []
@@ -300,33 +293,46 @@ def speed(o: ObservedRun) -> float:
     return o.mean(lambda motion: motion.speeds)
 
 
-@run_measure("m/s", "", "mean of the goal")
+@run_measure("m/s", "", "mean of the goal", words="speed of the goal")
 def desired_speed(o: ObservedRun) -> float | None:
     commanded = o.run.commanded_velocities
     return None if commanded is None else float(np.linalg.norm(commanded, axis=-1)[o.living].mean())
 
 
-@run_measure("rad/s", "", "mean size of the root's", "turning_rate")
+@run_measure("rad/s", "", "mean size of the root's", "turning_rate", words="turns of the root")
 def turning_rate(o: ObservedRun) -> float:
     return o.mean(lambda motion: np.abs(motion.turn_rates))
 
 
-@run_measure("m", "less", "mean distance of the root from the nearest place on the path")
+@run_measure(
+    "m",
+    "less",
+    "mean distance of the root from the nearest place on the path",
+    words="distance from the path",
+    limit=0.15,
+)
 def path_error(o: ObservedRun) -> float | None:
     return None if o.path_distances is None else float(o.path_distances.mean())
 
 
-@run_measure("m", "less", "mean distance from the path's place at its clock")
+@run_measure(
+    "m",
+    "less",
+    "mean distance from the path's place at its clock",
+    words="distance from its place on the path",
+)
 def clock_error(o: ObservedRun) -> float | None:
     return None if o.clock_distances is None else float(o.clock_distances[o.living].mean())
 
 
-@run_measure("m", "less", "the same of the worst character")
+@run_measure("m", "less", "the same of the worst character", words="the same, worst character")
 def worst_clock_error(o: ObservedRun) -> float | None:
     return None if o.mean_clock_distances is None else float(o.mean_clock_distances.max())
 
 
-@run_measure("", "less", "share of characters for which it is above 0.5 m")
+@run_measure(
+    "", "less", "share of characters for which it is above 0.5 m", words="characters that ran away"
+)
 def runaways(o: ObservedRun) -> float | None:
     away = o.mean_clock_distances
     return None if away is None else float((away > RUNAWAY_M).mean())
@@ -345,7 +351,7 @@ def _median(times: list[float]) -> float | None:
     return sorted(times)[len(times) // 2] if times else None
 
 
-def _register_response(kind: str, change: str, quantity: str) -> None:
+def _register_response(kind: str, change: str, quantity: str, words: str) -> None:
     of_heading = quantity == "heading"
     key = "headings" if of_heading else "changes"
 
@@ -360,20 +366,25 @@ def _register_response(kind: str, change: str, quantity: str) -> None:
         "10 to 90 % of its own",
         lambda o: o.data.get(key, {}).get(kind, {}).get("median"),
         name=f"{kind.replace('turn', 'heading') if of_heading else kind}_s",
+        words=f"time to {words}",
     )(value)
 
 
-_TURN = {"turn_90": "a turn by 60 to 120 degrees", "turn_180": "a turn by 150 to 180 degrees"}
-for _kind, _change in ({"start": "a start", "stop": "a stop"} | _TURN).items():
-    _register_response(_kind, _change, "velocity")
-for _kind, _change in _TURN.items():
-    _register_response(_kind, _change, "heading")
+for _kind, _change in (("start", "a start"), ("stop", "a stop")):
+    _register_response(_kind, _change, "velocity", _kind)
+for _quantity, _verb in (("velocity", "turn"), ("heading", "face")):
+    _register_response(
+        "turn_90", "a turn by 60 to 120 degrees", _quantity, f"{_verb} by 90 degrees"
+    )
+    _register_response("turn_180", "a turn by 150 to 180 degrees", _quantity, f"{_verb} round")
 
 
 @run_measure(
     "",
     "less",
     "share of changes of the goal whose velocity never comes: not in 4 s, nor before the next",
+    words="changes of the goal without an answer",
+    limit=0.1,
 )
 def unanswered(o: ObservedRun) -> float | None:
     times = [time for some in o.responses.velocity.values() for time in some]
@@ -402,6 +413,7 @@ for _kind in KINDS:
     "joint speed relative to the root where standing is desired and the root stands, over that "
     "of the data's idle frames",
     lambda o: 1.0 if o.data.get("idle_speed") else None,
+    words="movement at rest, of the data",
 )
 def idle_ratio(o: ObservedRun) -> float | None:
     idle, found = float(o.data.get("idle_speed", 0.0)), []
@@ -421,7 +433,10 @@ def idle_speeds(motion: MeasuredMotion, desired: Array) -> Array:
 
 
 @run_measure(
-    "", "less", "share of frames whose goals were faster than the data can be, and were limited"
+    "",
+    "less",
+    "share of frames whose goals were faster than the data can be, and were limited",
+    words="goals too fast for the data",
 )
 def limited_goals(o: ObservedRun) -> float | None:
     return None if o.run.limited is None else float(o.run.limited.mean())
@@ -432,19 +447,31 @@ def limited_goals(o: ObservedRun) -> float | None:
     "like the data",
     "mean over joints, within 0.1 s of jumps",
     lambda o: o.data["jerk"]["mean"],
+    words="jerk at jumps",
 )
 def jump_jerk(o: ObservedRun) -> float | None:
     jerks = o.at_jumps(lambda motion: motion.jerks)
     return None if jerks is None else float(jerks.mean())
 
 
-@run_measure("m/s2", "less", "the largest of any joint within 0.1 s of jumps", "usual_acceleration")
+@run_measure(
+    "m/s2",
+    "less",
+    "the largest of any joint within 0.1 s of jumps",
+    "usual_acceleration",
+    words="largest acceleration at jumps",
+)
 def jump_acceleration(o: ObservedRun) -> float | None:
     accelerations = o.at_jumps(lambda motion: motion.accelerations)
     return None if accelerations is None else float(accelerations.max())
 
 
-@run_measure("m", "less", "mean distance of joints between the poses on both sides of jumps")
+@run_measure(
+    "m",
+    "less",
+    "mean distance of joints between the poses on both sides of jumps",
+    words="poses differ at jumps",
+)
 def alignment(o: ObservedRun) -> float | None:
     jumped, distances = o.run.jumped, o.run.tracks.get("jump_distance")
     if jumped is None or distances is None or not o.blended.any():
@@ -452,7 +479,7 @@ def alignment(o: ObservedRun) -> float | None:
     return float(distances[jumped].mean())
 
 
-@run_measure("1/s", "", "jumps per second")
+@run_measure("1/s", "", "jumps per second", words="jumps")
 def jumps_per_s(o: ObservedRun) -> float | None:
     if o.jumps is None:
         return None

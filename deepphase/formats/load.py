@@ -20,6 +20,7 @@ class MotionFormat:
     """A format of motion files: its name, reader and writer; `save` is None if it is only read.
 
     Functions may be named, as "package.module:function": imported when they are first used.
+    `begins` are first bytes by which an upload is recognized, whatever its name.
     """
 
     name: str
@@ -27,6 +28,7 @@ class MotionFormat:
     save: Callable[..., None] | str | None = None
     load_all: Callable[..., tuple[Clip, ...]] | str | None = None
     list_animations: Callable[[str | Path], tuple[tuple[int, str], ...]] | str | None = None
+    begins: tuple[bytes, ...] = ()
 
 
 def _function(given: Callable[..., Any] | str) -> Callable[..., Any]:
@@ -34,9 +36,8 @@ def _function(given: Callable[..., Any] | str) -> Callable[..., Any]:
     return found
 
 
-_POINT_SUFFIXES = (".npy", ".c3d", ".trc", ".csv")
 _POINTS = "deepphase.formats.points:load_points_as_clip"
-_MARKERS = {
+_MARKERS: dict[str, Any] = {
     "load": _POINTS,
     "load_all": "deepphase.formats.points:load_points_as_clips",
     "list_animations": "deepphase.formats.points:point_bodies",
@@ -53,20 +54,27 @@ MOTION_FORMATS: dict[str, MotionFormat] = {
         "BVH motion capture",
         "deepphase.formats.bvh.reader:load_bvh",
         "deepphase.formats.bvh.writer:save_bvh",
+        begins=(b"HIERARCHY",),
     ),
     ".npz": MotionFormat(
         "NumPy arrays: AMASS, points, our own",
         "deepphase.formats.npz.motion:load_npz",
         "deepphase.formats.npz.motion:save_npz_motion",
+        begins=(b"PK\x03\x04",),
     ),
-    ".glb": MotionFormat("glTF, binary", *_GLTF),
+    ".glb": MotionFormat("glTF, binary", *_GLTF, begins=(b"glTF",)),
     ".gltf": MotionFormat("glTF", *_GLTF),
     ".vrma": MotionFormat("VRM animation", _GLTF[0], None, *_GLTF[2:]),
-    ".npy": MotionFormat("joints of motion from text", _POINTS),
+    ".npy": MotionFormat("joints of motion from text", _POINTS, begins=(b"\x93NUMPY",)),
     ".c3d": MotionFormat("markers of optical systems", **_MARKERS),
-    ".trc": MotionFormat("markers of Motion Analysis and OpenSim", **_MARKERS),
+    ".trc": MotionFormat(
+        "markers of Motion Analysis and OpenSim", begins=(b"PathFileType",), **_MARKERS
+    ),
     ".csv": MotionFormat(
-        "markers of Motive", save="deepphase.formats.csv_table:save_places", **_MARKERS
+        "markers of Motive",
+        save="deepphase.formats.csv_table:save_places",
+        begins=(b"Format Version", b'"Format Version'),
+        **_MARKERS,
     ),
     ".mvnx": MotionFormat("segments of Xsens", "deepphase.formats.markers.mvnx:load_mvnx"),
     ".amc": MotionFormat("AMC with its ASF skeleton", "deepphase.formats.amc:load_amc"),
@@ -74,10 +82,10 @@ MOTION_FORMATS: dict[str, MotionFormat] = {
         "FBX, through Blender", "deepphase.formats.fbx:load_fbx", "deepphase.formats.fbx:save_fbx"
     ),
 }
-WRITTEN_SUFFIXES = (".bvh", ".npz", ".glb", ".gltf")
-"""Suffixes of our formats that `save` writes without another program, and reads again."""
-# All suffixes that are written, for people; .csv has the places of joints alone.
-_SAVED = (*WRITTEN_SUFFIXES, ".fbx", ".csv")
+_SAVED = tuple(suffix for suffix, kind in MOTION_FORMATS.items() if kind.save)
+# .csv has the places of joints alone, and .fbx needs Blender.
+WRITTEN_SUFFIXES = tuple(suffix for suffix in _SAVED if suffix not in (".csv", ".fbx"))
+"""Suffixes of formats that `save` writes without another program, and `load` reads again."""
 
 
 def load(path: str | Path, *, floor: float | None = None, **options: Any) -> Clip:
@@ -162,7 +170,7 @@ def holds_points(path: str | Path) -> bool:
     """Whether a file is a point track, damaged or not, to choose its reader."""
     suffix = Path(path).suffix.lower()
     if suffix != ".npz":
-        return suffix in _POINT_SUFFIXES
+        return suffix in MOTION_FORMATS and MOTION_FORMATS[suffix].load == _POINTS
     from deepphase.formats.points import is_point_archive
 
     return is_point_archive(Path(path))

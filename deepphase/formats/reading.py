@@ -110,8 +110,11 @@ def read_content(path: Path, kind: str = "motion") -> bytes:
 
 def read_text(path: Path) -> str:
     """All text of a UTF-8 file, with or without a byte order mark; raises FormatError."""
+    content = read_content(path, "table")
+    if foreign := foreign_content(content):
+        raise FormatError(f"this is {foreign}, not a table", path=path)
     try:
-        return read_content(path, "table").decode("utf-8-sig")
+        return content.decode("utf-8-sig")
     except UnicodeDecodeError:
         raise FormatError("text that is not UTF-8", hint="save it as UTF-8", path=path) from None
 

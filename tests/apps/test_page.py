@@ -11,7 +11,7 @@ from plotly.offline import get_plotlyjs
 
 from deepphase.apps.reports.page import Page, headline_table
 from deepphase.errors import CheckpointError
-from deepphase.evaluation.measurement import measures_of
+from deepphase.evaluation.measurement import Measure, measures_of
 from deepphase.figures.theme import figure
 
 HOSTILE = "</script><script>alert(1)</script><img src=x onerror=alert(2)>\"'&"
@@ -79,6 +79,6 @@ def test_headlines_without_data_say_a_limit_where_there_is_one():
         {name: (*own, name) for name, own in units.items()}, dict.fromkeys(units, 0.5)
     )
     assert [row[-1] for row in headline_table({"a dance": measures})[1]] == ["", "", ""]
-    found = measures_of({"explained variance": ("", "more", "e")}, {"explained variance": 0.5})
+    found = [Measure("explained variance", 0.5, better="more", sentence="e", fixed_limit=0.4)]
     ((_, value, limit),) = headline_table({"a model": found})[1]
     assert (value, limit) == ("0.5, good", "from 0.4")

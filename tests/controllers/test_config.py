@@ -7,10 +7,10 @@ from deepphase.config import config_names
 from deepphase.controllers.config import ControllerConfig
 from deepphase.controllers.networks.network import NetworkDims
 from deepphase.controllers.networks.registry import NETWORKS, make_network, network_kind
+from deepphase.controllers.schema.config import GATES
 from deepphase.errors import ParameterError
 
-NAMES = ["pfnn", "experts", "mann", "lmp", "no_phase", "vinn"]
-NAMES += ["nn", "nn_phase", "erd", "erd_phase", "gp", "pfgp"]
+NAMES = list(GATES)
 
 
 def test_every_network_has_a_recipe_of_its_name():

@@ -107,7 +107,7 @@ def test_what_is_seen_first_is_a_finding(walked):
     # One does as another, one leans, and one jumps for a frame.
     same = replace(run, **{name: getattr(run, name)[[0, 0, 2]] for name in _MOTION})
     (alike,) = (each for each in run_findings(same, data, speeds) if "move as 2" in each)
-    assert alike.endswith("exactly alike; there are no more start poses")
+    assert alike.endswith("exactly alike; there are no more start poses; try more clips")
     # Start poses that differ are not the reason.
     same.rotations[1, 0] = run.rotations[1, 0]
     (alike,) = (each for each in run_findings(same, data, speeds) if "move as 2" in each)

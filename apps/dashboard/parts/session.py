@@ -43,16 +43,6 @@ UPLOAD_FPS = 60.0
 MOTION_SUFFIXES = tuple(
     suffix.removeprefix(".") for suffix in MOTION_FORMATS if suffix not in (".gltf", ".fbx", ".amc")
 )
-# First bytes -> suffix of the format.
-_CONTENT = {
-    b"HIERARCHY": ".bvh",
-    b"PK\x03\x04": ".npz",
-    b"glTF": ".glb",
-    b"\x93NUMPY": ".npy",
-    b"PathFileType": ".trc",
-    b"Format Version": ".csv",
-    b'"Format Version': ".csv",
-}
 # Bytes in which the root element of an XML file begins.
 _XML_FRONT = 4096
 _BYTE_ORDER_MARK = b"\xef\xbb\xbf"
@@ -215,8 +205,8 @@ def suffix_of(content: bytes) -> str:
             hint="split it, or open it from a folder: deepphase app FOLDER",
         )
     front = content[:FRONT_BYTES].removeprefix(_BYTE_ORDER_MARK).lstrip()
-    for signature, suffix in _CONTENT.items():
-        if front.startswith(signature):
+    for suffix, kind in MOTION_FORMATS.items():
+        if front.startswith(kind.begins):
             return suffix
     if b"<mvnx" in content[:_XML_FRONT]:
         return ".mvnx"

@@ -305,9 +305,7 @@ class ContainerSound:
             self.duration_s = self._file.duration / _MICROSECONDS
 
     def pieces(self) -> Iterator[Array]:
-        """(samples, channels) float32, from the container's start on: a stream that begins later,
-        as in some videos, begins with silence.
-        """
+        """(samples, channels) float32; a stream that begins late, as of videos, has silence."""
         import av
 
         planes = av.AudioResampler(format="fltp")

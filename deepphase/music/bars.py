@@ -191,9 +191,15 @@ _BASS_OF_MULTIPLE = 1.5
 # which tempo of the slower on.
 _ALTERNATION, _ALTERNATE_ALIKE, _SLOWEST_HALF = 6.0, 0.2, 60.0
 # Another tempo is told from this probability on, and where the song speaks for it nearly as much
-# as for the one that is counted (log odds): people's habit alone decides between these. Twice the
-# tempo is told sooner: triplets and broken beats leave room for it.
-_TOLD, _AS_WELL, _TWICE_AS_WELL = 0.2, 0.35, 0.7
+# as for the one that is counted (log odds): people's habit alone decides between these.
+_TOLD, _AS_WELL = 0.2, 0.35
+# Half the tempo is told sooner where only there the bass returns, and mainly what alternates speaks
+# against it, as loud off-beats do; twice the tempo where some of the bass returns after half a
+# beat, not much less than after a whole, as in triplets; a third or two thirds of it where more of
+# the bass does, and hardly less of all sounds.
+_BASS_RETURNS, _HALF_AS_WELL = 0.85, 0.8
+_BASS_OF_TWICE, _LESS_BASS, _TWICE_AS_WELL = 0.33, 0.37, 2.0
+_MORE_BASS, _LESS_SOUND = 0.3, 0.1
 # Beats are between those that were laid if the bass is so much louder there, and audible.
 _LOUDER_BASS, _LOUD_BASS = 1.6, 0.5
 # As much of the onsets returns after a beat, as a share of the level of which most does: a song of
@@ -252,14 +258,9 @@ def find_rhythm(
     # Of all bands or of the bass: a kick and a snare that is far louder are two beats.
     most = _LEAST_RETURN * np.max([level.returns[:, 0] for level in levels], axis=0)
     levels = [level for level in levels if (level.returns[:, 0] >= most).any()] or levels
-    levels, shares, heard = _shares(levels)
+    levels, shares, others = _shares(levels)
     chosen = int(shares.argmax())
     level, bars = levels[chosen], find_bars(levels[chosen].bars)
-    tempi = np.array([each.tempo_bpm for each in levels])
-    is_twice = np.abs(0.5 * tempi / level.tempo_bpm - 1.0) < _SAME_TEMPO
-    margin = np.where(is_twice, _TWICE_AS_WELL, _AS_WELL)
-    fits = (shares >= _TOLD) | (heard >= heard[chosen] - margin)
-    others = tuple(tempi[np.flatnonzero(fits & (tempi != level.tempo_bpm))].tolist())
     share = min(float(shares[chosen]), 1.0 - _TOLD if others else 1.0)
     confidence = level.beat_probability * share
     beats = Beats(level.beats_s, level.tempo_bpm, confidence, share, others)
@@ -282,8 +283,8 @@ def _on_bass(beats_s: Array, bass: Array, fps: float) -> Array:
     return between[(between >= 0) & (between < len(bass) / fps)]
 
 
-def _shares(levels: list[_Level]) -> tuple[list[_Level], Array, Array]:
-    """Levels of different tempi; how likely people count each; log odds without people's habit."""
+def _shares(levels: list[_Level]) -> tuple[list[_Level], Array, tuple[float, ...]]:
+    """Levels of different tempi; how likely people count each; other tempi that fit as well."""
     scores = [float(_LEVEL_WEIGHTS @ level.evidence) for level in levels]
     kept: list[int] = []
     for index in np.argsort(scores, kind="stable")[::-1].tolist():
@@ -295,7 +296,7 @@ def _shares(levels: list[_Level]) -> tuple[list[_Level], Array, Array]:
     ratio = tempi / tempi[0]
     multiple = np.maximum(ratio, 1.0 / ratio)
     is_multiple = np.abs(multiple - np.round(multiple)) < _SAME_TEMPO * multiple
-    bass = np.array([level.returns[1, 0] for level in levels])
+    sound, bass = np.array([level.returns[:, 0] for level in levels]).T
     clear = (bass - bass[0]) - np.clip(bass - bass[0], -_BASS_DIFFERS, _BASS_DIFFERS)
     heard = np.where(is_multiple, _OF_MULTIPLE, _OF_OTHER) * (score - score[0])
     heard += np.where(is_multiple, _BASS_OF_MULTIPLE * clear, _BASS_SPEAKS * np.maximum(clear, 0))
@@ -305,13 +306,29 @@ def _shares(levels: list[_Level]) -> tuple[list[_Level], Array, Array]:
         0, after_two - after_three
     )
     alternation = np.array([level.bars.alternation for level in levels])
+    alternates = np.zeros(len(levels))
     is_half = np.abs(2.0 * tempi / tempi[:, None] - 1.0) < _SAME_TEMPO
     for fast, slow in np.argwhere(is_half & (tempi >= _SLOWEST_HALF)):
         more = alternation[fast] - alternation[slow] - _ALTERNATE_ALIKE
-        heard[fast] += _ALTERNATION * max(more, 0.0)
+        alternates[fast] += _ALTERNATION * max(more, 0.0)
+    heard += alternates
     log_odds = heard - 0.5 * (np.log2(tempi / _USUAL_BPM) / _USUAL_OCTAVES) ** 2
     shares = np.exp(log_odds - log_odds.max())
-    return levels, shares / shares.sum(), heard
+    shares /= shares.sum()
+    chosen = int(shares.argmax())
+    less = heard[chosen] - heard
+    half, twice, third, two_thirds = (
+        np.abs(tempi / (part * tempi[chosen]) - 1.0) < _SAME_TEMPO
+        for part in (1 / 2, 2, 1 / 3, 2 / 3)
+    )
+    more_bass, more_sound = bass - bass[chosen], sound - sound[chosen]
+    half &= (bass > _BASS_RETURNS) & (bass[chosen] < _BASS_RETURNS)
+    half &= less - alternates[chosen] + alternates < _HALF_AS_WELL
+    twice &= (less < _TWICE_AS_WELL) & (bass > _BASS_OF_TWICE) & (more_bass > -_LESS_BASS)
+    thirds = (third | two_thirds) & (more_bass > _MORE_BASS) & (more_sound > -_LESS_SOUND)
+    fits = (shares >= _TOLD) | (less <= _AS_WELL) | half | twice | thirds
+    fits[chosen] = False
+    return levels, shares, tuple(tempi[fits].tolist())
 
 
 def _level(beats_s: Array, spectra: Spectra, returns: OnsetReturns, fps: float) -> _Level:

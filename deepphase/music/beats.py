@@ -85,10 +85,7 @@ class OnsetReturns:
 
 
 def lay_beats(onset_strength: Array, tempo_bpm: Array, fps: float) -> Array:
-    """(beats,) seconds of beats at a tempo (frames,), by dynamic programming (Ellis 2007).
-
-    They lie on an even grid where they keep to one, and go on from the first sound to the last.
-    """
+    """(beats,) seconds of beats at a tempo (frames,), from the first sound to the last."""
     frames = beat_path(np.minimum(onset_strength, 1.5), tempo_bpm, fps, _TIGHTNESS)
     audible_frames = np.flatnonzero(onset_strength > _AUDIBLE)
     if len(frames) < 2 or not len(audible_frames):
@@ -258,10 +255,7 @@ _FIRST = 0.01
 
 
 def beat_path(onset_strength: Array, tempo_bpm: Array, fps: float, tightness: float) -> Array:
-    """(beats,) frames of the beats with the strongest onsets and the steadiest steps (Ellis 2007).
-
-    `onset_strength` and `tempo_bpm` are (frames,); none where no onset has strength.
-    """
+    """(beats,) frames of beats with the strongest onsets and the steadiest steps (Ellis 2007)."""
     onsets = np.asarray(onset_strength, np.float64)
     periods = np.round(60.0 * fps / np.asarray(tempo_bpm, np.float64)).astype(np.intp)
     deviation = onsets.std(ddof=1) if len(onsets) > 1 else 0.0
@@ -295,10 +289,8 @@ def _filtered(onsets: Array, periods: Array) -> Array:
 
 
 def _best_steps(score: Array, periods: Array, tightness: float) -> tuple[Array, Array]:
-    """(frames,) each: the frame of the beat before, or -1; and the best sum of scores and costs.
-
-    A beat lies half a period behind the one before at least: as many frames are computed at once.
-    """
+    """(frames,) each: the frame of the beat before, or -1; and the best sum of scores and costs."""
+    # A beat lies half a period behind the one before at least: as many are computed at once.
     frames = len(score)
     # Half periods are rounded as librosa's, to even numbers.
     nearest = np.round(periods / 2).astype(np.intp)

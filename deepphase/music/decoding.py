@@ -31,10 +31,7 @@ _MPEG_RATES = (44_100, 48_000, 32_000)
 
 
 def truncation(content: bytes) -> str:
-    """What a file's bytes promise and lack, in words; empty where nothing is known to lack.
-
-    Wav by chunk sizes (RIFF), Ogg by pages (RFC 3533), MP3 by frames (ISO 11172-3, 13818-3).
-    """
+    """What a file's bytes promise and lack, in words: RIFF, Ogg (RFC 3533), MP3 (ISO 11172-3)."""
     if content[:4] == b"RIFF" and content[8:12] == b"WAVE":
         return _missing_wav(content)
     if content[:4] == b"OggS":
@@ -223,10 +220,7 @@ _lock = threading.RLock()
 
 @contextmanager
 def decoder_errors(content: bytes) -> Iterator[list[str]]:
-    """Context of a decoding whose messages are not printed: yields a list, then of its errors.
-
-    The C library writes to the file descriptor. What other threads write is printed at the end.
-    """
+    """Context of a decoding whose messages are not printed: yields a list, then of its errors."""
     errors: list[str] = []
     if content[:4] in _DECODED_SILENTLY:
         yield errors

@@ -118,10 +118,7 @@ class SongFeatures:
 
     @property
     def has_beat(self) -> bool:
-        """Whether there are reliable beats; without them nothing follows a beat.
-
-        Beats that may be counted at half or twice the tempo are reliable as well.
-        """
+        """Whether there are reliable beats, perhaps counted at half or twice the tempo."""
         enough = MIN_CONFIDENCE * self.tempo_confidence
         return len(self.beats_s) > 1 and self.beat_confidence >= enough
 
@@ -152,10 +149,7 @@ class SongFeatures:
         return np.arange(len(self)) / self.fps
 
     def array(self, names: Sequence[str] = PAPER_FEATURES) -> Array:
-        """(frames, dims) float32: the features of these names side by side.
-
-        Raises ParameterError for a name that is none.
-        """
+        """(frames, dims) float32: the features of these names; ParameterError for another."""
         check_names(names)
         return np.concatenate([self.blocks[name] for name in names], axis=1)
 
@@ -301,11 +295,7 @@ BEAT_CYCLES = ("beat_cycle", "bar_cycle")
 
 
 def feature_values(song: SongFeatures, name: str) -> Array:
-    """(frames, values) float32 of one feature, 60 frames a second.
-
-    Sine and cosine of beat and bar are 0 where there are no beats or bars, or none that are
-    reliable, as `SongFeatures.has_beat` says. Raises ParameterError for an unknown name.
-    """
+    """(frames, values) of a feature; sine and cosine of beats that are not reliable are 0."""
     values = song.array([name])
     reliable = {"beat_cycle": song.has_beat, "bar_cycle": song.bar_confidence >= MIN_CONFIDENCE}
     if not reliable.get(name, True):

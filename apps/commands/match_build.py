@@ -46,8 +46,8 @@ def command(
         Search index, which queries and runs then use: exact, or a string of FAISS's index_factory
         such as IVF1024,Flat or HNSW16, whose recall is printed. auto is exact.
     songs
-        Folder with the songs of the clips, if the features include music; the folder of the
-        first store if not given.
+        Folder with the songs of the clips, if the features include music; where they lay from the
+        store if not given.
     terrain
         Folders and files of ground under the clips, from `deepphase fit ground` on the same store.
         Each clip is in the database on its floor and on each of its grounds, and the features
@@ -109,8 +109,7 @@ def command(
         options: dict[str, Any] = {"spool": output.absolute().parent, "progress": shown}
         song_tracks = None
         if with_music:
-            folder = songs or stores[0].absolute().parent
-            song_tracks = options["tracks"] = ClipSongTracks.read(clips[0], folder, config, shown)
+            song_tracks = options["tracks"] = ClipSongTracks.read(clips[0], songs, config, shown)
             for line in song_tracks.clocks.words() if song_tracks.clocks else ():
                 note(line)
             for clip, why in song_tracks.left_out:

@@ -259,8 +259,7 @@ def dance_command(
         joints = () if loaded is None else loaded.signals.joints
         corpus = read_corpus(dances, joints=joints, skeleton=skeleton, progress=progress)
         about: dict[str, Any] = {"description": corpus.description, "progress": progress}
-        folder = songs or (dances if dances.is_dir() else dances.parent)
-        learnt = DanceSet.from_store(corpus, folder, **about)
+        learnt = DanceSet.from_store(corpus, songs, **about)
         for clip, why in learnt.left_out:
             warn(f"{clip}: left out: {why}")
         own = learnt.store

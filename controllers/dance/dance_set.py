@@ -38,7 +38,7 @@ class DanceSet(ClipSongs):
     def from_store(
         cls,
         store: ClipStore,
-        songs: Path,
+        songs: Path | None = None,
         *,
         description: Mapping[str, object] | None = None,
         progress: Progress | None = None,

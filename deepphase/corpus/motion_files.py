@@ -31,6 +31,8 @@ _LOG = logging.getLogger("deepphase")
 _HEAD = "# What deepphase knows of the motion files in this folder and below it.\n"
 # Sound files that may lie beside a motion file, in order of preference.
 SONG_SUFFIXES = (".wav", ".flac", ".ogg", ".mp3", ".m4a")
+# Option of a store: the folder that its songs are named from, relative to the store's.
+SONGS_FOLDER = "songs"
 # Folder, in that of the files, of what was steered and recorded.
 RECORDINGS_FOLDER = "recordings"
 # An archive that the program itself writes beside motion files.

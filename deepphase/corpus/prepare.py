@@ -20,7 +20,13 @@ from deepphase.corpus.group_passes import (
     retarget_clips,
 )
 from deepphase.corpus.labels import LabelPattern, read_label_table
-from deepphase.corpus.motion_files import MotionFile, existing, find_motion_files, is_store
+from deepphase.corpus.motion_files import (
+    SONGS_FOLDER,
+    MotionFile,
+    existing,
+    find_motion_files,
+    is_store,
+)
 from deepphase.corpus.name_labels import NameLabels, read_name_labels
 from deepphase.corpus.prepare_file import FileTask, PreparedFile, prepare_file
 from deepphase.corpus.store import StoreGroup, open_store, store_groups
@@ -215,6 +221,10 @@ def prepare(
             "notes": [list(note) for note in notes],
             **({"description": dict(description)} if description else {}),
         }
+        if any(record.clip.source.song for record in writer.records):
+            folder = files[0].path.parents[files[0].file.count("/")]
+            real = [os.path.realpath(path) for path in (folder, output.parent)]
+            options[SONGS_FOLDER] = os.path.relpath(*real)
         writer.finish(options, [vars(file) for file in run.left_out])
     return Preparation(
         path=output,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
@@ -9,7 +10,13 @@ from pathlib import Path
 
 from deepphase.corpus.clip_store import ClipStore
 from deepphase.corpus.clips import ClipEntry
-from deepphase.corpus.motion_files import SONG_SUFFIXES, existing, files_under, is_motion_file
+from deepphase.corpus.motion_files import (
+    SONG_SUFFIXES,
+    SONGS_FOLDER,
+    existing,
+    files_under,
+    is_motion_file,
+)
 from deepphase.errors import DeepPhaseError, FormatError, ParameterError
 from deepphase.music.cache import song_features
 from deepphase.music.features import SongFeatures
@@ -61,15 +68,17 @@ class ClipSongs:
     left_out: tuple[tuple[str, str], ...]
 
 
-def songs_of_clips(store: ClipStore, folder: Path, progress: Progress | None = None) -> ClipSongs:
-    """Features of the songs of a store's clips."""
+def songs_of_clips(
+    store: ClipStore, folder: Path | None = None, progress: Progress | None = None
+) -> ClipSongs:
+    """Features of the songs of a store's clips: in a folder, else where they lay from the store."""
     songs: dict[str, SongFeatures] = {}
     refused: dict[str, str] = {"": "no song beside it"}
     left_out, kept = [], []
     for number, (name, source) in enumerate(zip(store.names, store.sources, strict=True), start=1):
         if source.song not in songs and source.song not in refused:
             try:
-                songs[source.song] = song_features(folder / source.song)
+                songs[source.song] = song_features(_place(source.song, store, folder))
             except DeepPhaseError as error:
                 refused[source.song] = str(error)
         if source.song in songs:
@@ -88,3 +97,13 @@ def songs_of_clips(store: ClipStore, folder: Path, progress: Progress | None = N
     if len(kept) < len(store):
         store = store.selected(kept)
     return ClipSongs(store, songs, tuple(left_out))
+
+
+def _place(song: str, store: ClipStore, folder: Path | None) -> Path:
+    """Where the song of a clip is, or is missed."""
+    beside = folder or Path(os.path.realpath(store.path or "")).parent
+    recorded = str((store.header.get("options") or {}).get(SONGS_FOLDER, ""))
+    places = [beside / song, beside / Path(song).name]
+    if folder is None:
+        places.insert(0, Path(os.path.normpath(beside / recorded / song)))
+    return next(filter(Path.is_file, places), places[0])

@@ -80,7 +80,7 @@ class ClipSongTracks(ClipSongs):
     def read(
         cls,
         store: ClipStore,
-        folder: Path,
+        folder: Path | None,
         layout: FeatureLayout,
         progress: Progress | None = None,
     ) -> ClipSongTracks:

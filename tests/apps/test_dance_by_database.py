@@ -39,8 +39,7 @@ def folder(tmp_path_factory):
 @pytest.fixture(scope="module")
 def database(folder):
     words = ["match", "build", folder / "dances.store", "--model", folder / "p"]
-    words += ["--config", "dance_music", "--songs", folder / "danced"]
-    assert run(*words, "-o", folder / "dances.database") == 0
+    assert run(*words, "--config", "dance_music", "-o", folder / "dances.database") == 0
     return folder / "dances.database"
 
 

@@ -60,7 +60,7 @@ train controller walks.store --model own.model --config experts -o walk.controll
 control walk.controller --path circle -o turns
 prepare danced -o danced.store
 fit phases danced.store --method pca -o dances.phases
-match build danced.store --model dances.phases --config dance_music --songs danced -o dances.db
+match build danced.store --model dances.phases --config dance_music -o dances.db
 dance song.wav -o danced_to
 dance song.wav --database dances.db --bpm 120 -o by_database
 fit ground clips -o ground

@@ -10,7 +10,9 @@ import soundfile
 
 from deepphase.corpus.clip_store import ClipStore
 from deepphase.corpus.clips import PointSets, load_clips
+from deepphase.corpus.prepare import prepare
 from deepphase.corpus.songs import songs_of_clips
+from deepphase.corpus.store import open_store
 from deepphase.errors import ParameterError
 from deepphase.formats.load import save
 from deepphase.music.audio import SAMPLE_RATE
@@ -48,6 +50,25 @@ def test_a_rate_that_the_song_beside_contradicts_is_doubted(tmp_path, seconds, s
     doubts = [note for note in read.source.notes if "its song is" in note]
     assert len(doubts) == bool(said)
     assert said in " ".join(doubts)
+
+
+def test_a_store_finds_its_songs_from_another_folder(tmp_path, monkeypatch):
+    dances = tmp_path / "one" / "dances" / "waltz"
+    dances.mkdir(parents=True)
+    save(swinging(1.0)[0], dances / "a.bvh")
+    soundfile.write(dances / "a.wav", np.zeros(SAMPLE_RATE, np.float32), SAMPLE_RATE)
+    monkeypatch.chdir(tmp_path)
+    prepare("one/dances", "one/stores/dances.store", labels="none")
+    assert songs_of_clips(open_store("one/stores/dances.store")).songs.keys() == {"waltz/a.wav"}
+    (tmp_path / "one").rename(tmp_path / "two")
+    moved = open_store("two/stores/dances.store")
+    assert songs_of_clips(moved).songs.keys() == {"waltz/a.wav"}
+    (tmp_path / "two" / "dances").rename(tmp_path / "gone")
+    with pytest.raises(ParameterError, match="no clip has a song") as caught:
+        songs_of_clips(moved)
+    assert "--songs" in caught.value.hint
+    for given in (tmp_path / "gone", tmp_path / "gone" / "waltz"):
+        assert songs_of_clips(moved, given).songs.keys() == {"waltz/a.wav"}
 
 
 def test_no_song_at_all_is_an_error_that_says_why(tmp_path):

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import csv
-import io
 import math
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from itertools import chain, compress, pairwise
 from pathlib import Path, PurePosixPath
@@ -14,11 +12,13 @@ from typing import Any
 
 from deepphase.errors import FormatError, ParameterError
 from deepphase.files import check_size, unpacked_bytes
+from deepphase.formats.csv_table import CsvTable, read_csv_table
 from deepphase.packages import extra_packages
 
 # Cells for each byte of a file of Parquet, where nothing takes none.
 _CELLS_PER_BYTE, _ALWAYS_ALLOWED = 4, 1_000_000
 _FILE, _START, _STOP = "file", "start_s", "stop_s"
+_HINT = "columns: file, one for each label, and start_s, stop_s where a row is a piece of a clip"
 
 
 @dataclass(frozen=True)
@@ -52,23 +52,15 @@ def read_label_table(
     for file in map(PurePosixPath, files):
         for name in (file.as_posix(), file.with_suffix("").as_posix(), file.name, file.stem):
             by_name.setdefault(name, set()).add(file.as_posix())
-    is_parquet = path.suffix.lower() == ".parquet"
-    rows = _parquet_rows(path, by_name) if is_parquet else _csv_rows(path)
-    line, first = next(rows, (1, []))
-    if not first:
-        raise _wrong(path, line, "the label table is empty")
-    if _FILE not in first:
-        raise _wrong(path, line, f"no column {_FILE!r} among {', '.join(first)}")
-    for column in first:
-        if not column or first.count(column) > 1:
-            raise _wrong(path, line, f"column {column!r} is nameless or occurs twice")
-    if not set(first) - {_FILE, _START, _STOP}:
-        raise _wrong(path, line, "no label column")
+    if path.suffix.lower() == ".parquet":
+        table = _parquet_table(path, by_name)
+    else:
+        table = read_csv_table(path, [_FILE], _HINT)
+    if not set(table.columns) - {_FILE, _START, _STOP}:
+        raise _wrong(path, table.line, "no label column")
     pieces: dict[str, list[LabelledPiece]] = {}
-    for line, row in rows:
-        if len(row) != len(first):
-            raise _wrong(path, line, f"{len(row)} cells under {len(first)} columns")
-        file_name, piece = _piece(path, dict(zip(first, row, strict=True)), line, by_name)
+    for line, row in table.rows:
+        file_name, piece = _piece(path, dict(zip(table.columns, row, strict=True)), line, by_name)
         pieces.setdefault(file_name, []).append(piece)
     for file_name, of_file in pieces.items():
         of_file.sort(key=lambda piece: (piece.start_s or 0.0, piece.line))
@@ -80,22 +72,8 @@ def read_label_table(
     return pieces
 
 
-def _csv_rows(path: Path) -> Iterator[tuple[int, list[str]]]:
-    """Line and cells of each row that is not empty."""
-    text = _text(path)
-    delimiter = max(",;\t", key=text.partition("\n")[0].count)
-    reader = csv.reader(io.StringIO(text, newline=""), delimiter=delimiter, strict=True)
-    try:
-        for row in reader:
-            cells = [cell.strip() for cell in row]
-            if any(cells):
-                yield reader.line_num, cells
-    except csv.Error as error:
-        raise _wrong(path, reader.line_num, f"not a CSV row: {error}") from None
-
-
-def _parquet_rows(path: Path, by_name: Mapping[str, set[str]]) -> Iterator[tuple[int, list[str]]]:
-    """Number and cells of the row of names and of each row of a file in `by_name`."""
+def _parquet_table(path: Path, by_name: Mapping[str, set[str]]) -> CsvTable:
+    """The rows of the files in `by_name`."""
     with extra_packages("tables in Parquet"):
         import pyarrow
         from pyarrow import parquet, types
@@ -105,7 +83,7 @@ def _parquet_rows(path: Path, by_name: Mapping[str, set[str]]) -> Iterator[tuple
             front, schema = file.metadata, file.schema_arrow
         kinds = (types.is_string, types.is_large_string, types.is_integer, types.is_boolean)
         texts = [each.name for each in schema if any(is_kind(each.type) for is_kind in kinds)]
-        names = [name for name in schema.names if name in (_START, _STOP, *texts)]
+        names = [name for name in schema.names if name and name in (_START, _STOP, *texts)]
         groups = map(front.row_group, range(front.num_row_groups))
         unpacked = sum(group.total_byte_size for group in groups)
         most = max(_CELLS_PER_BYTE * size, _ALWAYS_ALLOWED)
@@ -125,9 +103,9 @@ def _parquet_rows(path: Path, by_name: Mapping[str, set[str]]) -> Iterator[tuple
     files = max(is_known, key=lambda column: sum(is_known[column]), default="")
     if not any(is_known.get(files, ())):
         raise _wrong(path, 1, "no column names a file of the folder that is prepared")
-    yield 1, [_FILE if name == files else name for name in cells]
-    rows = enumerate(map(list, zip(*cells.values(), strict=True)), start=2)
-    yield from compress(rows, is_known[files])
+    columns = [_FILE if name == files else name for name in cells]
+    rows = enumerate(zip(*cells.values(), strict=True), start=2)
+    return CsvTable(tuple(columns), 1, tuple(compress(rows, is_known[files])))
 
 
 def _cells(chunk: Any) -> list[str]:
@@ -137,23 +115,6 @@ def _cells(chunk: Any) -> list[str]:
     if own is chunk:
         return texts
     return ["" if row is None else texts[row] for row in chunk.indices.to_pylist()]
-
-
-def _text(path: Path) -> str:
-    try:
-        check_size(path, "table")
-        content = path.read_bytes()
-    except OSError as error:
-        fact = f"the label table cannot be read: {error.strerror}"
-        hint = "check the path and the permission to read it"
-        raise FormatError(fact, hint=hint, path=path) from None
-    encoding = "utf-16" if content[:2] in (b"\xff\xfe", b"\xfe\xff") else "utf-8-sig"
-    try:
-        return content.decode(encoding)
-    except UnicodeDecodeError as error:
-        line = content.count(b"\n", 0, error.start) + 1
-        fact = f"the label table is not {encoding.removesuffix('-sig')} text"
-        raise FormatError(fact, hint="save it as UTF-8", path=path, line=line) from None
 
 
 def _piece(
@@ -193,8 +154,7 @@ def _file_name(cell: str) -> str:
 
 
 def _wrong(path: Path, line: int, fact: str) -> FormatError:
-    hint = "columns: file, one for each label, and start_s, stop_s where a row is a piece of a clip"
-    return FormatError(fact, hint=hint, path=path, line=line)
+    return FormatError(fact, hint=_HINT, path=path, line=line)
 
 
 _FIELD = re.compile(r"\{([^{}]*)\}")

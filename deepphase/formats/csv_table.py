@@ -39,10 +39,11 @@ class CsvTable:
 
 
 def read_csv_table(path: str | Path, required: Sequence[str], hint: str) -> CsvTable:
-    """Read a table; empty rows and spaces around cells are left out."""
+    """Read a table, its cells between commas, semicolons or tabs; empty rows are left out."""
     path = Path(path)
-    fault = partial(FormatError, hint=hint, path=path)
-    reader = csv.reader(io.StringIO(read_text(path), newline=""), strict=True)
+    fault, text = partial(FormatError, hint=hint, path=path), read_text(path)
+    delimiter = max(",;\t", key=text.partition("\n")[0].count)
+    reader = csv.reader(io.StringIO(text, newline=""), delimiter=delimiter, strict=True)
     try:
         rows = [
             (reader.line_num, cells)
@@ -52,7 +53,7 @@ def read_csv_table(path: str | Path, required: Sequence[str], hint: str) -> CsvT
     except csv.Error as error:
         raise fault(f"this is not a CSV row: {error}", line=reader.line_num) from None
     if not rows:
-        raise fault("this is an empty table")
+        raise fault("this is an empty table", line=1)
     first_line, columns = rows.pop(0)
     missing = [column for column in required if column not in columns]
     if missing:

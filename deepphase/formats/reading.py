@@ -85,6 +85,8 @@ _FOREIGN = {
     b"\x1f\x8b": "a gzip archive: unpack it",
 }
 FRONT_BYTES = 64
+# Marks of the byte order.
+_UTF_16 = (b"\xff\xfe", b"\xfe\xff")
 
 
 def check_is_file(path: Path) -> None:
@@ -109,19 +111,19 @@ def read_content(path: Path, kind: str = "motion") -> bytes:
 
 
 def read_text(path: Path) -> str:
-    """All text of a UTF-8 file, with or without a byte order mark; raises FormatError."""
+    """All text of a UTF-8 file, or of UTF-16 by its mark; raises FormatError."""
     content = read_content(path, "table")
     if foreign := foreign_content(content):
         raise FormatError(f"this is {foreign}, not a table", path=path)
     try:
-        return content.decode("utf-8-sig")
+        return content.decode("utf-16" if content[:2] in _UTF_16 else "utf-8-sig")
     except UnicodeDecodeError:
         raise FormatError("text that is not UTF-8", hint="save it as UTF-8", path=path) from None
 
 
 def decoded(data: bytes) -> str:
     """UTF-16 by its mark, UTF-8, else Latin-1; without a mark."""
-    if data.startswith((b"\xff\xfe", b"\xfe\xff")):
+    if data[:2] in _UTF_16:
         return data.decode("utf-16", "replace")
     try:
         return data.decode("utf-8-sig")
@@ -234,10 +236,7 @@ def depth_first(root: int, children: Sequence[Sequence[int]]) -> list[int]:
 
 
 def parents_first(parents: Sequence[int]) -> tuple[list[int], Array]:
-    """Joints with parents before children, in order where they were, and their new parents.
-
-    Joints that do not hang from the first root (a parent below 0) are missing.
-    """
+    """Joints below the first root, parents before children, and their new parents."""
     root = next((joint for joint, parent in enumerate(parents) if parent < 0), None)
     order = [] if root is None else depth_first(root, children_of(parents))
     if len(order) == len(parents) and all(above < joint for joint, above in enumerate(parents)):

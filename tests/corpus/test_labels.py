@@ -97,13 +97,12 @@ def test_what_spreadsheets_write(table, encoding, newline):
 @pytest.mark.parametrize(
     ("text", "line", "fact"),
     [
-        ("", 1, "empty"),
         ("\n\n", 1, "empty"),
         ("name,style\nwalk,old\n", 1, "no column 'file'"),
         ("file\nwalk\n", 1, "no label column"),
         ("file,start_s,stop_s\nwalk,0,1\n", 1, "no label column"),
         ("file,style,style\nwalk,a,b\n", 1, "'style'"),
-        ("file,style,\nwalk,a,b\n", 1, "nameless"),
+        ("file,style,\nwalk,a,b\n", 1, "has no name"),
         ("file,style\nwalk,old\nwalks,old\n", 3, "no file 'walks'"),
         ("file,style\nrun,old\n", 2, "a/run.bvh or b/run.bvh"),
         ("file,style\nwalk,old,5\n", 2, "3 cells under 2"),

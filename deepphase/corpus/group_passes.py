@@ -76,11 +76,7 @@ def files_of_another_axis(writer: StoreWriter) -> Iterator[tuple[str, str | None
 def other_axes(
     ups: Sequence[str], notes: Sequence[Sequence[str]], levels: Sequence[Array], length: float
 ) -> dict[int, tuple[str | None, str]]:
-    """Clips whose up axis differs from that of most of their group: index -> axis and sentence.
-
-    The axis is the one to read the clip with, None for its own; `agreed_up` decides. `notes` are
-    those of each clip.
-    """
+    """Clips of another up axis than most: index -> axis to read with, or None, and sentence."""
     assumed = [any(note.startswith(ASSUMED_UP) for note in each) for each in notes]
     up, misread = agreed_up(ups, assumed, np.stack(levels), length)
     of_all = f"in {ups.count(up)} of {len(ups)} clips of its skeleton"

@@ -260,10 +260,7 @@ def load_amass(path: str | Path, *, up: str | None = None, fps: float | None = N
 
 
 def save_amass(clip: Clip, path: str | Path) -> None:
-    """Write a clip of the joints of the SMPL family, in any order, as AMASS does: Z up.
-
-    22 joints are written as the 52 of SMPL-H, with fingers at rest; 24, 52, 53 and 55 as they are.
-    """
+    """Write a clip of 22 (as 52, fingers at rest), 24, 52, 53 or 55 joints as AMASS does: Z up."""
     check_writable_body(clip, path)
     names = smpl_layout(clip)
     if names is None or clip.translated_joints.tolist() != [0]:

@@ -44,10 +44,7 @@ def check_rate_option(fps: float | None) -> None:
 
 
 def frame_rate(frame_time: float, decimals: int) -> float:
-    """Frames per second of a frame time in seconds that was written with `decimals` decimals.
-
-    The nearest usual or NTSC rate within 0.1 %, else one that is so written; else a whole rate.
-    """
+    """The usual or NTSC rate within .1 % of a time, or one so written; else a whole or the same."""
     rate = 1.0 / frame_time
     last_digit = 10.0**-decimals
 
@@ -74,10 +71,7 @@ def _is_usual(fps: float) -> bool:
 def resolve_frame_time(
     word: str, given: float | None, path: Path, line: int
 ) -> tuple[float, tuple[str, ...]]:
-    """Frames per second of a file that states the time of a frame, and notes.
-
-    A time of 2 to 200 is taken for milliseconds, unless it is a usual rate in the wrong place.
-    """
+    """Frames per second of a file that states the time of a frame, perhaps in ms, and notes."""
     if given is not None:
         instead = f"{given:g} frames a second as given, instead of the file's Frame Time"
         return float(given), (f"{instead} of {word[:40]}",)
@@ -160,9 +154,6 @@ _OFF_FRAME = 0.02
 _STATED_TOLERANCE = 0.01
 # Digits of float32 times are not decimals: they are binary, and exact to eight or so.
 _DECIMALS = 8
-# A few keys and a high rate could ask for any number of poses. A file that has all its keys is
-# larger than four bytes for the pose of a joint.
-_FREE_POSES, _BYTES_PER_POSE = 2_000_000, 4
 
 
 def sampling_rate(key_times: Sequence[Array], stated: float | None) -> tuple[float, str]:
@@ -206,8 +197,3 @@ def _lie_on_frames(keys: Array, rate: float) -> bool:
 def frame_count(seconds: float, fps: float, last_key: float) -> int:
     """Frames from the first key to the last; a frame that rounding puts behind it counts."""
     return int(np.floor(seconds * fps + min(_tolerance(last_key, fps), 0.5))) + 1
-
-
-def allowed_poses(size: int) -> int:
-    """Poses of joints that the animations of a file may hold together, by its bytes."""
-    return max(_FREE_POSES, size // _BYTES_PER_POSE)

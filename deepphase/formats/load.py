@@ -17,9 +17,8 @@ from deepphase.motion.clip import Clip
 
 @dataclass(frozen=True)
 class MotionFormat:
-    """A format of motion files: its name, reader and writer; `save` is None if it is only read.
+    """A format of motion files; functions may be named, as in "package.module:function".
 
-    Functions may be named, as "package.module:function": imported when they are first used.
     `begins` are first bytes by which an upload is recognized, whatever its name.
     """
 
@@ -36,9 +35,8 @@ def _function(given: Callable[..., Any] | str) -> Callable[..., Any]:
     return found
 
 
-_POINTS = "deepphase.formats.points:load_points_as_clip"
 _MARKERS: dict[str, Any] = {
-    "load": _POINTS,
+    "load": "deepphase.formats.points:load_points_as_clip",
     "load_all": "deepphase.formats.points:load_points_as_clips",
     "list_animations": "deepphase.formats.points:point_bodies",
 }
@@ -65,7 +63,7 @@ MOTION_FORMATS: dict[str, MotionFormat] = {
     ".glb": MotionFormat("glTF, binary", *_GLTF, begins=(b"glTF",)),
     ".gltf": MotionFormat("glTF", *_GLTF),
     ".vrma": MotionFormat("VRM animation", _GLTF[0], None, *_GLTF[2:]),
-    ".npy": MotionFormat("joints of motion from text", _POINTS, begins=(b"\x93NUMPY",)),
+    ".npy": MotionFormat("joints of motion from text", begins=(b"\x93NUMPY",), **_MARKERS),
     ".c3d": MotionFormat("markers of optical systems", **_MARKERS),
     ".trc": MotionFormat(
         "markers of Motion Analysis and OpenSim", begins=(b"PathFileType",), **_MARKERS
@@ -108,10 +106,7 @@ def load(path: str | Path, *, floor: float | None = None, **options: Any) -> Cli
 
 
 def load_all(path: str | Path, *, floor: float | None = None, **options: Any) -> tuple[Clip, ...]:
-    """Read all clips of a motion file: the animations of glTF, each with its own name.
-
-    Files of other formats hold one clip. Options and errors are those of `load`.
-    """
+    """Read all animations of glTF, bodies of a file of markers, or else the one clip, as `load`."""
     kind = format_of(path)
     if kind.load_all is None or options.get("animation") is not None:
         return _read(kind.load, path, floor, options)
@@ -170,7 +165,7 @@ def holds_points(path: str | Path) -> bool:
     """Whether a file is a point track, damaged or not, to choose its reader."""
     suffix = Path(path).suffix.lower()
     if suffix != ".npz":
-        return suffix in MOTION_FORMATS and MOTION_FORMATS[suffix].load == _POINTS
+        return suffix in MOTION_FORMATS and MOTION_FORMATS[suffix].load == _MARKERS["load"]
     from deepphase.formats.points import is_point_archive
 
     return is_point_archive(Path(path))

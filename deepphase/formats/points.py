@@ -1,12 +1,18 @@
 """Point tracks, positions over time without rotations: files of markers, .npz and .npy.
 
 The arrays of an .npz are listed in docs/formats.md. A .npy has (frames, joints, 3) positions alone,
-as programs that make motion from text write them: the 22 joints of SMPL at 20 frames a second.
+as programs that make motion from text write them: 22 or 24 joints of SMPL at 20 frames a second, or
+the 21 of KIT-ML at 12.5.
+
+References
+----------
+Guo et al. 2022, Generating diverse and natural 3D human motions from text: `paramUtil.py` has the
+chains of KIT-ML.
 """
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -17,7 +23,7 @@ import numpy as np
 from deepphase.arrays import Array
 from deepphase.errors import DeepPhaseError, FormatError, within_memory
 from deepphase.formats.amass import LAYOUTS, is_amass, smpl_skeleton
-from deepphase.formats.frame_rates import resolve_rate
+from deepphase.formats.frame_rates import CHECK, resolve_rate
 from deepphase.formats.markers.c3d import read_c3d
 from deepphase.formats.markers.marker_data import (
     MAX_POINTS,
@@ -26,7 +32,7 @@ from deepphase.formats.markers.marker_data import (
     seen_markers,
 )
 from deepphase.formats.markers.tables import read_motive, read_trc
-from deepphase.formats.npz.archive import NpzArchive, read_npy, read_npz, write_npz
+from deepphase.formats.npz.archive import NpzArchive, npy_shape, read_npy, read_npz, write_npz
 from deepphase.formats.npz.joint_arrays import is_joint_arrays, is_npz_motion, stated_names
 from deepphase.formats.reading import (
     EXPORT_AGAIN,
@@ -48,12 +54,15 @@ from deepphase.solving.point_structure import clip_of_points, plain_names
 # Metres: sizes of bodies from a cat to a horse.
 _SMALLEST_BODY, _LARGEST_BODY = 0.2, 5.0
 _GUESSED_UNITS = ("m", "cm", "mm", "inch")
-# Frames a second of HumanML3D, whose form motion from text has.
-_TEXT_TO_MOTION_FPS = 20.0
+# Frames a second of HumanML3D, whose form motion from text has, and of KIT-ML, with its parents.
+_TEXT_TO_MOTION_FPS, _KIT_FPS = 20.0, 12.5
+_KIT_PARENTS = (0, 1, 2, 3, 3, 5, 6, 3, 8, 9, 0, 11, 12, 13, 14, 0, 16, 17, 18, 19)
 # Joints of a .npy that is taken for motion where it is not named as such.
-_TEXT_TO_MOTION_JOINTS = (22, 24)
+_TEXT_TO_MOTION_JOINTS = (21, 22, 24)
 # Numbers a frame of HumanML3D's own vectors.
 _HUMANML_WIDTH = 263
+# Deviation of the lengths of bones, as a share of their means, beyond which they are none.
+_CHANGES = 0.2
 # Suffix -> reader of files of markers.
 _MARKER_READERS = {".c3d": read_c3d, ".trc": read_trc, ".csv": read_motive}
 
@@ -162,7 +171,7 @@ def _bodies(path: Path) -> list[MarkerData]:
     reader = _MARKER_READERS.get(path.suffix.lower())
     if reader is not None:
         return marker_bodies(reader(path))
-    return [_read_npy(path) if path.suffix.lower() == ".npy" else _read_npz(path)]
+    return _read_npy(path) if path.suffix.lower() == ".npy" else [_read_npz(path)]
 
 
 def _track(
@@ -189,6 +198,12 @@ def _track(
         hint = "the unit may be wrong: give it with --unit"
         raise fault(f"a point {farthest:.3g} m from the origin is too far", hint=hint)
     notes = (*notes, *data.notes, note)
+    if len(data.edges):
+        lengths = np.linalg.norm(np.diff(positions[:, data.edges], axis=2)[:, :, 0], axis=-1)
+        change = float(np.median(lengths.std(axis=0) / np.maximum(lengths.mean(axis=0), 1e-9)))
+        if change > _CHANGES:
+            what = f"bones change their lengths by {100 * change:.0f} %"
+            notes = (*notes, f"{CHECK}{what}: are these places of joints, and not angles?")
     if up is None:
         up, note = up_of_markers(data.names, positions) or infer_points_up(positions, data.edges)
         notes = (*notes, note)
@@ -218,50 +233,63 @@ def save_points(track: PointTrack, path: str | Path) -> None:
 
 
 def is_text_to_motion(path: Path) -> bool:
-    """Whether a .npy has the shape of motion from text; most such files are other arrays."""
-    try:
-        shape = np.load(path, mmap_mode="r", allow_pickle=False).shape
-    except (OSError, ValueError, EOFError):
-        return False
-    return len(shape) == 3 and shape[1] in _TEXT_TO_MOTION_JOINTS and shape[2] == 3
+    """Whether a .npy has the shape of motion from text, or holds Python objects, as MDM's do."""
+    shape, is_pickled = npy_shape(path)
+    if is_pickled:
+        return shape == ()
+    is_positions = len(shape) in (3, 4) and shape[-2] in _TEXT_TO_MOTION_JOINTS and shape[-1] == 3
+    return is_positions or _is_of_mdm(shape)
 
 
-def _read_npy(path: Path) -> MarkerData:
+def _is_of_mdm(shape: tuple[int, ...]) -> bool:
+    """Whether axes end with joints, coordinates and frames; rotations end with (3, 3)."""
+    is_motion = len(shape) in (3, 4) and shape[-3] in _TEXT_TO_MOTION_JOINTS
+    return is_motion and shape[-2] == 3 and shape[-1] > 3
+
+
+def _read_npy(path: Path) -> list[MarkerData]:
     fault = partial(FormatError, path=path)
     found = foreign_content(read_content(path))
     if found and "npy" not in found:
         raise fault(f"this is not a .npy file: {found}")
     positions = read_npy(path)
-    notes: tuple[str, ...] = ()
-    if positions.ndim == 4 and len(positions) == 1:
-        positions = positions[0]
-    if positions.ndim == 3 and positions.shape[1] == 3 and len(positions) in _TEXT_TO_MOTION_JOINTS:
-        positions = positions.transpose(2, 0, 1)
-        notes = ("axes are joints, coordinates and frames, as of MDM",)
-    shape = positions.shape
+    shape, notes = positions.shape, list[str]()
     if len(shape) == 2 and shape[1] == _HUMANML_WIDTH:
         raise fault(
             f"an array {shape}: vectors of HumanML3D, which are speeds, places and rotations",
             hint="convert them with its recover_from_ric: (frames, 22, 3) positions are read",
         )
-    if len(shape) != 3 or shape[2] != 3 or positions.dtype.kind not in "fiu":
+    if _is_of_mdm(shape):
+        positions = np.moveaxis(positions, -1, -3)
+        notes.append("axes are joints, coordinates and frames, as of MDM")
+    if len(shape) not in (3, 4) or positions.shape[-1] != 3 or positions.dtype.kind not in "fiu":
         raise fault(
             f"an array {shape} of {positions.dtype!s:.40} is not a motion",
             hint="(frames, joints, 3) positions are read",
         )
-    if 0 in shape or shape[1] > MAX_POINTS or not np.isfinite(positions).all():
+    frames, joints, _ = positions.shape[-3:]
+    if 0 in shape or joints > MAX_POINTS or not np.isfinite(positions).all():
         raise fault(
-            f"{shape[0]:,} frames of {shape[1]:,} points, or places that are not finite",
+            f"{frames:,} frames of {joints:,} points, or places that are not finite",
             hint=f"a frame and up to {MAX_POINTS:,} points are read",
         )
-    names, edges = LAYOUTS.get(shape[1]), np.zeros((0, 2), np.int64)
-    if names is not None:
-        parents = smpl_skeleton(names).parents
-        edges = np.stack([parents[1:], np.arange(1, len(parents))], axis=1)
+    names, edges, fps = LAYOUTS.get(joints), np.zeros((0, 2), np.int64), _TEXT_TO_MOTION_FPS
+    parents: Sequence[int] = () if names is None else smpl_skeleton(names).parents[1:].tolist()
+    if joints == len(_KIT_PARENTS) + 1:
+        parents, fps = _KIT_PARENTS, _KIT_FPS
+    if parents:
+        edges = np.stack([parents, np.arange(1, joints)], axis=1)
     kind = positions.dtype.newbyteorder("=") if positions.dtype.kind == "f" else np.float64
-    rates = {"motion from text": _TEXT_TO_MOTION_FPS}
-    names = names or plain_names(shape[1])
-    return MarkerData(names, positions.astype(kind), rates, notes=notes, edges=edges)
+    motions = positions.astype(kind).reshape(-1, *positions.shape[-3:])
+    subjects = [""]
+    if len(motions) > 1:
+        subjects = [f"motion {number}" for number in range(len(motions))]
+        notes.append("all motions of the array are as long: programs fill up shorter ones")
+    names, rates = names or plain_names(joints), {"motion from text": fps}
+    return [
+        MarkerData(names, motion, rates, None, tuple(notes), subject, edges)
+        for motion, subject in zip(motions, subjects, strict=True)
+    ]
 
 
 def _read_npz(path: Path) -> MarkerData:

@@ -5,13 +5,7 @@ import pytest
 
 from deepphase.errors import FormatError, ParameterError
 from deepphase.formats.bvh.reader import load_bvh
-from deepphase.formats.frame_rates import (
-    CHECK,
-    CORRECTED,
-    check_rate_option,
-    frame_rate,
-    warnings_of,
-)
+from deepphase.formats.frame_rates import CHECK, CORRECTED, frame_rate, warnings_of
 from deepphase.formats.gltf.reader import load_gltf
 from deepphase.formats.load import load
 from deepphase.formats.npz.archive import write_npz
@@ -64,11 +58,7 @@ def test_a_frame_time_in_milliseconds_is_corrected_or_refused(tmp_path, written_
 
 @pytest.mark.parametrize(
     ("frame_time", "fps", "words"),
-    [
-        ("0.016", 60, "a frame time of 0.016 seconds was taken for 60 frames a second"),
-        ("0.008", 120, "a frame time of 0.008 seconds was taken for 120 frames a second"),
-        ("1", 1, f"{CHECK}1 frames a second: is this the rate?"),
-    ],
+    [("0.016", 60, "a frame time of 0.016"), ("0.008", 120, "a frame time"), ("1", 1, CHECK)],
 )
 def test_a_rate_that_is_assumed_or_odd_is_said(tmp_path, frame_time, fps, words):
     clip = load(written(tmp_path, two_joints(frame_time=frame_time)))
@@ -87,9 +77,9 @@ def test_an_implausible_rate_of_arrays_is_refused(tmp_path, fps):
 
 
 @pytest.mark.parametrize("fps", [0, 0.5, -1, 3000, float("nan"), float("inf")])
-def test_a_given_rate_is_plausible(fps):
+def test_a_given_rate_is_plausible(tmp_path, fps):
     with pytest.raises(ParameterError, match="frames a second"):
-        check_rate_option(fps)
+        load(written(tmp_path, two_joints()), fps=fps)
 
 
 def _animation(times: np.ndarray) -> gltf_files.Made:

@@ -7,7 +7,8 @@ from deepphase.corpus.motion_files import find_motion_files
 from deepphase.errors import FormatError
 from deepphase.formats.amass import BODY, smpl_skeleton
 from deepphase.formats.load import holds_points, load
-from deepphase.formats.points import load_points, save_points
+from deepphase.formats.points import load_point_bodies, load_points, save_points
+from deepphase.motion.clip import joint_positions
 from deepphase.motion.roles import find_roles
 from tests.solving.point_bodies import points_of, walker
 
@@ -68,19 +69,39 @@ def test_joints_of_motion_from_text(tmp_path):
     assert (track.names, track.fps, track.source.up) == (BODY, 20.0, "y")
     assert any("20 frames a second are assumed" in note for note in track.source.notes)
     np.testing.assert_allclose(track.positions, sway, atol=1e-6)
-    for other in (sway[None], sway.transpose(1, 2, 0)[None]):
-        np.save(tmp_path / "other.npy", other)
-        np.testing.assert_allclose(load_points(tmp_path / "other.npy").positions, sway, atol=1e-6)
-    (tmp_path / "other.npy").unlink()
+    both = np.stack([sway, sway + 1.0])
+    for other in (sway[None], sway.transpose(1, 2, 0), both, both.transpose(0, 2, 3, 1)):
+        np.save(tmp_path / "results.npy", other)
+        read = [each.positions for each in load_point_bodies(tmp_path / "results.npy")]
+        np.testing.assert_allclose(read, both[: len(other) if other.ndim == 4 else 1], atol=1e-6)
     clip = load(tmp_path / "walk.npy", fps=30)
     assert clip.fps == 30.0
     assert find_roles(clip.skeleton, clip=clip).kind == "biped"
+    # KIT-ML has 21 joints, as these of SMPL, in millimetres.
+    chain = (0, 3, 9, 12, 15, 16, 18, 20, 17, 19, 21, 1, 4, 7, 7, 10, 2, 5, 8, 8, 11)
+    kit = sway[:, chain] * 1000 + np.arange(21)[:, None] * (0, 0, 0.1)
+    np.save(tmp_path / "kit.npy", kit)
+    clip = load(tmp_path / "kit.npy")
+    roles = find_roles(clip.skeleton, clip=clip)
+    assert (clip.fps, clip.source.unit_m, roles.kind) == (12.5, 0.001, "biped")
+    ends = joint_positions(clip)[0, [*roles.both("hand"), roles.head]]
+    np.testing.assert_allclose(ends, kit[0, [7, 10, 3]] / 1000, atol=1e-3)
+    # Angles of SMPL's joints have the same shape as their places.
+    np.save(tmp_path / "turns.npy", np.sin(0.3 * np.arange(30 * 22 * 3)).reshape(30, 22, 3))
+    assert any("not angles" in note for note in load(tmp_path / "turns.npy").source.notes)
     # Other arrays of a folder are not motion.
     np.save(tmp_path / "vectors.npy", np.zeros((5, 263)))
     with pytest.raises(FormatError, match="vectors of HumanML3D"):
         load(tmp_path / "vectors.npy")
-    np.save(tmp_path / "heights.npy", np.zeros((5, 5)))
-    assert [each.path.name for each in find_motion_files(tmp_path)] == ["walk.npy"]
+    for name, other in (("heights", (5, 5)), ("turns", (24, 3, 3)), ("matrices", (9, 24, 3, 3))):
+        np.save(tmp_path / f"{name}.npy", np.zeros(other))
+    # Results of MDM are named with the way out.
+    np.save(tmp_path / "mdm.npy", np.array({"motion": sway}), allow_pickle=True)
+    found = [each.path.name for each in find_motion_files(tmp_path)]
+    assert found == ["kit.npy", "mdm.npy", "results.npy", "walk.npy"]
+    with pytest.raises(FormatError) as caught:
+        load(tmp_path / "mdm.npy")
+    assert "'motion'" in caught.value.hint
     for wrong in (np.zeros((5, 5)), np.zeros((0, 22, 3)), np.full((5, 22, 3), np.nan), np.zeros(3)):
         np.save(tmp_path / "bad.npy", wrong)
         with pytest.raises(FormatError):

@@ -161,10 +161,7 @@ _EULER_SIGNATURE = types.void(
 
 @compiled(_EULER_SIGNATURE)
 def rotate_joints(tangents, columns, joints, axes, parity, rotations):
-    """Fill (frames, all joints, 4) rotations of joints of one order, as `quaternions_from_euler`.
-
-    `tangents` (frames, channels) are of quarters of angles; `columns` (joints, 3), -1 for none.
-    """
+    """Fill rotations from `tangents` of quarters of angles; `columns` (joints, 3), -1 for none."""
     first, second, third = axes[0], axes[1], axes[2]
     for frame in range(tangents.shape[0]):
         for slot in range(joints.shape[0]):

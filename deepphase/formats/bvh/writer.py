@@ -204,10 +204,7 @@ def _channel_values(clip: Clip, orders: list[str]) -> Array:
 
 
 def continuous_euler(rotations: Array, order: str) -> Array:
-    """Euler angles (frames, ..., 3), degrees, that follow quaternions (frames, ..., 4) smoothly.
-
-    In gimbal lock the third angle is held from the last frame that was free.
-    """
+    """Euler angles (frames, ..., 3), degrees, that follow quaternions (frames, ..., 4) smoothly."""
     with warnings.catch_warnings():
         # SciPy warns of gimbal lock, which is dealt with below.
         warnings.simplefilter("ignore", UserWarning)
@@ -232,6 +229,7 @@ def _turn_between(before: Array, after: Array) -> Array:
 
 
 def _hold_third_angle(angles: Array, parity: int) -> None:
+    """Hold the third angle in gimbal lock from the last frame that was free."""
     locked = np.abs(np.cos(angles[..., 1])) < _GIMBAL_LOCK
     if not locked.any():
         return

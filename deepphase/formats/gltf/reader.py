@@ -11,7 +11,6 @@ import numpy as np
 from deepphase.errors import DeepPhaseError, FormatError
 from deepphase.formats.frame_rates import (
     CORRECTED,
-    allowed_poses,
     are_milliseconds,
     frame_count,
     merged_times,
@@ -28,6 +27,10 @@ from deepphase.formats.reading import (
     unique_names,
 )
 from deepphase.motion.clip import Clip, Source, is_plausible_rate
+
+# A few keys and a high rate could ask for any number of poses. A file that has all its keys is
+# larger than four bytes for the pose of a joint.
+_FREE_POSES, _BYTES_PER_POSE = 2_000_000, 4
 
 
 def load_gltf(
@@ -134,7 +137,7 @@ class _Scene:
     @property
     def asks_too_much(self) -> bool:
         """Whether few keys ask for too many poses of joints, in all animations together."""
-        return self.poses > allowed_poses(self.file.bytes_read)
+        return self.poses > max(_FREE_POSES, self.file.bytes_read // _BYTES_PER_POSE)
 
     def _left_out(self, number: int) -> Iterator[str]:
         """Notes on the channels of an animation that move no joint."""

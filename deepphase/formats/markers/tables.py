@@ -87,10 +87,7 @@ def _number_rows(rows: Rows, width: int, path: Path) -> tuple[Array, tuple[str, 
 
 
 def _whole(table: Array, rates: dict[str, float]) -> tuple[Array, tuple[str, ...]]:
-    """(frames, columns) of a table of numbers and times of frames, gaps for missing ones; notes.
-
-    Where the times contradict the rates that are stated, their own is added to these.
-    """
+    """All frames of a table, with gaps, and notes; a rate that times contradict gets company."""
     steps = np.diff(table[:, 0])
     step = float(np.median(steps)) if len(steps) >= _FEWEST_STEPS else 0.0
     if not step > 0 or not (steps > 0).all() or (steps % step).any():
@@ -192,8 +189,7 @@ def read_motive(path: Path) -> MarkerData:
     except csv.Error as error:
         raise fault(f"the file has damaged CSV: {str(error)[:60]}") from None
     first = rows[0][1]
-    pairs = zip(first[::2], first[1::2], strict=False)
-    stated = {key.lower(): value for key, value in pairs if key}
+    stated = {key.lower(): value for key, value in zip(first[::2], first[1::2], strict=False)}
     header = rows[:_MAX_HEADER_ROWS]
     place = next((n for n, (_, cells) in enumerate(header) if cells[0].lower() == "frame"), 0)
     if place < 3:

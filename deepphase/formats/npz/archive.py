@@ -16,7 +16,7 @@ import warnings
 import zipfile
 import zlib
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from struct import error as StructError
@@ -265,6 +265,15 @@ def read_npy(path: str | Path) -> Array:
     return _read_array(io.BytesIO(content))
 
 
+def npy_shape(path: Path) -> tuple[tuple[int, ...], bool]:
+    """Shape that a .npy declares, (0,) where it has none, and whether it holds Python objects."""
+    with suppress(Exception), path.open("rb") as file:
+        read_header = _NPY_VERSIONS[npy.read_magic(file)]
+        shape, _, dtype = read_header(file, max_header_size=_LONGEST_HEADER)
+        return shape, dtype.hasobject
+    return (0,), False
+
+
 def write_npz(path: str | Path, arrays: Mapping[str, Any]) -> None:
     """Write named arrays as an .npz file with a checksum: the same arrays make the same bytes."""
     prepared = {name: _storable(name, np.asanyarray(array)) for name, array in arrays.items()}
@@ -319,7 +328,8 @@ def _checked_header(
     if dtype.hasobject:
         raise error(
             "holds Python objects, which may run code and are never loaded",
-            "save it again as plain numbers or text",
+            "where you trust it, load it with NumPy and save its numbers, of MDM's results those "
+            "of 'motion'",
         )
     # NumPy multiplies the sizes other than 0 even where the array is empty.
     largest = math.prod(length or 1 for length in shape) * dtype.itemsize

@@ -262,11 +262,7 @@ def fitted_clip(
     space: str | None = None,
     local_positions: bool | None = None,
 ) -> tuple[Clip | None, list[str]]:
-    """The clip in the reading in which rotations and positions fit best, or None, and notes.
-
-    Among readings that fit alike, local rotations and the order in which the last (or else the
-    first) component is the larger one are preferred.
-    """
+    """The clip in the reading in which rotations and positions fit best, or None, and notes."""
     w_first = float(np.abs(stored[..., 0]).mean()) > float(np.abs(stored[..., 3]).mean())
     step = max(1, len(stored) // _FRAMES_COMPARED)
     some, places = stored[::step], positions[::step]

@@ -232,10 +232,7 @@ def fit_phases(
 
 
 def reads_songs(path: str | Path) -> bool:
-    """Whether a file is a phase model whose signals are a song's.
-
-    Raises CheckpointError where it is not a file of ours.
-    """
+    """Whether a file is a phase model of songs; CheckpointError where it is none of ours."""
     header = read_header(path)
     signals = header.get("signals")
     kind = signals.get("kind") if isinstance(signals, dict) else None
@@ -320,10 +317,7 @@ def _encode_file(model: Path, folder: Path, csv: bool, task: tuple[ClipEntry, st
 
 
 def opened_model(path: str | Path) -> PhaseExtractor:
-    """A phase model of motion or songs, or a baseline, read once per process while it is unchanged.
-
-    Raises CheckpointError where the file is none of them.
-    """
+    """A phase model or a baseline, read once per process while its file is unchanged."""
     path = Path(path).absolute()
     return _read_once(path, _state(path))[0]
 

@@ -147,21 +147,13 @@ class Ring:
 
 
 def winding(path: Array) -> float:
-    """Share of the turning of a plane path (frames, 2) about its middle that goes one way.
-
-    1 is a ring that is followed in one direction, 0 a curve that turns back as often; NaN where
-    nothing moves.
-    """
+    """Share of a plane path's turning about its middle that goes one way: 1 is a ring; or NaN."""
     turns = _turns(path - path.mean(0))
     return float(abs(turns.sum()) / (np.abs(turns).sum() or np.nan))
 
 
 def evenness(path: Array, fps: float) -> float:
-    """Coefficient of variation of the steps of a path (frames, dimensions) within a second.
-
-    The median over its seconds; 0 is a path of even steps. NaN for a shorter path, and where
-    nothing moves.
-    """
+    """Variation of the steps of a path within a second: 0 is even; NaN where nothing moves."""
     length = max(round(_EVEN_S * fps), 2)
     steps = np.linalg.norm(np.diff(path, axis=0), axis=1)
     steps = steps[: len(steps) // length * length].reshape(-1, length)
@@ -200,11 +192,7 @@ def ring_projection(manifold: Array) -> ManifoldProjection:
 
 
 def steadiest(manifolds: Sequence[Array], fps: float) -> Ring | None:
-    """The stretch that changes least from cycle to cycle; None where there is no cycle.
-
-    `manifolds` (frames, 2 * channels) are of interior frames, one of each clip; one that is shorter
-    than `STRETCH_S` is one stretch.
-    """
+    """The stretch of manifolds that changes least from cycle to cycle; None without a cycle."""
     length, hop = round(STRETCH_S * fps), max(round(_HOP_S * fps), 1)
     stretches = [
         (index, start, manifold[start : start + length])

@@ -19,11 +19,7 @@ _DRAWS = 500
 
 @dataclass(frozen=True, eq=False)
 class Frames:
-    """Clip and index of the frames of several clips.
-
-    `clip` (frames,) number of the clip of each frame. `index` (frames,) index of the frame in its
-    clip, rising within a clip.
-    """
+    """Frames of several clips: the number of the clip of each, and its index there, rising."""
 
     clip: Array
     index: Array
@@ -79,10 +75,7 @@ def alignment_errors(
 def nearest_frames(
     features: Array, frames: Frames, chosen: Array, *, matches: int = 10, exclude: int = 60
 ) -> Array:
-    """(queries, matches) indices of the frames nearest to the `chosen` (queries,) ones, unsorted.
-
-    Frames of the same clip within `exclude` frames of the query are left out.
-    """
+    """(queries, matches) frames nearest to `chosen`, unsorted, not within `exclude` of them."""
     wanted = features[chosen].astype(np.float64)
     # The best so far of every query, over blocks of frames.
     best = np.full((len(chosen), matches), np.inf)
@@ -109,11 +102,7 @@ def nearest_frames(
 
 
 def match_distances_m(poses: Array, chosen: Array, nearest: Array) -> Array:
-    """(queries,) metres: mean distance of corresponding joints of each query and its matches.
-
-    `poses` (frames, joints, 3) metres, root space. `chosen`, `nearest` (queries,) and (queries,
-    matches) indices of frames.
-    """
+    """(queries,) metres: mean distance of corresponding joints of queries and matches."""
     found = []
     for part in _parts(len(chosen), _QUERIES_AT_ONCE):
         apart = np.linalg.norm(poses[nearest[part]] - poses[chosen[part]][:, None], axis=-1)

@@ -62,10 +62,7 @@ class JointVelocities:
 
     @classmethod
     def from_clip(cls, clip: Clip, roles: Roles | None = None) -> JointVelocities:
-        """All joints of a clip's body, from the hips on, at the clip's rate.
-
-        Nodes above the hips, such as a node at the origin in some files, are left out.
-        """
+        """All joints of a clip's body at its rate, without nodes above the hips."""
         roles = find_roles(clip.skeleton, clip=clip) if roles is None else roles
         names, parents = clip.skeleton.names, clip.skeleton.parents
         in_body = np.zeros(len(names), bool)
@@ -113,10 +110,7 @@ class JointVelocities:
         )
 
     def mirror(self) -> tuple[Array, Array] | None:
-        """(signals,) order and (signals,) sign that mirror the signals.
-
-        None if the body has no mirror symmetry.
-        """
+        """(signals,) order and sign that mirror the signals; None without mirror symmetry."""
         if not self.partners:
             return None
         order = (3 * np.array(self.partners)[:, None] + np.arange(3)).reshape(-1)
@@ -146,18 +140,12 @@ class JointVelocities:
         return signals
 
     def poses(self, clip: Clip) -> Array:
-        """(frames, joints, 3) float32, m: the same joints' positions in root space.
-
-        Raises SkeletonError as `read` does.
-        """
+        """(frames, joints, 3) float32, m, in root space; raises as `read` does."""
         clip, root, positions = self.places(clip)
         return to_root_space(positions[:, self._order(clip)], root).astype(np.float32)
 
     def places(self, clip: Clip) -> tuple[Clip, RootTrajectory, Array]:
-        """The clip at this rate, its root trajectory, and all its joints' positions in the world.
-
-        Raises SkeletonError as `read` does.
-        """
+        """The clip at this rate, its root trajectory and its joints; raises as `read` does."""
         missing = [name for name in self.joints if name not in clip.skeleton.names]
         if missing:
             others = f" and {len(missing) - 1} more" if len(missing) > 1 else ""
@@ -265,10 +253,7 @@ class PointVelocities:
 def joints_of(
     clips: Clip | ClipStore, description: Mapping[str, Any] | None = None
 ) -> tuple[JointVelocities, BodyPlan]:
-    """The joints of a clip's body, or of a store's, as signals, and their places on the body.
-
-    Of a store the longest clip shows the roles, where the skeleton `description` leaves them open.
-    """
+    """The joints of a clip's body, or of a store's longest clip, and their places on the body."""
     clip = clips if isinstance(clips, Clip) else clips.clip(int(np.argmax(clips.lengths)))
     description = description or getattr(clips, "description", None)
     roles = find_roles(clip.skeleton, description, clip=clip)

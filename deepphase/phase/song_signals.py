@@ -53,11 +53,7 @@ class SongSignals:
     def from_values(
         cls, values: Array, starts: Array, features: Sequence[str] = SONG_FEATURES
     ) -> SongSignals:
-        """With the scale that fits these songs.
-
-        `values` (frames, signals) the features' values, songs one behind the other. `starts`
-        (songs,) the first frame of each.
-        """
+        """With the scale that fits songs: (frames, signals) values, `starts` (songs,) of each."""
         check_names(features)
         summed = np.zeros(values.shape[1])
         for song in np.split(values, np.asarray(starts)[1:]):

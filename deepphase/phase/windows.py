@@ -137,12 +137,7 @@ def split_by_source(
     seed: int,
     kinds: Callable[[str], Array] | None = None,
 ) -> Split:
-    """Hold out about a share `held_out` of the frames, by source file.
-
-    A clip, its mirror image and other pieces of the same file stay on one side. Where there is
-    only one source, the last part of each of its clips is held out. With `kinds`, the training
-    keeps clips of all kinds of moments that are held out, see :func:`held_out_sources`.
-    """
+    """Hold out about a share of the frames; a file stays on one side, kinds of moments on both."""
     every = list(zip(np.asarray(starts).tolist(), np.asarray(stops).tolist(), sources, strict=True))
     usable = [clip for clip in every if clip[1] - clip[0] >= window]
     if not usable:
@@ -235,11 +230,7 @@ def held_out_sources(
 
 
 class WindowOrder:
-    """Order of the training windows: one permutation per pass.
-
-    A pure function of the seed and the position, so that a resumed training uses the same windows
-    as an uninterrupted one.
-    """
+    """Order of the training windows, one permutation per pass: a function of seed and position."""
 
     def __init__(self, count: int, seed: int) -> None:
         self.count, self.seed = count, seed
@@ -282,11 +273,7 @@ def encode_frames(network: PeriodicAutoencoder, signals: Array, fps: float) -> P
 def encode_windows(
     network: PeriodicAutoencoder, signals: Array | torch.Tensor, starts: Array
 ) -> PhaseParameters:
-    """Phase parameters (windows, channels) of windows.
-
-    `signals` (frames, channels). `starts` (windows,) first frame of each window; the phases are
-    those of its middle frame.
-    """
+    """Phase parameters (windows, channels) of the middle frames of windows from `starts` on."""
     device = next(network.parameters()).device
     data = torch.as_tensor(signals, device=device)
     centres = torch.as_tensor(starts, device=device) + network.window // 2
@@ -306,10 +293,7 @@ def _parameters(encoding: Encoding) -> PhaseParameters:
 
 @torch.inference_mode()
 def encode_part(network: PeriodicAutoencoder, signals: Array) -> PhaseParameters:
-    """Phase parameters (1, channels) of the middle frame of a clip shorter than a window.
-
-    Of an even number of frames the last is not read.
-    """
+    """Phase parameters (1, channels) of the middle of a clip that is shorter than a window."""
     frames = len(signals) - 1 + len(signals) % 2
     data = torch.as_tensor(signals[:frames], device=next(network.parameters()).device)
     return _parameters(network.encode_part(data.T[None]))

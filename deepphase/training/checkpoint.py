@@ -23,11 +23,7 @@ _kept: set[Path] = set()
 
 
 class SegmentCheckpoint(pl.Callback):
-    """Writes Lightning's checkpoint after every segment of a training, whole or not at all.
-
-    It has the fingerprint of the training, by which `checked_checkpoint` knows another one. Raises
-    CheckpointError where the disk refuses; the checkpoint before it is kept.
-    """
+    """Writes Lightning's checkpoint after every segment, whole or not, with a fingerprint."""
 
     def __init__(self, folder: Path, fingerprint: Mapping[str, Any]) -> None:
         self._folder, self._fingerprint = folder, fingerprint
@@ -55,10 +51,7 @@ class SegmentCheckpoint(pl.Callback):
 
 
 def checked_checkpoint(folder: Path, fingerprint: Mapping[str, Any]) -> Path:
-    """The checkpoint in a folder, from which a training with this fingerprint continues.
-
-    Raises CheckpointError where there is none, it is damaged or of another training.
-    """
+    """The checkpoint from which this training continues; CheckpointError where there is none."""
     point = folder / _CHECKPOINT
     check_folder(folder, resume=True)
     try:
@@ -132,10 +125,7 @@ def discard(folder: Path) -> None:
 
 
 def finish(folder: Path, model: Path, part: str = "") -> None:
-    """Move the metrics of a training beside its saved model, and remove all else of its folder.
-
-    `part` names a network that the training added to the model; see `metrics_beside`.
-    """
+    """Move a training's metrics beside its model, see `metrics_beside`, and remove all else."""
     if metrics_file(folder).is_file():
         with atomic_write(metrics_beside(model, part)) as file:
             file.write(metrics_file(folder).read_bytes())

@@ -20,19 +20,12 @@ def metrics_file(folder: Path) -> Path:
 
 
 def metrics_beside(model: Path, part: str = "") -> Path:
-    """Where the metrics of a finished training lie: MODEL.metrics.csv, or MODEL.PART.metrics.csv.
-
-    `part` names a network that was added to the model, whose own metrics stay as they are.
-    """
+    """MODEL.metrics.csv, or MODEL.PART.metrics.csv of a network that a model was given."""
     return model.with_name(".".join(name for name in (model.name, part, _METRICS) if name))
 
 
 def read_metrics(path: str | Path) -> dict[str, Array]:
-    """The columns of a file that a training wrote.
-
-    Returns column -> (rows,) float64, NaN where a row has no value. Empty where there is no such
-    file.
-    """
+    """Columns that a training wrote, (rows,) float64 or NaN; empty where there is no file."""
     rows = metrics_rows(Path(path))
     return {
         name: np.array([float(row[name]) if row[name] else math.nan for row in rows])

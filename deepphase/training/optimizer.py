@@ -30,6 +30,8 @@ _MOMENTUM = 0.95
 # Root mean square of a change, as a share of the learning rate: about that of AdamW's changes, so
 # that one rate suits both.
 _SHARE = 0.4
+# Gram matrices of fewer rows are one batch.
+_SMALL = 128
 
 
 class Muon(torch.optim.AdamW):
@@ -67,54 +69,83 @@ class Muon(torch.optim.AdamW):
             with torch.enable_grad():
                 loss = closure()
         group = self.param_groups[0]
-        weights = group["params"]
+        every = zip(group["params"], self._input_axes, strict=True)
+        kernels = [(weight, axes) for weight, axes in every if weight.grad is not None]
+        weights = [weight for weight, _ in kernels]
         gradients = [weight.grad for weight in weights]
-        for weight, gradient, axes in zip(weights, gradients, self._input_axes, strict=True):
-            if gradient is None:
-                continue
-            state = self.state[weight]
+        states = [self.state[weight] for weight in weights]
+        for weight, state in zip(weights, states, strict=True):
             if not state:
                 # AdamW expects a step in every state that it reads back.
-                state["step"], state["momentum"] = torch.zeros(()), torch.zeros_like(gradient)
-            state["step"] += 1
-            momentum = state["momentum"]
-            momentum.lerp_(gradient, 1.0 - _MOMENTUM)
-            # Nesterov's: the momentum as it will be.
-            change = _orthogonal(gradient.lerp(momentum, _MOMENTUM), axes)
-            change *= _SHARE * group["lr"] / (change.square().mean().sqrt() + 1e-12)
-            weight.mul_(1.0 - group["lr"] * group["weight_decay"])
-            weight.sub_(change)
+                state["step"], state["momentum"] = torch.zeros(()), torch.zeros_like(weight)
             # AdamW leaves weights without a gradient as they are.
             weight.grad = None
+        if weights:
+            torch._foreach_add_([state["step"] for state in states], 1)
+            momenta = [state["momentum"] for state in states]
+            torch._foreach_lerp_(momenta, gradients, 1.0 - _MOMENTUM)
+            # Nesterov's: the momentum as it will be.
+            ahead = torch._foreach_lerp(gradients, momenta, _MOMENTUM)
+            changes = _orthogonal(ahead, [axes for _, axes in kernels])
+            rates = torch._foreach_norm(changes)
+            torch._foreach_div_(rates, [change.numel() ** 0.5 for change in changes])
+            torch._foreach_add_(rates, 1e-12)
+            torch._foreach_reciprocal_(rates)
+            torch._foreach_mul_(rates, _SHARE * group["lr"])
+            torch._foreach_mul_(changes, rates)
+            torch._foreach_mul_(weights, 1.0 - group["lr"] * group["weight_decay"])
+            torch._foreach_sub_(weights, changes)
         super().step()
         for weight, gradient in zip(weights, gradients, strict=True):
             weight.grad = gradient
         return loss
 
 
-def _orthogonal(weight: Tensor, input_axes: tuple[int, ...]) -> Tensor:
-    """The tensor whose matrix has singular values near 1, by Newton and Schulz's iteration.
+def _orthogonal(weights: Sequence[Tensor], input_axes: Sequence[tuple[int, ...]]) -> list[Tensor]:
+    """The tensors whose matrices have singular values near 1, by Newton and Schulz's iteration."""
+    firsts = [tuple(range(len(axes))) for axes in input_axes]
+    moved = list(map(torch.movedim, weights, input_axes, firsts))
+    matrices = [
+        each.flatten(0, first[-1]).flatten(1) for each, first in zip(moved, firsts, strict=True)
+    ]
+    changes = []
+    for index, factor in enumerate(_factors(matrices)):
+        matrix = matrices[index]
+        made = factor @ matrix if len(factor) == len(matrix) else matrix @ factor
+        changes.append(made.view(moved[index].shape).movedim(firsts[index], input_axes[index]))
+    return changes
 
-    Each step multiplies the matrix by a polynomial of its Gram matrix. The steps are taken on the
-    small Gram matrix, whose products are a fraction of those with the whole matrix.
+
+def _factors(matrices: Sequence[Tensor]) -> list[Tensor]:
+    """Factors, on the shorter side of matrices, that make these orthogonal.
+
+    Each step multiplies by a polynomial of the small Gram matrices. Those of one size, and small
+    ones with zeros beside them, are one batch.
     """
-    first = tuple(range(len(input_axes)))
-    moved = weight.movedim(input_axes, first)
-    matrix = moved.flatten(0, first[-1]).flatten(1)
-    wide = matrix.T if matrix.shape[0] > matrix.shape[1] else matrix
-    wide = wide / (torch.linalg.matrix_norm(wide) + 1e-12)
+    wide = [each.T if each.shape[0] > each.shape[1] else each for each in matrices]
+    groups: dict[int, list[int]] = defaultdict(list)
+    for index, matrix in enumerate(wide):
+        groups[max(len(matrix), _SMALL)].append(index)
     a, b, c = _QUINTIC
-    gram, product = wide @ wide.T, None
-    for step in range(_STEPS):
-        factor = torch.addmm(gram, gram, gram, beta=b, alpha=c)
-        factor.diagonal().add_(a)
-        product = factor if product is None else factor @ product
-        if step < _STEPS - 1:
-            gram = factor @ gram @ factor
-    assert product is not None
-    wide = product @ wide
-    matrix = wide.T if matrix.shape[0] > matrix.shape[1] else wide
-    return matrix.reshape(moved.shape).movedim(first, input_axes)
+    factors: list[Tensor] = [*wide]
+    for indices in groups.values():
+        most = max(len(wide[index]) for index in indices)
+        gram, product = wide[0].new_zeros(len(indices), most, most), None
+        for index, square in zip(indices, gram, strict=True):
+            own = wide[index]
+            torch.mm(own, own.T, out=square[: len(own), : len(own)])
+        scale = (gram.diagonal(dim1=1, dim2=2).sum(1) + 1e-24).rsqrt()[:, None, None]
+        gram *= scale.square()
+        for step in range(_STEPS):
+            factor = torch.baddbmm(gram, gram, gram, beta=b, alpha=c)
+            factor.diagonal(dim1=1, dim2=2).add_(a)
+            product = factor if product is None else torch.bmm(factor, product)
+            if step < _STEPS - 1:
+                gram = torch.bmm(torch.bmm(factor, gram), factor)
+        assert product is not None
+        for index, made in zip(indices, product * scale, strict=True):
+            factors[index] = made[: len(wide[index]), : len(wide[index])]
+    return factors
 
 
 class CapturedStep:
@@ -237,11 +268,7 @@ def threads_after() -> Iterator[int]:
 
 @dataclass
 class FastestThreads:
-    """Times steps with 1, 2, 4 ... threads, and takes the fastest number from then on.
-
-    Small products of several threads wait for each other: on a busy machine for many times as long
-    as one thread computes. `_work` names the steps in the line that says the choice.
-    """
+    """Times steps of `_work` with 1, 2, 4 ... threads, and takes the fastest from then on."""
 
     _work: str
     _best: int = 0

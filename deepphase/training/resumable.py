@@ -169,10 +169,7 @@ class ResumableModule(pl.LightningModule):
         return value
 
     def step_generator(self, seed: int) -> torch.Generator | None:
-        """A generator whose numbers depend on the step alone, so that trainings may be resumed.
-
-        None on accelerators, where torch's default one is seeded: graphs know no other.
-        """
+        """Random numbers by the step alone; None on accelerators, whose default one is seeded."""
         trainer = self.trainer
         position = trainer.global_step * trainer.world_size + trainer.global_rank
         if self.device.type == "cpu":
@@ -242,10 +239,7 @@ class ResumableModule(pl.LightningModule):
 
 
 def cosine_rate(step: int, total: float, warmup: float, final_rate: float) -> float:
-    """A linear warm-up over a share of the steps, then half a cosine down to `final_rate`.
-
-    1 throughout where `total` is infinite.
-    """
+    """A linear warm-up, then half a cosine down to `final_rate`; 1 where `total` is infinite."""
     if math.isinf(total):
         return 1.0
     warm = warmup * total

@@ -185,11 +185,7 @@ class _Report(pl.Callback):
 
 
 class _MetricsCsv(Logger):
-    """A Lightning logger that writes one CSV file, a row each time that metrics are logged.
-
-    The first column is `step`: optimizer steps so far. Values that a row does not have are empty. A
-    training that is resumed keeps the rows up to its checkpoint.
-    """
+    """A Lightning logger that writes one CSV file; resumed, it keeps rows up to its checkpoint."""
 
     name, version = "deepphase", ""
 
@@ -253,10 +249,7 @@ def quiet_lightning() -> Iterator[None]:
 
 
 def check_trainer(options: Mapping[str, Any]) -> int:
-    """The number of devices that options of `pytorch_lightning.Trainer` train on.
-
-    Raises ParameterError where Lightning refuses an option, or the config sets it.
-    """
+    """The devices that options of a trainer train on; ParameterError where one is refused."""
     known = inspect.signature(pl.Trainer).parameters
     for name, value in options.items():
         if name not in known:

@@ -40,11 +40,7 @@ _PROJECTED_FRAMES, _PROJECTED_CLIPS = 40_000, 200
 
 @dataclass(eq=False, kw_only=True, repr=False)
 class Baseline:
-    """Phases by a rule; subclasses hold the rule.
-
-    `window_s`: seconds around a frame that its phases are read off; measures leave out the frames
-    that have less.
-    """
+    """Phases by a rule of subclasses, from the `window_s` seconds around a frame."""
 
     METHOD: ClassVar[str]
     FORMAT: ClassVar[str]
@@ -108,10 +104,7 @@ class Baseline:
     def encode(self, clip: Paths) -> ClipPhases | list[ClipPhases]: ...
 
     def encode(self, clip: Clip | Paths) -> ClipPhases | list[ClipPhases]:
-        """Phases of every frame of a clip or of paths, at the rate of the phases.
-
-        As :meth:`deepphase.phase.model.PhaseModel.encode`.
-        """
+        """Phases of every frame of a clip or of paths, as `PhaseModel.encode` gives them."""
         if not isinstance(clip, Clip):
             return encode_paths(self, clip)
         name, source = clip.name, clip.source.path
@@ -261,16 +254,15 @@ def fitted_sinusoids(
     layer = SineFitLayer(window, fps)
     batches = (windows[start : start + _BATCH].copy() for start in range(0, len(windows), _BATCH))
     fits = [layer(torch.from_numpy(batch).permute(2, 0, 1)) for batch in batches]
-    frequency, sine, cosine, *others = map(torch.cat, zip(*fits, strict=True))
-    amplitude, offset, deviation = (part.numpy() for part in others)
-    # sine * sin(wt) + cosine * cos(wt) = length * sin(wt + 2 pi phase)
-    phase = (torch.atan2(cosine, sine) / (2.0 * math.pi)).numpy()
+    parts = (torch.cat(part, -2).numpy() for part in zip(*fits, strict=True))
+    frequency, amplitude, offset, scale, (sine, cosine) = parts
+    phase = np.arctan2(cosine, sine) / (2.0 * math.pi)
     moves = amplitude >= silence
     if normalised:
-        amplitude = amplitude / (math.sqrt(2.0) * deviation)
+        amplitude = amplitude * scale / math.sqrt(2.0)
     fitted = PhaseParameters(
         wrapped(_held(phase, moves)),
-        np.where(moves, frequency.numpy(), 0.0).astype(np.float32),
+        np.where(moves, frequency, 0.0).astype(np.float32),
         np.where(moves, amplitude, 0.0).astype(np.float32),
         offset,
     )

@@ -129,10 +129,7 @@ class Strikes(NamedTuple):
 
 
 def strikes(flags: Array, fps: float) -> Strikes:
-    """The strikes of one foot or two.
-
-    `flags` (frames, feet) contacts. The first foot strikes at phase 0, a second one at phase .5.
-    """
+    """The strikes by (frames, feet) contacts; a second foot strikes at phase .5."""
     frames, feet = np.nonzero(flags[1:] & ~flags[:-1])
     kept: list[tuple[int, int]] = []
     last = dict.fromkeys(range(flags.shape[1]), -np.inf)

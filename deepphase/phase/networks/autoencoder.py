@@ -161,10 +161,7 @@ def downsampled_frames(window: int, step: int) -> Tensor:
 def _transform_matrices(
     window: int, kernel: int, bins: int, steps: tuple[int, int]
 ) -> tuple[Tensor, Tensor, Tensor]:
-    """Real DFTs of a window and of a kernel, and the inverse, with time 0 at their centres.
-
-    Rows of the first two are the real parts of the lowest bins, then their imaginary parts.
-    """
+    """Real DFTs of window and kernel, real parts first, and the inverse; time 0 is the centre."""
     period = _period(window, kernel)
     bin_ = torch.arange(bins, dtype=torch.float64)[:, None]
 
@@ -187,11 +184,12 @@ def _convolved(
     to_bins: Tensor,
     taps_to_bins: Tensor,
     to_time: Tensor,
-    level: Tensor | None = None,
+    *,
+    level: tuple[Tensor, int] | None = None,
 ) -> tuple[Tensor, Tensor, Tensor]:
     """The product in the frequency domain; also both spectra, (2, bins, ...), for the gradient.
 
-    `level` (out,) is added to the real part of frequency 0.
+    `level` (out,), times a number, is added to the real part of frequency 0.
     """
     time, batch, ins = signal.shape
     outs, bins = weight.shape[2], to_bins.shape[0] // 2
@@ -201,7 +199,7 @@ def _convolved(
     real = torch.baddbmm(torch.bmm(spectrum[0], kernel[0]), spectrum[1], kernel[1])
     imag = torch.baddbmm(torch.bmm(spectrum[1], kernel[0]), spectrum[0], kernel[1], alpha=-1)
     if level is not None:
-        real[0] += level
+        real[0].add_(level[0], alpha=level[1])
     # Two products cost less than one and a copy of both parts into one array.
     out = torch.addmm(
         to_time[:, :bins] @ real.view(bins, -1), to_time[:, bins:], imag.view(bins, -1)
@@ -215,8 +213,8 @@ class _FourierConvolution(torch.autograd.Function):
     @staticmethod
     def forward(ctx, signal, weight, to_bins, taps_to_bins, to_time, bias, period):
         # A constant is the lowest of the bins: there it costs no pass over all frames.
-        level = period * bias
-        out, spectrum, kernel = _convolved(signal, weight, to_bins, taps_to_bins, to_time, level)
+        tensors = signal, weight, to_bins, taps_to_bins, to_time
+        out, spectrum, kernel = _convolved(*tensors, level=(bias, period))
         ctx.save_for_backward(spectrum, kernel, to_bins, taps_to_bins, to_time)
         ctx.period = period
         return out
@@ -353,12 +351,29 @@ class PeriodicAutoencoder(nn.Module):
         raise NotImplementedError
 
     def _sinusoids(self, encoding: Encoding) -> Tensor:
-        turns = encoding.frequency * self.times[:, None, None] + encoding.phase
-        return encoding.amplitude * torch.sin(2.0 * math.pi * turns) + encoding.offset
+        turns = torch.addcmul(encoding.phase, encoding.frequency, self.times[:, None, None])
+        wave = torch.sin(2.0 * math.pi * turns)
+        return torch.addcmul(encoding.offset, encoding.amplitude, wave)
 
 
 def cycles(y: Tensor, x: Tensor) -> Tensor:
     """The angle of (x, y) in cycles; 0 with a finite derivative at the origin."""
     # A batch of held poses lands on the origin, where atan2 has no derivative.
-    at_origin = (x.square() + y.square()) < 1e-16
-    return torch.atan2(y, torch.where(at_origin, torch.ones_like(x), x)) / (2.0 * math.pi)
+    at_origin = torch.addcmul(x.square(), y, y) < 1e-16
+    x = torch.where(at_origin, 1.0, x)
+    return _Cycles.apply(y, x) if torch.is_grad_enabled() else torch.atan2(y, x) / (2.0 * math.pi)
+
+
+class _Cycles(torch.autograd.Function):
+    """`torch.atan2` in cycles, with a derivative of fewer operators."""
+
+    @staticmethod
+    def forward(ctx, y, x):
+        ctx.save_for_backward(y, x)
+        return torch.atan2(y, x) / (2.0 * math.pi)
+
+    @staticmethod
+    def backward(ctx, grad):
+        y, x = ctx.saved_tensors
+        share = grad / torch.addcmul(x.square(), y, y).mul_(2.0 * math.pi)
+        return share * x, -share * y

@@ -40,14 +40,13 @@ _NO_AMPLITUDE = 1e-8
 
 
 class SineFit(NamedTuple):
-    """The fitted sinusoids, each (batch, channels); their phase is the angle of (sine, cosine)."""
+    """The fitted sinusoids, each (batch, channels)."""
 
     frequency: Tensor  # Hz
-    sine: Tensor  # sine * sin + cosine * cos fits the window's middle
-    cosine: Tensor
     amplitude: Tensor  # of the sinusoid that fits the whole window
     offset: Tensor
-    deviation: Tensor  # the window's tapered root mean square around its mean
+    scale: Tensor  # 1 / the window's tapered root mean square around its mean
+    direction: Tensor  # (2, batch, channels) of the sine and the cosine that fit the middle
 
 
 class SineFitLayer(nn.Module):
@@ -71,8 +70,11 @@ class SineFitLayer(nn.Module):
     LEAST_FRAMES: ClassVar[int] = 5
 
     times: Tensor
+    turns: Tensor
     weights: Tensor
-    middle: Tensor
+    tapers: Tensor
+    first: Tensor
+    signs: Tensor
     tried: Tensor
     basis: Tensor
 
@@ -85,7 +87,10 @@ class SineFitLayer(nn.Module):
         half = window // 2
         times = (torch.arange(window, dtype=torch.float64) - half) / fps
         bell = torch.cos(math.pi / 2 * times * fps / (half + 1))
-        weights, middle = (bell**taper / (bell**taper).sum() for taper in (_TAPER, _PHASE_TAPER))
+        tapers = torch.stack(
+            [bell**taper / (bell**taper).sum() for taper in (_TAPER, _PHASE_TAPER)]
+        )
+        weights = tapers[0]
         line = fps / window
         self.step = _STEP_PER_LINE * line
         self.lowest = _LEAST_CYCLES * line
@@ -96,7 +101,11 @@ class SineFitLayer(nn.Module):
         cosine = cosine - (cosine @ weights)[:, None]
         waves = torch.cat([sine, cosine])
         basis = waves * weights / torch.sqrt((weights * waves * waves).sum(1, keepdim=True))
-        columns = {"times": times[:, None], "weights": weights[None], "middle": middle[None]}
+        turns = 2.0 * math.pi * times[:, None]
+        columns = {"times": times[:, None], "turns": turns, "weights": tapers[:1], "tapers": tapers}
+        # For derivatives: the first taper alone, and plus and minus.
+        for name, pair in (("first", (1.0, 0.0)), ("signs", (1.0, -1.0))):
+            columns[name] = torch.tensor(pair)[:, None]
         for name, value in {**columns, "tried": tried, "basis": basis}.items():
             self.register_buffer(name, value.float(), persistent=False)
 
@@ -128,70 +137,137 @@ class SineFitLayer(nn.Module):
     def _fitted(self, latent: Tensor) -> SineFit:
         time, batch, channels = latent.shape
         signal = latent.reshape(time, -1)
+        fit = _Fit.apply(signal, self) if torch.is_grad_enabled() else self.fit(signal)[0]
+        return SineFit(*(part.unflatten(-1, (batch, channels)) for part in fit))
+
+    def fit(self, latent: Tensor) -> tuple[SineFit, tuple[Tensor, ...]]:
+        """The fit to each column of (time, columns), and what its derivative reads of it."""
         # Far from zero, rounding alone would look like movement.
-        level = signal.mean(0)
-        signal = signal - level
-        frequency = self._frequency(signal)
-        angle = 2.0 * math.pi * self.times * frequency
-        waves = torch.sin(angle), torch.cos(angle)
-        sine, cosine, offset = _least_squares(signal, *waves, self.weights)
-        amplitude = torch.sqrt(sine.square() + cosine.square() + _NO_AMPLITUDE**2)
-        sine, cosine, _ = _least_squares(signal, *waves, self.middle)
-        variance = self._mean((signal - self._mean(signal)).square())
+        level = latent.mean(0)
+        signal = latent - level
+        means = self.tapers @ signal
+        centred = signal - means[0]
+        variance = self._mean(centred.square())
+        refined, search = self._refined(signal, variance)
+        frequency = refined.clamp(min=0.5 * self.lowest)
+        # Weighted fits of sine, cosine and constant, by each of the two tapers.
+        angle = self.turns * frequency
+        sine, cosine = torch.sin(angle), torch.cos(angle)
+        levels = self.tapers @ cosine
+        even = cosine - levels[:, None]
+        norms = torch.cat([self.tapers @ sine.square(), self._means(even.square())]) + 1e-6
+        products = torch.cat([self.tapers @ (sine * signal), self._means(even * signal)])
+        parts = (products / norms).unflatten(0, (2, 2))
+        whole, middle = parts.unbind(1)
+        amplitude = torch.sqrt(whole.square().sum(0) + _NO_AMPLITUDE**2)
+        offset = means[0] - whole[1] * levels[0] + level
+        # sine * sin(wt) + cosine * cos(wt) = length * sin(wt + 2 pi phase)
+        length = torch.sqrt(middle.square().sum(0) + 1e-16)
+        direction = middle / length
+        scale = torch.rsqrt(variance + _SILENCE**2)
         # A silent channel has no frequency; the factor is 1 for all others.
-        frequency = frequency * (variance / (variance + _SILENCE**2))
-        deviation = torch.sqrt(variance + _SILENCE**2)
-        parts = (frequency, sine, cosine, amplitude, offset + level, deviation)
-        return SineFit(*(part.view(batch, channels) for part in parts))
+        heard = variance * scale.square()
+        kept = (signal, centred, means, frequency, sine, cosine, levels, norms, parts)
+        rest = (amplitude, length, heard, scale, direction, *search)
+        return SineFit(frequency * heard, amplitude, offset, scale, direction), (*kept, *rest)
 
     def _mean(self, values: Tensor) -> Tensor:
-        """Tapered mean over time: (time, columns) -> (columns,)."""
-        return (self.weights @ values)[0]
+        """Mean by the first taper: (time, ..., columns) -> (..., columns)."""
+        return (self.weights @ values.flatten(1)).view(values.shape[1:])
 
-    def _frequency(self, signal: Tensor) -> Tensor:
-        """Frequency of each column: (time, columns) -> (columns,)."""
-        mean, times = self._mean, self.times
-        with torch.no_grad():
-            variance = mean((signal - mean(signal)).square())
-            silent = 1e-6 * _SILENCE**2
-            projected = (self.basis @ signal).square().view(2, len(self.tried), -1).sum(0)
-            share = projected / (variance + silent)
-            first = self.tried @ torch.softmax(_SHARPNESS * share, 0)
-            angle = 2.0 * math.pi * times * first
-            sine, cosine = torch.sin(angle), torch.cos(angle)
-            even = cosine - mean(cosine)
-            sine_norm = mean(sine.square()) + 1e-6
-            even_norm = mean(even.square()) + 1e-6
-            # How the two parts change with frequency, without what the fit itself would absorb.
-            odd_slope = times * cosine
-            odd_slope -= sine * (mean(odd_slope * sine) / sine_norm)
-            even_slope = times * sine
-            even_slope -= mean(even_slope)
-            even_slope -= even * (mean(even_slope * even) / even_norm)
-            odd_norm, slope_norm = mean(odd_slope.square()), mean(even_slope.square())
+    def _means(self, values: Tensor) -> Tensor:
+        """Mean by the own taper of each: (2, time, columns) -> (2, columns)."""
+        return torch.bmm(self.tapers[:, None], values)[:, 0]
+
+    def _refined(self, signal: Tensor, variance: Tensor) -> tuple[Tensor, tuple[Tensor, ...]]:
+        """Frequency of each column of (time, columns), and what its derivative reads."""
+        audible = variance + 1e-6 * _SILENCE**2
+        projected = (self.basis @ signal).square().view(2, len(self.tried), -1).sum(0)
+        first = self.tried @ torch.softmax(_SHARPNESS * (projected / audible), 0)
+        angle = self.turns * first
+        sine, cosine = torch.sin(angle), torch.cos(angle)
+        waves = torch.stack([sine, cosine - self._mean(cosine)], 1)
+        norms = self._mean(waves.square()) + 1e-6
+        # How the two change with frequency, without what the fit itself would absorb.
+        slope = self.times * sine
+        slopes = torch.stack([self.times * cosine, slope - self._mean(slope)], 1)
+        slopes = torch.addcmul(slopes, waves, self._mean(slopes * waves) / norms, value=-1)
+        slope_norms = self._mean(slopes.square())
         # One Newton step at the optimum also carries the optimum's derivative, so that the search
         # itself needs none.
-        a = mean(sine * signal) / sine_norm
-        b = mean(even * signal) / even_norm
-        slope = a * mean(odd_slope * signal) - b * mean(even_slope * signal)
-        curve = a * a * odd_norm + b * b * slope_norm
-        step = slope / (2.0 * math.pi * curve + 1e-4 * variance + silent)
-        explained = (a * a * sine_norm + b * b * even_norm).detach() / (variance + silent)
-        trust = torch.sigmoid((explained - _TRUSTED) / _TRUST_WIDTH)
+        columns = signal[:, None]
+        shares, rates = self._mean(waves * columns) / norms, self._mean(slopes * columns)
+        both, squares = shares * rates, shares.square()
+        curve = 2.0 * math.pi * (squares * slope_norms).sum(0)
+        curve = curve + (1e-4 * variance + 1e-6 * _SILENCE**2)
+        step = (both[0] - both[1]) / curve
+        explained = (squares * norms).sum(0) / audible
         farthest = _FARTHEST_STEPS * self.step
-        refined = first + trust * farthest * torch.tanh(step / farthest)
-        return refined.clamp(min=0.5 * self.lowest)
+        reach = farthest * torch.sigmoid((explained - _TRUSTED) / _TRUST_WIDTH)
+        share = torch.tanh(step / farthest)
+        kept = waves, slopes, norms, slope_norms, shares, rates, curve, step, reach, share
+        return torch.addcmul(first, reach, share), kept
+
+    def gradient(self, grads: SineFit, kept: tuple[Tensor, ...]) -> Tensor:
+        """The gradient (time, columns) of `fit`'s latent from those of its parts."""
+        signal, centred, means, frequency, sine, cosine, levels, norms, parts, *rest = kept
+        amplitude, length, heard, scale, direction, *search = rest
+        # Amplitude and offset are of the first taper, the phase of the second.
+        along = (direction * grads.direction).sum(0)
+        of_middle = torch.addcmul(grads.direction, direction, along, value=-1) / length
+        of_whole = parts[:, 0] * (grads.amplitude / amplitude)
+        of_whole[1].addcmul_(grads.offset, levels[0], value=-1)
+        of_products = torch.stack([of_whole, of_middle], 1) / norms.view(parts.shape)
+        of_norms = -2.0 * parts * of_products
+        of_level = self.first * grads.offset
+        # Twice that of the variance
+        of_variance = grads.frequency * frequency * (2.0 * _SILENCE**2 * scale)
+        of_variance = (of_variance - grads.scale) * scale.square() * scale
+        constant = torch.addcmul(of_level * parts[1], of_products[1], means)
+        columns = torch.stack(
+            [
+                *of_products,
+                *of_norms,
+                -constant.addcmul_(of_norms[1], levels),
+                torch.addcmul(of_level, of_products[1], levels, value=-1),
+                self.first * of_variance,
+            ],
+            1,
+        )
+        spread = (self.tapers.T @ columns.flatten(1)).view(len(signal), 7, -1)
+        by_sine, by_cosine, by_square, by_even, constant, gradient, by_centred = spread.unbind(1)
+        turned = (by_sine * signal).addcmul_(by_square, sine).mul_(cosine)
+        other = torch.addcmul(constant, by_cosine, signal).addcmul_(by_even, cosine)
+        of_frequency = (self.turns.T @ turned.addcmul_(other, sine, value=-1))[0]
+        of_frequency = torch.addcmul(of_frequency, grads.frequency, heard)
+        gradient = gradient.addcmul(by_sine, sine).addcmul_(by_cosine, cosine)
+        gradient.addcmul_(by_centred, centred)
+        # The refinement alone moves the frequency.
+        waves, slopes, norms, slope_norms, shares, rates, curve, step, reach, share = search
+        moves = reach * (frequency > 0.5 * self.lowest)
+        slope = of_frequency * torch.addcmul(moves, moves, share.square(), value=-1)
+        slope /= curve * (_FARTHEST_STEPS * self.step)
+        signed = slope * self.signs
+        bent = (shares * slope_norms).mul_(slope * step)
+        to_shares = (signed * rates).sub_(bent, alpha=4.0 * math.pi) / norms
+        inside = (waves * to_shares).addcmul_(slopes, signed * shares).sum(1)
+        gradient.addcmul_(self.weights.T, inside)
+        return gradient + (grads.offset / len(signal) - gradient.mean(0))
 
 
-def _least_squares(
-    signal: Tensor, sine: Tensor, cosine: Tensor, weights: Tensor
-) -> tuple[Tensor, Tensor, Tensor]:
-    """Weighted fit of sine, cosine and constant, a column each: (time, columns) -> (columns,)."""
-    cosine_mean, level = (weights @ cosine)[0], (weights @ signal)[0]
-    even = cosine - cosine_mean
-    a = (weights @ (sine * signal))[0] / ((weights @ sine.square())[0] + 1e-6)
-    b = (weights @ (even * signal))[0] / ((weights @ even.square())[0] + 1e-6)
-    return a, b, level - b * cosine_mean
+class _Fit(torch.autograd.Function):
+    """`SineFitLayer.fit` with its derivative in closed form: a quarter of the operators."""
+
+    @staticmethod
+    def forward(ctx, latent, layer):
+        fit, kept = layer.fit(latent)
+        ctx.layer = layer
+        ctx.save_for_backward(*kept)
+        return tuple(fit)
+
+    @staticmethod
+    def backward(ctx, *grads):
+        return ctx.layer.gradient(SineFit(*grads), ctx.saved_tensors), None
 
 
 # m/s: windows that move less than this are as good as still.
@@ -282,13 +358,12 @@ class SineFitAutoencoder(PeriodicAutoencoder):
 
     def _fitted(self, latent: Tensor, layer: SineFitLayer) -> Encoding:
         fit = layer(latent)
-        # sine * sin(wt) + cosine * cos(wt) = length * sin(wt + 2 pi phase)
-        length = torch.sqrt(fit.sine.square() + fit.cosine.square() + 1e-16)
-        x, y = fit.sine / length, fit.cosine / length
+        direction = fit.direction
         # The phase layer reads whole windows.
         if self.phase_layer is not None and layer is self.spectrum:
-            turned_x, turned_y = self.phase_layer(latent / fit.deviation)
-            x, y = x + _MOST_TURN * turned_x, y + _MOST_TURN * turned_y
+            turned = self.phase_layer(latent * fit.scale)
+            direction = torch.add(direction, turned, alpha=_MOST_TURN)
+        x, y = direction.unbind()
         return Encoding(cycles(y, x), fit.frequency, fit.amplitude, fit.offset, latent)
 
     def _decode(self, latent: Tensor, to_time: Tensor | None = None) -> Tensor:
@@ -346,7 +421,6 @@ class PhaseCorrection(nn.Module):
         super().__init__()
         self.weight = nn.Parameter(torch.zeros(channels, window, 2))
 
-    def forward(self, latent: Tensor) -> tuple[Tensor, Tensor]:
-        """(time, batch, channels) -> two of (batch, channels), in -1 to 1."""
-        vector = torch.tanh(torch.bmm(latent.permute(2, 1, 0), self.weight))
-        return vector[..., 0].T, vector[..., 1].T
+    def forward(self, latent: Tensor) -> Tensor:
+        """(time, batch, channels) -> (2, batch, channels), in -1 to 1."""
+        return torch.tanh(torch.bmm(latent.permute(2, 1, 0), self.weight)).permute(2, 1, 0)

@@ -116,11 +116,7 @@ class DrawnBody(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class BodyBatch:
-    """Windows of one body.
-
-    `windows` (batch, 3 * joints, frames) m/s. `read` (points, joints). `write` (joints, points)
-    interpolation between joints and body points.
-    """
+    """Windows (batch, 3 * joints, frames) of one body in m/s, and maps from and to its points."""
 
     windows: Tensor
     read: Tensor
@@ -218,11 +214,7 @@ class BodyData(PhaseData):
 
 
 class BodyModule(PhaseModule):
-    """Reconstruct windows of the joints of any body through the sinusoids of one network.
-
-    The error of a batch is divided by its mean square, so that a dog counts as much as a person who
-    runs.
-    """
+    """Reconstruct windows of any body; a batch's error is divided by its mean square."""
 
     # Bodies have shapes of their own, and each its power.
     is_captured = False

@@ -49,10 +49,7 @@ class VariedWindows(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class Stretches:
-    """Runs of frames of one motion, for the room around a frame.
-
-    `starts`, `stops` (stretches,) sorted; frames start to stop - 1 of each.
-    """
+    """Runs of frames of one motion: `starts` to `stops` - 1, sorted."""
 
     starts: Tensor
     stops: Tensor
@@ -81,10 +78,7 @@ class WindowVariation:
         return self._fastest > 0 or self._heading > 0 or self._reversal > 0
 
     def draws(self, start: int, stop: int) -> tuple[Tensor, Tensor]:
-        """Rates and headings, (stop - start,) each, of these positions of the training.
-
-        Half of the rates are 1 or -1.
-        """
+        """Rates, half of them 1 or -1, and headings of these positions of the training."""
         generator = torch.Generator().manual_seed(self._seed * 1_000_003 + start)
         count = stop - start
         exponents = 2.0 * torch.rand(count, generator=generator) - 1.0

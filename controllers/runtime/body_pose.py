@@ -13,6 +13,7 @@ from deepphase.arrays import Array, compiled
 from deepphase.controllers.schema.schema import ControllerSchema
 from deepphase.errors import SkeletonError
 from deepphase.motion.foot_ik import LegChains, LimbSolver
+from deepphase.motion.hinges import Hinges
 from deepphase.motion.roles import find_roles
 from deepphase.motion.skeleton import Skeleton, ancestors, path_length
 from deepphase.steering.foot_lock import FootGround, FootLock
@@ -159,7 +160,8 @@ class CharacterFeet:
         )
         self.ends = limbs.ends(skeleton, roles)
         self._solver = solver = LimbSolver(skeleton, limbs, self.ends, poses)
-        self.joints, self.hinges, self.ranges = solver.joints, solver.hinges, solver.ranges
+        self.joints, self.limb_hinges, self.ranges = solver.joints, solver.hinges, solver.ranges
+        self.hinges = None if poses is None else Hinges.from_poses(skeleton, roles, poses)
         self.soles = None
         if soles is not None:
             of_limb = dict(zip(every.last.tolist(), np.asarray(soles, np.float64).T, strict=True))
@@ -207,9 +209,16 @@ class CharacterFeet:
         then to be lowered; None on a flat floor.
         """
         touching = contacts[:, self.columns] > _IN_CONTACT
-        return self._lock.apply(
+        drop = self._lock.apply(
             rotations, local_positions, touching, seconds, offsets, resting, slips, heights
         )
+        self.constrain(rotations)
+        return drop
+
+    def constrain(self, rotations: Array) -> None:
+        """Turn knees, elbows and hocks of (characters, joints, 4) into the range of the data."""
+        if self.hinges is not None:
+            self.hinges.constrain(rotations)
 
 
 @dataclass(frozen=True, eq=False)

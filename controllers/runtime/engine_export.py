@@ -62,7 +62,7 @@ def describe_controller(controller: Controller) -> dict[str, Any]:
             "gate": None if schema.gate is None else _blocks(schema.gate),
             "outputs": _blocks(schema.outputs),
         },
-        "legs": _legs(controller),
+        **_limbs(controller),
         "history": _history(controller),
         "limits": asdict(controller.goal_limits),
         "speeds": {
@@ -115,22 +115,24 @@ def _blocks(layout: FeatureLayout) -> dict[str, list[int]]:
     return {name: [place.start, place.stop] for name, place in layout.slices.items()}
 
 
-def _legs(controller: Controller) -> dict[str, Array]:
-    """Joints (legs, 4) of each leg from the hip to the tip, with its hinge and contact column."""
+def _limbs(controller: Controller) -> dict[str, dict[str, Array]]:
+    """Joints (legs, 4) of each leg from the hip to the tip, with its hinge and contact column, and
+    the hinges of knees, elbows and hocks."""
     lowest = controller.data.get("lowest_tips")
     feet = CharacterFeet(
         controller.skeleton, controller.schema, 1, lowest=lowest, poses=controller.poses
     )
     limbs = feet.limbs
     lowest = {} if feet.lowest is None else {"lowest": feet.lowest}
-    return {
+    legs = {
         **lowest,
         "ends": feet.ends,
         "joints": np.stack([limbs.upper, limbs.middle, limbs.last, limbs.tips], axis=1),
-        "hinges": feet.hinges,
+        "hinges": feet.limb_hinges,
         "ranges": feet.ranges,
         "contacts": feet.columns,
     }
+    return {"legs": legs} | ({} if feet.hinges is None else {"hinges": asdict(feet.hinges)})
 
 
 def _ground(controller: Controller) -> dict[str, Any]:

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from copy import deepcopy
 from dataclasses import replace
 from itertools import pairwise
 
 import numpy as np
 import pytest
+import torch
 
 from deepphase.apps.demo import CONTROLLER
 from deepphase.apps.live.assets import controller_asset
@@ -17,6 +19,8 @@ from deepphase.controllers.runtime.frame import CharacterSettings
 from deepphase.controllers.runtime.start import CharacterSource
 from deepphase.features.layout import Normalisation
 from deepphase.motion.clip import Clip, joint_positions
+from deepphase.motion.hinges import Hinges
+from deepphase.motion.roles import find_roles
 from deepphase.phase.parameters import PhaseParameters
 from deepphase.steering.gamepad import Gamepad
 from deepphase.steering.goal_sources import RootStates
@@ -75,6 +79,30 @@ def test_600_frames_with_facings_and_labels_stay_within_a_millimetre(
     python, script = positions_of(shipped, made), positions_in(frames)
     assert np.ptp(python[:, 0], axis=0)[[0, 2]].max() > 3.0
     assert largest_distance(python, script) < _MM
+
+
+@pytest.mark.parametrize("foot_ik", [True, False])
+def test_no_knee_or_elbow_of_a_noisy_network_bends_backward(shipped, tmp_path, foot_ik):
+    network = deepcopy(shipped.network)
+    torch.manual_seed(0)
+    with torch.no_grad():
+        for parameter in network.parameters():
+            parameter += 0.3 * parameter.std() * torch.randn_like(parameter)
+    noisy = replace(shipped, network=network)
+    roles = find_roles(noisy.skeleton, description=dict(noisy.schema.body))
+    hinges = Hinges.from_poses(noisy.skeleton, roles, noisy.poses)
+    assert len(hinges.joints) == 4
+    least, largest = hinges.ranges.T
+    assert (np.abs(least + 0.05) <= 0.05).all()
+    source = CharacterSource(noisy, settings=CharacterSettings(foot_ik=foot_ik))
+    made, goals = python_run(source, wandering(120, 7), 120)
+    options = {"goal": goals[0], "footIk": foot_ik}
+    frames = ask_node(tmp_path, controller_asset(noisy), "run", goals=goals, options=options)
+    script = np.reshape([frame["localRotations"] for frame in frames], (120, -1, 4))
+    for rotations in (np.concatenate([frame.rotations for frame in made]), script):
+        bends = hinges.bends(rotations)
+        assert (bends > least - 1e-4).all()
+        assert (bends < largest + 1e-4).all()
 
 
 def test_a_frame_has_all_that_python_s_frame_has(shipped, asset, tmp_path):

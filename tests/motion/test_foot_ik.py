@@ -10,6 +10,7 @@ from scipy.spatial.transform import Rotation
 
 from deepphase.motion.clip import global_transforms, joint_positions
 from deepphase.motion.foot_ik import LegChains, LimbSolver, limb_turn
+from deepphase.motion.hinges import Hinges
 from deepphase.motion.roles import find_roles
 from tests.motion.bodies import DOG, HUMAN, body, random_clip
 
@@ -126,6 +127,35 @@ def test_a_limb_bent_to_the_other_side_is_bent_to_its_own_without_a_jump():
     assert np.abs(np.diff(found[1:-1])).max() < np.radians(2.5)
     np.testing.assert_allclose(found[180:-1], bend[180:-1], atol=1e-9)
     np.testing.assert_allclose(foot, last, atol=0.015)
+
+
+@pytest.mark.parametrize(("geometry", "count"), [(HUMAN, 4), (DOG, 6)])
+def test_hinges_have_the_range_of_poses_and_bring_all_bends_there_without_a_jump(geometry, count):
+    skeleton, _ = body(geometry)
+    roles = find_roles(skeleton)
+    parts = ("knee", "elbow", "foot")[: count // 2]
+    joints = [getattr(roles, f"{side}_{part}") for side in ("left", "right") for part in parts]
+    poses = np.tile([0.0, 0.0, 0.0, 1.0], (200, len(skeleton), 1))
+    # Arms that are held out bend about the vertical.
+    axes = [LEFT if abs(skeleton.offsets[joint, 0]) < 0.1 else LEFT[[1, 0, 2]] for joint in joints]
+    for joint, axis in zip(joints, axes, strict=True):
+        poses[:, joint] = Rotation.from_rotvec(np.linspace(0.1, 1.5, 200)[:, None] * axis).as_quat()
+    hinges = Hinges.from_poses(skeleton, roles, poses)
+    assert sorted(hinges.joints) == sorted(joints)
+    inside = poses.copy()
+    hinges.constrain(inside)
+    # The knees of the dog's rest pose bend to the other side.
+    assert np.array_equal(inside, poses) == (geometry is HUMAN)
+    # The whole circle in steps of a degree.
+    circle = poses[np.zeros(360, int)]
+    for joint, axis in zip(joints, axes, strict=True):
+        turns = Rotation.from_rotvec(np.radians(np.arange(360.0))[:, None] * axis)
+        circle[:, joint] = turns.as_quat()
+    hinges.constrain(circle)
+    bends = hinges.bends(circle)
+    assert (bends > hinges.ranges[:, 0] - 1e-9).all()
+    assert (bends < hinges.ranges[:, 1] + 1e-9).all()
+    assert np.abs(np.diff(bends, axis=0)).max() < np.radians(2.0)
 
 
 def test_sides_of_limbs_are_found_in_any_frames():

@@ -94,6 +94,7 @@ export class ControllerCharacter {
     const root = this.history.root;
     const { rotations, positions } = this.pose.inWorld(root);
     if (this.ground) positions[1] += this.ground.level(root);
+    this.feet.constrain(rotations);
     if (this.footIk) positions[1] -= this.feet.hold(rotations, positions, this.contacts, seconds, { ground: this.groundFeet, resting: this.resting });
     return frameOf(skeleton, root, rotations, positions, {
       trajectory: { predicted: ahead, desired },

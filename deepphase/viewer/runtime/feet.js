@@ -1,7 +1,7 @@
 /** Foot locking: feet in contact are held in place by turning the joints of their legs. */
 
 import {
-  add, clamp, cross, distance, dot, forwardKinematics, inverse, length, multiply, rotate, scaled, subtract, turn,
+  add, clamp, cross, distance, dot, forwardKinematics, inverse, length, multiply, rotate, scaled, smooth, subtract, turn, without,
 } from "../vectors.js";
 import { faded, springRate } from "./springs.js";
 
@@ -22,8 +22,9 @@ const TINY_LENGTH = 1e-12;
 /** Locks the feet of one character, frame by frame. */
 export class FootLock {
   /** Of an asset whose header has `legs` and the settings `foot_lock`, as `FootLock` in Python has them. */
-  constructor({ header: { legs, foot_lock: settings }, skeleton }) {
+  constructor({ header: { legs, hinges = null, foot_lock: settings }, skeleton }) {
     this.settings = settings;
+    this.hinges = hinges;
     this.rates = { locked: springRate(settings.catch_halflife_s), free: springRate(settings.release_halflife_s) };
     this.parents = skeleton.parents;
     this.legs = legs.joints.map(([upper, middle, last, tip], leg) => ({
@@ -66,7 +67,23 @@ export class FootLock {
       turns.push(lifts ? multiply(kept, toesDown(last, tip, goal[1] - target[1])) : kept);
       [leg.upper, leg.middle, leg.last].forEach((joint, k) => this.turnJoint(joint, turns[k], localRotations));
     });
+    this.constrain(localRotations);
     return drop;
+  }
+
+  /** Turn knees, elbows and hocks into the range of the data, as `Hinges` in Python. */
+  constrain(localRotations) {
+    this.hinges?.joints.forEach((joint, index) => {
+      const [above, below, axis, [least, largest]] = ["above", "below", "axes", "ranges"].map((name) => this.hinges[name][index]);
+      const own = rotate(turn(localRotations, joint), below), across = without(above, axis);
+      const bend = Math.atan2(dot(axis, cross(across, own)), dot(across, own));
+      if (bend >= least && bend <= largest) return;
+      // From one end of the range round to the other, without a jump.
+      const round = least - bend < 0 ? least - bend + 2 * Math.PI : least - bend;
+      const goal = least + smooth(0, 2 * Math.PI - (largest - least), round) * (largest - least);
+      const half = 0.5 * (goal - bend);
+      localRotations.set(multiply([...scaled(axis, Math.sin(half)), Math.cos(half)], turn(localRotations, joint)), 4 * joint);
+    });
   }
 
   /** Begin a step of the foot that is farthest from its place, and go on with steps that have begun. */

@@ -99,8 +99,10 @@ def _biases(blend: str) -> tuple[float, float]:
     try:
         position, direction = (float(part) for part in blend.split(","))
     except ValueError:
-        hint = f"give {', '.join(BLENDS)}, or two numbers as in 0.5,2"
-        raise ParameterError(f"there is no blend {blend!r}", hint=hint) from None
+        raise ParameterError(
+            f"there is no blend {blend!r}",
+            hint=f"give {', '.join(BLENDS)}, or two numbers as in 0.5,2",
+        ) from None
     return position, direction
 
 
@@ -113,8 +115,10 @@ def _label(text: str | None, controller: Controller) -> dict[str, str]:
             hint = f"steer the controller by {own!r}" if own else "leave the label out"
             raise ParameterError(f"there is no label {name!r}", hint=hint)
         if value not in known:
-            fact = f"{name} {value!r} is not among the controller's labels"
-            raise ParameterError(fact, hint=f"known: {', '.join(known)}")
+            raise ParameterError(
+                f"{name} {value!r} is not among the controller's labels",
+                hint=f"known: {', '.join(known)}",
+            )
     return labels
 
 
@@ -125,8 +129,9 @@ def _balls(controller: Controller, events: str | None) -> BallSettings | None:
     if controller.schema.config.ball:
         return BallSettings(controller.ball, events=tuple(parse_ball_events(events)))
     if events is not None:
-        hint = "train one with `train controller --ball`"
-        raise ParameterError("the controller has no ball", hint=hint)
+        raise ParameterError(
+            "the controller has no ball", hint="train one with `train controller --ball`"
+        )
     return None
 
 
@@ -146,8 +151,11 @@ def _start(
 
     entries = clips_in([file])
     if len(entries) != 1:
-        fact = f"--start takes one clip, and this has {len(entries)}"
-        raise ParameterError(fact, hint="give a motion file with one clip", path=file)
+        raise ParameterError(
+            f"--start takes one clip, and this has {len(entries)}",
+            hint="give a motion file with one clip",
+            path=file,
+        )
     clip = entries[0].load()
     check_fits_body(clip, controller.skeleton, "the controller's body")
     phases = None if model is None else load_model(model).bound(clip)

@@ -158,8 +158,9 @@ def _without(clip: Clip, listed: str) -> Clip:
     for pattern in filter(None, patterns):
         fitting = [joint for joint, name in enumerate(names) if fnmatchcase(name, pattern)]
         if not fitting:
-            fact = f"{clip.name}: there is no joint {pattern!r}"
-            raise ParameterError(fact, hint=f"joints: {', '.join(names)}")
+            raise ParameterError(
+                f"{clip.name}: there is no joint {pattern!r}", hint=f"joints: {', '.join(names)}"
+            )
         left_out.update(fitting)
     return without_joints(clip, left_out) if left_out else clip
 

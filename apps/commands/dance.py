@@ -74,8 +74,9 @@ def command(
     from deepphase.steering.dance import DanceRequest
 
     if dancer is not None and database is not None:
-        fact = "--dancer and --database cannot be used together"
-        raise ParameterError(fact, hint="give one of them")
+        raise ParameterError(
+            "--dancer and --database cannot be used together", hint="give one of them"
+        )
     if dancer is None and database is None:
         dancer, database = find_dance_source(Path())
         note(f"danced by {dancer or database or 'a dancer ' + SHIPPED['dancer'].words}")

@@ -57,8 +57,10 @@ def command(output: Path = Path("demo"), data: Path | None = None, smallest: boo
 
         # Checked before any file is removed.
         if data.resolve().is_relative_to(output.resolve()):
-            fact = f"the motion files of --data lie inside {output}, which the demo replaces"
-            raise ParameterError(fact, hint="choose another folder: -o FOLDER")
+            raise ParameterError(
+                f"the motion files of --data lie inside {output}, which the demo replaces",
+                hint="choose another folder: -o FOLDER",
+            )
         find_motion_files(data)
         data = data.resolve()
     wrong = ""

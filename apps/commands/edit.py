@@ -181,8 +181,9 @@ def constrain_command(
     from deepphase.steering.path import read_path
 
     if targets is None and path is None and not feet:
-        hint = "give --targets FILE, --path FILE or --feet"
-        raise ParameterError("no constraint is given", hint=hint)
+        raise ParameterError(
+            "no constraint is given", hint="give --targets FILE, --path FILE or --feet"
+        )
     wanted = [] if targets is None else read_targets(targets)
     way = None if path is None else read_path(path)
 
@@ -251,11 +252,14 @@ def path_command(
             hint="leave them out: hands and feet have times of their own",
         )
     if joints is not None and (is_table or not of_effectors):
-        hint = "leave rows out of the CSV file instead"
-        raise ParameterError("--joints needs a motion file", hint=hint)
+        raise ParameterError(
+            "--joints needs a motion file", hint="leave rows out of the CSV file instead"
+        )
     if root is not None and not (is_table and of_effectors):
-        fact = "--root is for a CSV file of hands and feet; a motion file has a root of its own"
-        raise ParameterError(fact, hint="leave --root out")
+        raise ParameterError(
+            "--root is for a CSV file of hands and feet; a motion file has a root of its own",
+            hint="leave --root out",
+        )
     if characters > 1:
         for probe in filter(None, (output / "path_001.bvh", player)):
             claim_file(probe)

@@ -51,12 +51,14 @@ def command(
     shipped = SHIPPED["any_skeleton"]
     model, files = (shipped.path, files) if _is_motion(files[0]) else (files[0], files[1:])
     if not files:
-        hint = "name motion files, folders or stores after the model"
-        raise ParameterError("no clips are given", hint=hint)
+        raise ParameterError(
+            "no clips are given", hint="name motion files, folders or stores after the model"
+        )
     of_songs = reads_songs(model)
     if of_songs and skeleton is not None:
-        fact = "--skeleton applies to clips, and these are songs"
-        raise ParameterError(fact, hint="leave it out")
+        raise ParameterError(
+            "--skeleton applies to clips, and these are songs", hint="leave it out"
+        )
     if songs and not of_songs:
         raise _song_without_model(songs[0], f"{model.name} reads motion")
     # Files that are not models are refused before a folder is made and clips are looked for.

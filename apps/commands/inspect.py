@@ -82,8 +82,11 @@ def command(
         _show_files(good)
     _show_problems(found)
     if not good:
-        fact = f"none of {len(found)} files can be read"
-        raise FormatError(fact, path=path[0], hint="the reasons are listed above")
+        raise FormatError(
+            f"none of {len(found)} files can be read",
+            path=path[0],
+            hint="the reasons are listed above",
+        )
     if all(each.has_rotations for each in good):
         next_step("prepare", *path, "-o", "mocap.store")
     else:

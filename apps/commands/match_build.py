@@ -99,8 +99,9 @@ def command(
             hint="leave out --terrain, or choose features without songs with --config",
         )
     if len(clips) > 1 and (with_music or terrain is not None):
-        fact = "features of songs and of ground need one store"
-        raise ParameterError(fact, hint="prepare all clips as one store")
+        raise ParameterError(
+            "features of songs and of ground need one store", hint="prepare all clips as one store"
+        )
     claim(output)
     beside = output.with_suffix(".ground.store")
     if terrain is not None:

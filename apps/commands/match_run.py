@@ -116,8 +116,9 @@ def _factors(weight: str | None) -> dict[str, float]:
             factors[name.strip()] = float(value)
         except ValueError:
             fact = f"{part.strip()!r} is not of the form feature=factor"
-            hint = "write weights as in trajectory_direction=0.5,phase_manifold=2"
-            raise ParameterError(fact, hint=hint) from None
+            raise ParameterError(
+                fact, hint="write weights as in trajectory_direction=0.5,phase_manifold=2"
+            ) from None
     return factors
 
 
@@ -125,8 +126,10 @@ def _check_kept(database: MotionDatabase, kept: Sequence[str]) -> None:
     """Raise ParameterError if labels are to be kept that the database does not have."""
     known = {name for labels in database.labels for name in labels}
     if unknown := [name for name in kept if name not in known]:
-        hint = f"it has {', '.join(sorted(known)) or 'none'}"
-        raise ParameterError(f"no label {unknown[0]!r} to keep in this database", hint=hint)
+        raise ParameterError(
+            f"no label {unknown[0]!r} to keep in this database",
+            hint=f"it has {', '.join(sorted(known)) or 'none'}",
+        )
 
 
 def _is_matcher(path: Path) -> bool:

@@ -12,8 +12,9 @@ from deepphase.controllers.schema.config import POSE_BLOCKS
 from deepphase.controllers.schema.frame_blocks import FrameBlocks
 from deepphase.controllers.schema.schema import ControllerSchema
 from deepphase.corpus.clip_store import ClipStore
+from deepphase.features.body_frames import BodyFrames
 from deepphase.features.layout import FeatureLayout
-from deepphase.features.moment_kinds import IDLE, RESTS, BodyFrames, clip_kinds
+from deepphase.features.moment_kinds import IDLE, RESTS, clip_kinds
 from deepphase.motion import quaternions
 from deepphase.motion.clip import Clip
 from deepphase.motion.roles import find_roles

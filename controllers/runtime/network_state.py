@@ -74,9 +74,14 @@ class _UnitAt(torch.autograd.Function):
         return (grad * unit.conj()).imag
 
 
+def complex_columns(values: Tensor) -> Tensor:
+    """(..., 2 * n) pairs -> (..., n) complex."""
+    return torch.view_as_complex(values.unflatten(-1, (-1, 2)).contiguous())
+
+
 def _directions(vectors: Tensor) -> tuple[Tensor, Tensor]:
     """Unit sin + i cos of (..., 2 * channels), and where there is a direction; if not, phase 0."""
-    numbers = torch.view_as_complex(vectors.unflatten(-1, (-1, 2)).contiguous())
+    numbers = complex_columns(vectors)
     found = numbers.abs() > MIN_LENGTH
     return torch.where(found, torch.sgn(numbers), 1j), found
 

@@ -15,6 +15,7 @@ from deepphase.controllers.ball.fitting import fit_ball
 from deepphase.controllers.schema.config import BALL_BLOCKS, PHASE_BLOCKS, TRAJECTORY_HEIGHT
 from deepphase.controllers.schema.schema import ControllerSchema
 from deepphase.errors import ParameterError
+from deepphase.features.body_frames import BodyFrames
 from deepphase.features.feature import (
     TRAJECTORY_PATH,
     TRAJECTORY_VELOCITY,
@@ -24,7 +25,6 @@ from deepphase.features.feature import (
     relative_trajectory,
 )
 from deepphase.features.layout import FeatureLayout, at_offsets, offset_frames, reach_inside
-from deepphase.features.moment_kinds import BodyFrames
 from deepphase.motion import quaternions
 from deepphase.motion.clip import Clip, global_transforms, velocities
 from deepphase.motion.contacts import foot_contacts

@@ -15,7 +15,7 @@ import torch
 from torch import Tensor, nn
 
 from deepphase.controllers.data.controller_batches import FrameBatch
-from deepphase.controllers.runtime.network_state import unit_at, updated_phases
+from deepphase.controllers.runtime.network_state import complex_columns, unit_at, updated_phases
 from deepphase.controllers.schema.config import BALL_BLOCKS, POSE_BLOCKS
 from deepphase.controllers.schema.schema import ControllerSchema
 from deepphase.features.feature import (
@@ -213,10 +213,10 @@ class ClipGoals(nn.Module):
         turn, place = unit_at(offset.angle)[:, None], offset.place[:, None]
 
         def on_ground(values: Tensor) -> Tensor:
-            return _real_columns(_complex_columns(values) * turn)
+            return _real_columns(complex_columns(values) * turn)
 
         def from_root(values: Tensor) -> Tensor:
-            return _real_columns((_complex_columns(values) - place) * turn)
+            return _real_columns((complex_columns(values) - place) * turn)
 
         for name, block in self._inputs.items():
             change = from_root if name == TRAJECTORY_POSITION else on_ground
@@ -246,8 +246,8 @@ class ClipGoals(nn.Module):
                 continue
             columns = self._outputs[name]
             start = columns.stop - 2 * (self._later - 1)
-            goal = _complex_columns(seen[:, block.stop - 2 * (self._later - 1) : block.stop])
-            own = _complex_columns(outputs[:, start : columns.stop])
+            goal = complex_columns(seen[:, block.stop - 2 * (self._later - 1) : block.stop])
+            own = complex_columns(outputs[:, start : columns.stop])
             if name == TRAJECTORY_POSITION:
                 # The steps from place to place are blended.
                 mixed = own + torch.cumsum(position * _steps(goal - own), dim=1)
@@ -288,17 +288,12 @@ class ClipGoals(nn.Module):
         velocity, turn = (
             outputs[..., self._outputs[f"root_{name}"]] for name in ("velocity", "turn")
         )
-        return self._seconds * _complex_columns(velocity)[..., 0], self._seconds * turn[..., 0]
+        return self._seconds * complex_columns(velocity)[..., 0], self._seconds * turn[..., 0]
 
 
 def _steps(places: Tensor) -> Tensor:
     """(batch, n) steps to places (batch, n), the first from the origin."""
     return torch.diff(places, dim=1, prepend=torch.zeros_like(places[:, :1]))
-
-
-def _complex_columns(values: Tensor) -> Tensor:
-    """(..., 2 * n) x and z interleaved -> (..., n) complex."""
-    return torch.view_as_complex(values.unflatten(-1, (-1, 2)).contiguous())
 
 
 def _real_columns(values: Tensor) -> Tensor:

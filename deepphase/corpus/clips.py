@@ -1,27 +1,20 @@
-"""Clips at paths: of motion files, folders and stores, with the hierarchies of point tracks; and
-tasks over them in several processes, with results in the order of the tasks."""
+"""Clips at paths: of motion files, folders and stores, with the hierarchies of point tracks."""
 
 from __future__ import annotations
 
 import os
-import signal
-import threading
-import time
-import warnings
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from concurrent.futures.process import BrokenProcessPool
-from contextlib import contextmanager, suppress
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from functools import lru_cache, partial
-from itertools import islice
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any
 
 from deepphase.corpus.clip_store import ClipStore
 from deepphase.corpus.motion_files import MotionFile, find_motion_files, is_store, song_beside
 from deepphase.corpus.store import groups_with, open_store, store_groups
-from deepphase.errors import DeepPhaseError, ParameterError, within_memory
+from deepphase.errors import DeepPhaseError, within_memory
 from deepphase.formats.frame_rates import CHECK
 from deepphase.formats.load import holds_points, list_animations, load, load_all
 from deepphase.formats.reading import checked_options, with_doubts, with_notes
@@ -30,9 +23,6 @@ from deepphase.motion.point_track import PointTrack, without_balls
 from deepphase.music.audio import sound_bytes, stated_duration_s
 from deepphase.solving.point_structure import PointStructure, clip_of_points, find_structure
 
-Task = TypeVar("Task")
-TaskResult = TypeVar("TaskResult")
-
 # Label with the animation of a clip, for files with several.
 ANIMATION_LABEL = "animation"
 # Number of files, evenly spread, that determine a hierarchy.
@@ -40,14 +30,6 @@ _MAX_SAMPLES = 60
 _POINT_OPTIONS = ("unit", "up", "fps", "floor")
 # Rates of songs' clips that are written wrong, over the right ones, and how near lengths agree.
 _WRONG_RATES, _SAME_LENGTH = (0.25, 0.5, 2.0, 4.0), 0.01
-# Tasks per worker whose results may be in memory together.
-_TASKS_PER_WORKER = 16
-# Tasks, small as they may be, that take longer than the start of a process.
-_TASKS_OF_A_START = 200
-_IDLE_S = 30
-_PARENT_CHECK_S = 0.5
-# Below this much data per process, starting one costs more than it saves.
-_BYTES_PER_WORKER = 4_000_000
 
 
 @dataclass(frozen=True)
@@ -221,136 +203,3 @@ def _animations(file: MotionFile) -> Sequence[tuple[int, str]]:
     with suppress(DeepPhaseError):
         return within_memory(list_animations, file.path)
     return ()
-
-
-def fitting_workers(
-    files: Sequence[MotionFile], workers: int | None = None, bytes_each: int = _BYTES_PER_WORKER
-) -> int:
-    """Number of processes for files: the given one, else by cores and bytes, as `workers_for`."""
-    # Links may lead nowhere, or to themselves, and files end meanwhile.
-    paths = (file.path for file in files)
-    sizes = (os.path.getsize(path) if os.path.isfile(path) else 0 for path in paths)
-    return workers_for(sizes, len(files), bytes_each, workers)
-
-
-def workers_for(
-    sizes: Iterable[int], tasks: int, bytes_per_worker: int, workers: int | None = None
-) -> int:
-    """Number of processes for tasks: the given one, else by cores and bytes of data."""
-    if workers is not None and workers < 1:
-        raise ParameterError(f"workers must be at least 1, not {workers}")
-    if workers is None:
-        workers = 1 + max(sum(sizes) // bytes_per_worker, tasks // _TASKS_OF_A_START)
-        if min(workers, tasks) > 1:
-            # Imported where it is used: most commands need one process.
-            from joblib import cpu_count
-
-            workers = min(cpu_count(), workers)
-    return max(1, min(workers, tasks))
-
-
-def map_in_order(
-    function: Callable[[Task], TaskResult],
-    tasks: Iterable[Task],
-    workers: int,
-    *,
-    lost: Callable[[Task, ParameterError], TaskResult] | None = None,
-) -> Iterator[TaskResult]:
-    """Results of the tasks, in their order; only a few are in memory at a time.
-
-    The processes are joblib's, of its active backend: processes of this machine by default, and a
-    cluster's within ``joblib.parallel_config``. Tasks and results are pickled, and an exception of
-    a task ends the run. With one worker everything runs in the calling process.
-
-    Where a worker process dies, killed or out of memory, each unfinished task is run in a process
-    of its own, twice at most. A task that kills both is lost: `lost` makes a result of the task and
-    the error. Without it the error, a ParameterError, is raised.
-    """
-    if workers == 1:
-        yield from map(function, tasks)
-        return
-    rest = iter(tasks)
-    while batch := list(islice(rest, workers * _TASKS_PER_WORKER)):
-        done = 0
-        try:
-            for result in _run(function, batch, workers):
-                done += 1
-                yield result
-        except BrokenProcessPool:
-            for task in batch[done:]:
-                for _ in range(2):
-                    with suppress(BrokenProcessPool):
-                        (result,) = _run(function, [task], workers)
-                        break
-                else:
-                    error = ParameterError(
-                        "the worker process died twice, as it does when memory runs out",
-                        hint="try fewer workers",
-                    )
-                    if lost is None:
-                        raise error
-                    result = lost(task, error)
-                yield result
-
-
-def _run(function: Callable[[Any], Any], tasks: Sequence[Any], workers: int) -> Iterator[Any]:
-    from joblib import Parallel, delayed
-    from joblib.parallel import BACKENDS, get_active_backend
-
-    backend, _ = get_active_backend()
-    if backend.supports_inner_max_num_threads:
-        # Sums of several threads differ in the last bits, and threads of all processes would be
-        # more than the cores.
-        backend = BACKENDS["loky"](
-            inner_max_num_threads=1,
-            idle_worker_timeout=_IDLE_S,
-            initializer=_begin_worker,
-            initargs=(os.getpid(),),
-        )
-    pool = Parallel(workers, backend, return_as="generator", batch_size=1, max_nbytes=None)
-    with _signals_blocked():
-        results = pool(delayed(function)(task) for task in tasks)
-    try:
-        # Not `yield from`, which would close `results` before the warning is off.
-        for result in results:  # noqa: UP028
-            yield result
-    finally:
-        with warnings.catch_warnings():
-            # A run that ends early, by Ctrl-C or an error, drops tasks on purpose.
-            warnings.simplefilter("ignore", UserWarning)
-            results.close()
-
-
-@contextmanager
-def _signals_blocked() -> Iterator[None]:
-    """Context whose processes signals to the terminal do not end, with tracebacks."""
-    if not hasattr(signal, "pthread_sigmask"):
-        yield
-        return
-    from multiprocessing import resource_tracker
-
-    from joblib.externals.loky.backend import resource_tracker as of_loky
-
-    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGHUP})
-    try:
-        # Their start ends the blocking of SIGINT.
-        resource_tracker.ensure_running()
-        of_loky.ensure_running()
-        signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
-        yield
-    finally:
-        signal.pthread_sigmask(signal.SIG_SETMASK, before)
-
-
-def _begin_worker(parent: int) -> None:
-    # Ctrl-C reaches every process of a terminal; the parent ends the workers.
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
-    # Its number comes from itself: it may have been killed while this process was started.
-    threading.Thread(target=_end_with_parent, args=(parent,), daemon=True).start()
-
-
-def _end_with_parent(parent: int) -> None:
-    # A parent that is killed cannot end its workers, which would wait for tasks for ever.
-    while os.getppid() == parent:
-        time.sleep(_PARENT_CHECK_S)
-    os._exit(1)

@@ -11,17 +11,11 @@ from pathlib import Path
 from typing import Any
 
 from deepphase.arrays import Array
-from deepphase.corpus.clips import (
-    ANIMATION_LABEL,
-    PointSets,
-    agreed_point_sets,
-    fitting_workers,
-    load_clips,
-    map_in_order,
-)
+from deepphase.corpus.clips import ANIMATION_LABEL, PointSets, agreed_point_sets, load_clips
 from deepphase.corpus.group_passes import other_axes
 from deepphase.corpus.groups import once
 from deepphase.corpus.motion_files import MotionFile, find_motion_files, song_beside
+from deepphase.corpus.parallel import fitting_workers, map_in_order
 from deepphase.errors import DeepPhaseError, within_memory
 from deepphase.formats.reading import checked_options
 from deepphase.motion.clip import Clip, Source, global_transforms

@@ -10,7 +10,7 @@ from typing import Any
 
 from deepphase.arrays import counted, short_repr
 from deepphase.corpus.clip_store import ClipStore
-from deepphase.corpus.clips import agreed_point_sets, fitting_workers, map_in_order
+from deepphase.corpus.clips import agreed_point_sets
 from deepphase.corpus.group_passes import (
     add_mirrored_clips,
     files_of_another_axis,
@@ -28,6 +28,7 @@ from deepphase.corpus.motion_files import (
     is_store,
 )
 from deepphase.corpus.name_labels import NameLabels, read_name_labels
+from deepphase.corpus.parallel import fitting_workers, map_in_order
 from deepphase.corpus.prepare_file import FileTask, PreparedFile, prepare_file
 from deepphase.corpus.store import StoreGroup, open_store, store_groups
 from deepphase.corpus.store_writer import StoreWriter

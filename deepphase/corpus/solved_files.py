@@ -13,8 +13,9 @@ from typing import Any
 import numpy as np
 
 from deepphase.arrays import Array
-from deepphase.corpus.clips import PointSets, fitting_workers, map_in_order
+from deepphase.corpus.clips import PointSets
 from deepphase.corpus.motion_files import MotionFile, song_beside
+from deepphase.corpus.parallel import fitting_workers, map_in_order
 from deepphase.errors import CheckpointError, DeepPhaseError, within_memory
 from deepphase.files import atomic_write
 from deepphase.formats.load import holds_points, load, save

@@ -28,7 +28,8 @@ from deepphase.evaluation.runs import (
     smoothed_velocities,
     summary,
 )
-from deepphase.features.moment_kinds import IDLE, BodyFrames, moment_kinds
+from deepphase.features.body_frames import BodyFrames
+from deepphase.features.moment_kinds import IDLE, moment_kinds
 from deepphase.motion.clip import Clip, end_positions, global_transforms, velocities
 from deepphase.motion.contacts import GRAVITY, foot_contacts
 from deepphase.motion.foot_ik import LegChains, LimbSolver

@@ -1,4 +1,4 @@
-"""The body in root space, and kinds of moments: every frame is rest, locomotion or an action.
+"""Kinds of moments: every frame is rest, locomotion or an action.
 
 A frame is found to be one of them by posture and by the speeds of root, feet, hands and head.
 Speeds are compared as shares of sqrt(g * leg length), the unit of the Froude number, in which
@@ -13,7 +13,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
 from functools import cache
 
 import numpy as np
@@ -22,15 +21,10 @@ from scipy.ndimage import gaussian_filter1d, maximum_filter1d
 from deepphase.arrays import Array, true_runs
 from deepphase.corpus.clip_store import ClipStore
 from deepphase.errors import DeepPhaseError, ParameterError
-from deepphase.motion.clip import Clip, joint_positions, velocities
+from deepphase.features.body_frames import BodyFrames
+from deepphase.motion.clip import Clip
 from deepphase.motion.contacts import GRAVITY
 from deepphase.motion.roles import Roles, find_roles
-from deepphase.motion.root_trajectory import (
-    RootTrajectory,
-    root_trajectory,
-    to_root_space,
-    velocities_in_root_space,
-)
 from deepphase.motion.skeleton import Skeleton, bone_lengths, path_length
 
 KINDS = ("idle", "locomotion", "action", "sitting", "lying")
@@ -85,42 +79,6 @@ _OUTSIDE_S = {IDLE: 0.25, LOCOMOTION: 2.0, SITTING: 0.25, LYING: 0.25}
 # begins and ends some seconds earlier and later: they rise by a tenth in the flight of a person's
 # run, and by a quarter in a gallop.
 _JUMPING_HIPS, _JUMP_S = {"quadruped": 1.35, "biped": 1.17}, 0.35
-
-
-@dataclass(frozen=True, eq=False)
-class BodyFrames:
-    """Joints of every frame of a motion in root space, and the root trajectory."""
-
-    joints: tuple[str, ...]  # Joint names
-    positions: Array  # (frames, joints, 3) metres, root space
-    velocities: Array  # (frames, joints, 3) m/s relative to the world, in the axes of root space
-    root: RootTrajectory  # The root trajectory
-    fps: float  # Frames per second
-
-    def __len__(self) -> int:
-        return len(self.positions)
-
-    @classmethod
-    def of_clip(cls, clip: Clip, body: Mapping[str, str] | None = None) -> BodyFrames:
-        """The frames of a clip.
-
-        `body`: role -> joint name (hips, hip and shoulder joints) and "kind", which makes the
-        facing consistent with other clips of the body; found from the clip by default.
-        """
-        roles = find_roles(clip.skeleton, description=body, clip=clip)
-        positions = joint_positions(clip)
-        root = root_trajectory(clip, roles, positions=positions)
-        return cls(
-            clip.skeleton.names,
-            to_root_space(positions, root),
-            velocities_in_root_space(velocities(positions, clip.fps), root),
-            root,
-            clip.fps,
-        )
-
-    def index_of(self, joints: tuple[str, ...]) -> Array:
-        """(named,) indices of named joints."""
-        return np.array([self.joints.index(name) for name in joints])
 
 
 def moment_kinds(clip: Clip, frames: BodyFrames, body: Mapping[str, str] | None = None) -> Array:

@@ -11,8 +11,9 @@ from typing import Any, Protocol, overload
 import torch
 
 from deepphase.corpus.clip_store import ClipStore
-from deepphase.corpus.clips import ClipEntry, map_in_order, workers_for
+from deepphase.corpus.clips import ClipEntry
 from deepphase.corpus.motion_files import unique_stems
+from deepphase.corpus.parallel import map_in_order, workers_for
 from deepphase.errors import CheckpointError, DeepPhaseError, ParameterError, within_memory
 from deepphase.formats.array_file import read_header
 from deepphase.formats.frame_rates import warnings_of

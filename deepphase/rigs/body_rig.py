@@ -17,8 +17,7 @@ from deepphase.motion.clip import Clip
 from deepphase.motion.correspondence import reference_pose
 from deepphase.motion.roles import Roles, find_roles
 from deepphase.motion.skeleton import Skeleton, ancestors, subtree_mask
-from deepphase.rigs.rig_limbs import (
-    RigLimb,
+from deepphase.rigs.matrices import (
     across,
     apply,
     cross,
@@ -27,14 +26,17 @@ from deepphase.rigs.rig_limbs import (
     orthonormal,
     pitch,
     product,
+    turns,
+    unit,
+)
+from deepphase.rigs.rig_limbs import (
+    RigLimb,
     rest_bends,
     rig_chains,
     rig_joint_names,
     rig_limbs,
     roles_of_part,
-    turns,
     twist_axes,
-    unit,
 )
 
 # An end site nearer to its joint is not a joint of the rig, metres.
@@ -302,7 +304,7 @@ class BodyRig:
         positions : (poses, joints, 3) metres
             With the end sites.
         """
-        # Poses last, see `deepphase.rigs.rig_limbs`.
+        # Poses last, see `deepphase.rigs.matrices`.
         values = np.ascontiguousarray(values.T, np.float64)
         skeleton = self.skeleton
         local = self._local_turns(values)

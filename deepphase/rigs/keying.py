@@ -19,7 +19,8 @@ from deepphase.motion.retarget import retarget
 from deepphase.motion.roles import find_roles
 from deepphase.motion.root_trajectory import RootTrajectory, root_trajectory
 from deepphase.rigs.body_rig import BodyRig
-from deepphase.rigs.rig_limbs import RigLimb, across, angles, roles_of_part, unit
+from deepphase.rigs.matrices import across, angles, unit
+from deepphase.rigs.rig_limbs import RigLimb, roles_of_part
 from deepphase.terrain.heightmap import Heightmap
 from deepphase.terrain.laying import lay_on_ground
 

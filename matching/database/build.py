@@ -14,8 +14,8 @@ from joblib import cpu_count
 
 from deepphase.arrays import Array, ComputedRows, release_pages
 from deepphase.corpus.clip_store import ClipStore
-from deepphase.corpus.clips import map_in_order
 from deepphase.corpus.groups import check_one_body
+from deepphase.corpus.parallel import map_in_order
 from deepphase.corpus.store import open_store
 from deepphase.errors import ParameterError
 from deepphase.features.layout import FeatureLayout, Moments

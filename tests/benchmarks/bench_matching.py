@@ -49,7 +49,7 @@ def made_databases(minutes: float) -> tuple[MotionDatabase, Array]:
 
 
 def _queries_of(held_out: MotionDatabase, database: MotionDatabase) -> Array:
-    held_out.layout.check_same(database.layout, ours="the queries", theirs="the database")
+    assert held_out.layout == database.layout
     raw = held_out.normalisation.inverse(held_out.features[held_out.offered_rows])
     return database.normalised(raw)
 

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from deepphase.corpus.clips import map_in_order, workers_for
+from deepphase.corpus.parallel import map_in_order, workers_for
 from deepphase.errors import ParameterError
 
 

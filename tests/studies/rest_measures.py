@@ -11,7 +11,8 @@ from scipy.ndimage import uniform_filter1d
 from deepphase.arrays import Array, true_runs
 from deepphase.errors import ParameterError
 from deepphase.evaluation.motion_measures import MeasuredBody
-from deepphase.features.moment_kinds import IDLE, BodyFrames, moment_kinds
+from deepphase.features.body_frames import BodyFrames
+from deepphase.features.moment_kinds import IDLE, moment_kinds
 from deepphase.motion.clip import Clip, joint_positions
 from deepphase.motion.roles import find_roles
 from deepphase.motion.root_trajectory import to_root_space

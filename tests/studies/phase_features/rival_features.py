@@ -14,8 +14,8 @@ from deepphase.apps.reports.evaluation_report import gathered_parameters, other_
 from deepphase.arrays import Array
 from deepphase.corpus.clip_store import ClipStore
 from deepphase.errors import DeepPhaseError, ParameterError
+from deepphase.features.body_frames import BodyFrames
 from deepphase.features.layout import FeatureLayout, Moments, frame_rows
-from deepphase.features.moment_kinds import BodyFrames
 from deepphase.motion.contacts import foot_contacts
 from deepphase.motion.resample import resample
 from deepphase.motion.roles import body_parts, find_roles

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import re
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -51,10 +52,15 @@ def takes_of_clips(
             manifold=manifolds[index],
             curves=curves,
             song=song,
-            note=", ".join(f"{name}: {value}" for name, value in clip.labels.items()),
+            note=", ".join(f"{in_words(name)}: {value}" for name, value in clip.labels.items()),
         )
         takes.append(take)
     return takes
+
+
+def in_words(label: str) -> str:
+    """A label as a reader sees it: "field1" is a part of files' names that has no other name."""
+    return re.sub(r"^field(?=\d+$)", "name part ", label)
 
 
 def takes_of_store(model: PhaseExtractor, store: ClipStore) -> list[Take]:

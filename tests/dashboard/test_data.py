@@ -7,13 +7,17 @@ import io
 import json
 import re
 import shutil
+import threading
+import time
 import zipfile
 
 import numpy as np
 import pytest
 
+from deepphase.apps.dashboard.parts import folder
 from deepphase.apps.dashboard.parts.folder import look_into
 from deepphase.apps.dashboard.parts.session import Session, read_upload, safe_name, suffix_of
+from deepphase.apps.reports.player import in_words
 from deepphase.corpus.clip_store import ClipStore
 from deepphase.corpus.motion_files import FolderSettings, read_settings
 from deepphase.corpus.store_writer import write_store
@@ -99,19 +103,45 @@ def test_a_damaged_store_is_a_sentence(tmp_path, monkeypatch, clip):
     assert len(table(app)) == 1
 
 
-def test_a_folder_of_motion_files_is_prepared(tmp_path, monkeypatch, clip):
-    save_bvh(clip, tmp_path / "one.bvh")
+def test_a_folder_is_shown_while_it_is_prepared_and_keeps_what_is_chosen(tmp_path, monkeypatch):
+    for seed, name in enumerate(("ba_x1", "ba_y1", "bb_x1", "bc_y1")):
+        seconds = 0.5 if name == "bc_y1" else 4.0
+        save_bvh(locomotion(seed, seconds, gait="walk").clip, tmp_path / f"{name}.bvh")
     (tmp_path / "broken.bvh").write_text("HIERARCHY\nROOT")
-    app = opened("data", monkeypatch, tmp_path)
-    assert list(table(app)["Clip"]) == ["one"]
+    whole, prepare = threading.Event(), folder.prepare
+    monkeypatch.setattr(folder, "_AT_ONCE_BYTES", 0)
+    monkeypatch.setattr(
+        folder, "prepare", lambda files, *given, **named:
+        (len(files) == 1 or whole.wait(60)) and prepare(files, *given, **named),
+    )  # fmt: skip
+    app = opened("edit", monkeypatch, tmp_path)
+    assert app.selectbox(key="edited clip").options == ["ba_x1"]
+    app.slider(key="every").set_value(60).run()
+    edited = players(app)
+    assert "between 5 keys" in words(app)
+    whole.set()
+    while folder.files_done(look_into(tmp_path)) is not None:
+        time.sleep(0.01)
+    app.run()
+    assert app.selectbox(key="edited clip").options == ["ba_x1", "ba_y1", "bb_x1", "bc_y1"]
+    assert (players(app), "between 5 keys" in words(app)) == (edited, True)
+    # A page that opens later has all files, of which a link names one, or one that is missing.
+    app = opened("data", monkeypatch, tmp_path, {"clip": "bc_y1"})
+    assert list(table(app)["Clip"]) == ["ba_x1", "ba_y1", "bb_x1", "bc_y1"]
+    assert "field1" in table(app).columns
+    assert in_words("field1") == "name part 1"
+    assert scene(players(app)[0])["takes"][0]["name"] == "bc_y1"
     assert app.sidebar.selectbox[0].options == [f"Motion files of {tmp_path.name}"]
+    app = opened("channels", monkeypatch, tmp_path, {"clip": "bc_y1"})
+    assert scene(players(app)[0])["takes"][0]["name"] == "bc_y1", "too short for phases"
+    app = opened("data", monkeypatch, tmp_path, {"clip": "nobody"})
+    assert "These clips have no nobody" in words(app)
 
 
 def test_a_folder_keeps_what_is_said_of_it(tmp_path, monkeypatch, clip):
     for name in ("aa_x1", "aa_y1", "bb_x1", "bb_y1"):
         save_bvh(clip, tmp_path / f"{name}.bvh")
     app = opened("data", monkeypatch, tmp_path)
-    assert "field1" in table(app).columns
     (up,) = (box for box in app.selectbox if box.label == "Up axis")
     assert up.options[0] == "found: y"
     up.select("z")

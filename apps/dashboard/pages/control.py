@@ -2,19 +2,17 @@
 
 from __future__ import annotations
 
-from contextlib import suppress
 from typing import Any
 
 import streamlit as st
 
-from deepphase.apps.dashboard.parts import choosers, collection, messages, steerables, widgets
+from deepphase.apps.dashboard.parts import messages, steerables, widgets
 from deepphase.apps.dashboard.parts.choosers import ListedSource, chooser
 from deepphase.apps.dashboard.parts.drawing import choose_path
+from deepphase.apps.dashboard.parts.encodings import play_open_clip
 from deepphase.apps.dashboard.parts.steerables import RunRequest, ShownRun, Steerable
-from deepphase.apps.reports.player import takes_of_clips
 from deepphase.apps.runs.run import compared_take, frame_columns, write_motions
 from deepphase.controllers.runtime.frame import BLENDS, CharacterSettings
-from deepphase.errors import DeepPhaseError
 from deepphase.files import temporary_folder
 from deepphase.matching.player.settings import MomentFilter, PlayerSettings
 from deepphase.motion.root_trajectory import RootMotion
@@ -48,9 +46,7 @@ def page() -> None:
     )
     left, right = widgets.wide_columns("control", [3, 7])
     result, meanwhile = right.container(), right.empty()
-    if not st.session_state.get(_SHOWN):
-        with meanwhile.container():
-            _play_clip()
+    play_open_clip(meanwhile, _PLAYER_HEIGHT, _SHOWN)
     with left:
         source = chooser("Controller or motion", steerables.STEERABLE_KEY, steerables.steerables())
         request = opened = None
@@ -81,15 +77,6 @@ def page() -> None:
             _show_runs({source.name: opened} | others, request)
     meanwhile.empty()
     st.session_state[_SHOWN] = True
-
-
-def _play_clip() -> None:
-    """Play the open clip until there is a first run."""
-    with suppress(DeepPhaseError):
-        store = collection.open_clips().store
-        clip = store.clip(choosers.shown_index(store.names))
-        (take,) = takes_of_clips([clip.sliced(0, round(choosers.SHOWN_S * clip.fps))])
-        widgets.show_player(take, height=_PLAYER_HEIGHT, playing=True, key="meanwhile")
 
 
 def _choose_run(opened: Steerable, id: str) -> RunRequest | None:

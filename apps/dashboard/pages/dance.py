@@ -7,12 +7,14 @@ import zipfile
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
+from typing import Any
 
 import streamlit as st
 
 from deepphase.apps.dance_sources import DanceSource
 from deepphase.apps.dashboard.parts import messages, widgets
 from deepphase.apps.dashboard.parts.choosers import FileKind, ListedSource, chooser
+from deepphase.apps.dashboard.parts.encodings import play_open_clip
 from deepphase.apps.dashboard.parts.folder import FoundFile, open_folder
 from deepphase.apps.dashboard.parts.songs import OpenSong, choose_part, choose_song
 from deepphase.apps.reports.dance_report import dance_report, dance_take
@@ -33,6 +35,8 @@ from deepphase.viewer.take import Take
 _PLAYER_HEIGHT = 1040
 # Seconds of a dance that are made before the whole.
 _BEGIN_S = 3.0
+# Session state: whether a dance was shown.
+_SHOWN = "dance shown"
 # Dances, and databases, in the caches that all sessions share.
 _CACHED_DANCES, _CACHED_DATABASES = 16, 3
 
@@ -133,6 +137,8 @@ def page() -> None:
         "from captured dances. The player keeps the dance in time with the song.",
     )
     left, right = widgets.wide_columns("dance", [3, 7])
+    bar, begin = right.container(), right.empty()
+    play_open_clip(begin, _PLAYER_HEIGHT, _SHOWN)
     opened = song = None
     requests: list[DanceRequest] = []
     with left:
@@ -156,7 +162,8 @@ def page() -> None:
                     st.markdown(_listed(opened.trials))
     with right:
         if opened is not None and song is not None and requests:
-            _dances(opened, song, requests)
+            _dances(opened, song, requests, bar, begin)
+    st.session_state[_SHOWN] = True
 
 
 def _listed(texts: Sequence[str], icons: Sequence[str] = ()) -> str:
@@ -166,11 +173,12 @@ def _listed(texts: Sequence[str], icons: Sequence[str] = ()) -> str:
     return "\n".join(f"- {mark}{text}" for mark, text in zip(marks, sentences, strict=True))
 
 
-def _dances(opened: OpenDancer, song: OpenSong, requests: list[DanceRequest]) -> None:
+def _dances(
+    opened: OpenDancer, song: OpenSong, requests: list[DanceRequest], bar: Any, begin: Any
+) -> None:
     """Draw the dance to a song, or of several tries the best, and the choice of another."""
     dances: dict[int, OpenDance] = {}
     cache = messages.shared_cache("dances", _CACHED_DANCES)
-    bar, begin = st.container(), st.empty()
     for request in requests:
         # With the name, so that no session sees the name of another session's song.
         key = (opened.key, song.key, song.features.name, request)

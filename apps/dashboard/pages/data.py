@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections import Counter
 from collections.abc import Iterable
 from typing import Any
@@ -15,7 +14,7 @@ from deepphase.apps.dashboard.parts.collection import OpenClips
 from deepphase.apps.dashboard.parts.folder import FoundFolder, look_again, open_folder
 from deepphase.apps.dashboard.parts.messages import error_sentence, plain, shown_errors, working
 from deepphase.apps.dashboard.parts.session import UploadResult, read_upload
-from deepphase.apps.reports.player import takes_of_clips
+from deepphase.apps.reports.player import in_words, takes_of_clips
 from deepphase.corpus.clip_store import ClipStore
 from deepphase.corpus.motion_files import SETTINGS_FILE, FolderSettings, save_settings
 from deepphase.errors import SkeletonError
@@ -115,7 +114,7 @@ def _table(clips: OpenClips) -> int | None:
     words = columns[0].text_input("Find a clip", placeholder="name", key="find")
     wanted = {
         name: column.multiselect(
-            plain(_in_words(name)), values, key=f"label {name}", placeholder="any"
+            plain(in_words(name)), values, key=f"label {name}", placeholder="any"
         )
         for column, (name, values) in zip(columns[1:], known.items(), strict=False)
     }
@@ -150,7 +149,7 @@ def _table(clips: OpenClips) -> int | None:
     table = {name: values for name, values in table.items() if values.count(None) < len(values)}
     event = widgets.show_table(
         "clips", table, height=min(_TABLE_HEIGHT, 37 * (len(shown) + 1)),
-        column_config=_COLUMNS | {name: _in_words(name) for name in labels},
+        column_config=_COLUMNS | {name: in_words(name) for name in labels},
         selection_default={"selection": {"rows": [choosers.shown_index(names)]}},
         selection_mode="single-row-required", on_select="rerun",
         key=f"table {hash(clips.key)} {words} {wanted}",
@@ -167,11 +166,6 @@ def _table(clips: OpenClips) -> int | None:
         ):
             _measure_missing(clips)
     return shown[row]
-
-
-def _in_words(label: str) -> str:
-    """A label as a heading: "field1" is the name of a part of files' names that has no other."""
-    return re.sub(r"^field(?=\d+$)", "name, part ", label)
 
 
 def _filters(store: ClipStore) -> dict[str, list[str]]:

@@ -159,18 +159,17 @@ def page() -> None:
         "another clip. Each edit starts from the result of the one before.",
     )
     left, right = widgets.wide_columns("edit", [3, 7])
-    with right:
-        timeline = st.container()
+    timeline, shown = right.container(), right.empty()
     edits: Edits | None = None
     with left, shown_errors():
-        edits = _choices(timeline)
+        edits = _choices(timeline, shown)
     if edits is not None:
-        with right:
+        with shown.container():
             _result(edits)
 
 
-def _choices(timeline: DeltaGenerator) -> Edits:
-    """Draw the choices; return the edits of the chosen clip."""
+def _choices(timeline: DeltaGenerator, shown: DeltaGenerator) -> Edits:
+    """Draw the choices; return the edits of the chosen clip, which plays before the first one."""
     source = chooser("Editor", EDITORS.name, editor_sources())
     editor = source.open()
     clips = open_clips()
@@ -215,6 +214,9 @@ def _choices(timeline: DeltaGenerator) -> Edits:
             apply = st.button("Apply", type="primary", disabled=edit is None)
             st.button("Undo", icon=":material/undo:", disabled=not edits.steps, on_click=edits.undo)
         if edit is not None and (apply or (follow and drawn)):
+            if begins:
+                with shown.container():
+                    _result(edits)
             with working(edit.words, long=True):
                 edits.add(edit, task, open=not apply)
             st.rerun()

@@ -11,12 +11,20 @@ from typing import Any, cast
 
 import numpy as np
 import streamlit as st
+from streamlit.delta_generator import DeltaGenerator
 
 from deepphase.apps.dashboard.parts import collection
-from deepphase.apps.dashboard.parts.choosers import Span, suggest_moment, takes_suggestion
+from deepphase.apps.dashboard.parts.choosers import (
+    SHOWN_S,
+    Span,
+    shown_index,
+    suggest_moment,
+    takes_suggestion,
+)
 from deepphase.apps.dashboard.parts.collection import OpenClips, OpenModel
 from deepphase.apps.dashboard.parts.folder import FoundFolder
 from deepphase.apps.dashboard.parts.messages import give_way, show_error, working
+from deepphase.apps.dashboard.parts.widgets import show_player
 from deepphase.apps.reports.manifold_cloud import ground_speed
 from deepphase.apps.reports.player import takes_of_clips
 from deepphase.arrays import Array
@@ -204,6 +212,16 @@ BY_CLIPS_AND_MODEL: dict[Any, Callable[[Any], Hashable]] = {Encodings: lambda re
 def signals(read: Encodings, index: int) -> Array:
     """(frames, 3 * joints) m/s of one clip as the model reads it."""
     return read.extractor.signals.read(read.store.clip(index))
+
+
+def play_open_clip(place: DeltaGenerator, height: int, shown: str) -> None:
+    """Play the open clip at a place, until the session's state says that more was `shown` there."""
+    if not st.session_state.get(shown):
+        with place.container(), suppress(DeepPhaseError):
+            store = collection.open_clips().store
+            clip = store.clip(shown_index(store.names))
+            (take,) = takes_of_clips([clip.sliced(0, round(SHOWN_S * clip.fps))])
+            show_player(take, height=height, playing=True, key="meanwhile")
 
 
 def suggest_clip() -> None:

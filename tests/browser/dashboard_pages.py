@@ -47,16 +47,9 @@ def started(folder: Path | None = None, *, ends: signal.Signals = signal.SIGINT,
         "XDG_CACHE_HOME": os.devnull,
         **variables,
     }
+    command = [sys.executable, "-m", "deepphase.apps.cli", "app", *filter(None, [folder])]
     server = subprocess.Popen(
-        [
-            sys.executable,
-            "-m",
-            "deepphase.apps.cli",
-            "app",
-            *filter(None, [folder]),
-            "--port",
-            str(port),
-        ],
+        [*command, "--port", str(port)],
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
         env=os.environ | variables,

@@ -17,7 +17,6 @@ from tests.browser.dashboard_pages import (
     colours,
     live_frame,
     settled,
-    slide_to_end,
     started,
     state,
     titled_player,
@@ -253,15 +252,6 @@ def test_a_song_dances(visit):
     assert b"A_OPUS" in content[:4000]
 
 
-def test_a_long_dance_is_cancelled(visit):
-    page = visit("dance")
-    settled(page)
-    slide_to_end(page, "Length of the song (s)")
-    # The bar is drawn anew while it moves, so the button is never still on a busy machine.
-    page.get_by_role("button", name="Cancel").dispatch_event("click")
-    page.get_by_text("Cancelled.").wait_for()
-
-
 def test_what_readers_sent_goes_with_the_server(browser, tmp_path):
     save_bvh(locomotion(4, 2.0, gait="jog").clip, tmp_path / "mine.bvh")
     place = tmp_path / "temporary"
@@ -278,19 +268,10 @@ def test_what_readers_sent_goes_with_the_server(browser, tmp_path):
     assert list(place.glob(".deepphase-*")) == []
 
 
-def test_two_sessions_keep_to_themselves_and_a_page_keeps_the_clip(visit, address):
-    one, other = visit("channels?clip=run"), visit("channels?clip=medley")
-    titled_player(one, "run")
-    titled_player(other, "medley")
-    one.get_by_role("link", name="Manifold").click()
-    one.wait_for_url("**/manifold**")
-    titled_player(one, "run")
-    assert settled(other).locator("h1").inner_text() == "medley"
-
-
-def test_back_leads_to_the_page_before_with_its_clip(visit, address):
-    page = visit("manifold")
+def test_back_leads_to_the_page_before_with_its_clip_in_each_session(visit, address):
+    page, other = visit("manifold"), visit("channels?clip=medley")
     titled_player(page, "walk")
+    titled_player(other, "medley")
     page.get_by_role("link", name="Channels").click()
     page.wait_for_url("**/channels?**")
     titled_player(page, "walk")
@@ -311,6 +292,7 @@ def test_back_leads_to_the_page_before_with_its_clip(visit, address):
     titled_player(page, "run")
     # At the moment of before.
     answer_where(page, "deepphasePlayer.time()", lambda now: now >= 1.9)
+    assert settled(other).locator("h1").inner_text() == "medley"
 
 
 def test_back_leads_to_the_clips_and_the_model_of_before(browser, tmp_path):

@@ -84,15 +84,12 @@ def test_shares_of_the_demo(read):
     assert sum(alone.energy.values()) == pytest.approx(1.0)
 
 
-def test_a_window_is_that_of_the_moment(read):
+def test_a_window_is_that_of_the_moment_and_the_table_has_all_parameters(read):
     example = clip_window(read, read.extractor, 0, 5.0)
     assert example.at == pytest.approx(5.0)
     assert example.explained > 0.3
     at_frame = read.phases(0).parameters[300]
     np.testing.assert_allclose(example.parameters.phase, at_frame.phase, atol=1e-3)
-
-
-def test_the_table_has_all_parameters(read):
     phases = read.phases(0)
     table = phases_table(phases)
     assert len(table) == 1 + 4 * 5

@@ -99,12 +99,8 @@ def test_other_names_and_pages_are_refused(kind, headers):
         assert (b"x-frame-options", b"SAMEORIGIN") in sent[0]["headers"]
 
 
-def test_the_standard_port_may_be_left_out():
-    assert answer("http", ("host", "localhost"), port=80) == ["app"]
-
-
-def test_start_and_end_of_the_server_pass():
-    assert answer("lifespan") == ["app"]
+def test_the_standard_port_may_be_left_out_and_the_servers_own_messages_pass():
+    assert answer("http", ("host", "localhost"), port=80) == answer("lifespan") == ["app"]
 
 
 @pytest.mark.parametrize("text", ["http://desk.local", "desk/local", "*", "a b", "desk:999999"])

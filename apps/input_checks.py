@@ -96,7 +96,7 @@ def _check_kind(place: str, path: Path, skeleton: str | None) -> None:
         wanted, makers = (
             " or ".join(dict.fromkeys(_KINDS[kind][place] for kind in accepted)) for place in (0, 1)
         )
-        kind = "a store" if is_store(path) else "a folder"
+        kind = "a store" if is_store(path) else "a folder" if path.is_dir() else "no file"
         if path.is_file():
             kind = read_header(path)["format"].removeprefix("deepphase.")
         if kind not in accepted:

@@ -49,7 +49,7 @@ def temporary_folder(parent: Path | None = None) -> Iterator[Path]:
     remove_abandoned(parent or Path(tempfile.gettempdir()))
     # Some systems cannot delete a file that is mapped into memory.
     with (
-        tempfile.TemporaryDirectory(SUFFIX, PREFIX, parent, ignore_cleanup_errors=True) as name,
+        tempfile.TemporaryDirectory(SUFFIX, _own(), parent, ignore_cleanup_errors=True) as name,
         removed_at_exit(Path(name)),
     ):
         yield Path(name)
@@ -80,10 +80,27 @@ def remove_abandoned(folder: Path) -> None:
     for path in folder.glob(f"{PREFIX}*{SUFFIX}"):
         with suppress(OSError):
             # Other users could fill theirs, or link to a whole disk.
-            if path.is_symlink() or path.lstat().st_uid != _user():
+            if path.is_symlink() or path.lstat().st_uid != _user() or _is_in_use(path):
                 continue
             if all(each.lstat().st_mtime < before for each in (path, *path.rglob("*"))):
                 _remove(path)
+
+
+def _own() -> str:
+    """The first letters of this process's temporary files."""
+    return f"{PREFIX}{os.getpid()}-"
+
+
+def _is_in_use(path: Path) -> bool:
+    """Whether a temporary file is of a program that runs, however long ago it was written."""
+    number, mark, _ = path.name.removeprefix(PREFIX).partition("-")
+    if os.name != "posix" or not mark or not number.isdecimal():
+        return False
+    try:
+        os.kill(int(number), 0)
+    except (OSError, OverflowError):
+        return False
+    return True
 
 
 def _remove(path: Path) -> None:
@@ -130,7 +147,7 @@ def atomic_write(path: str | Path) -> Iterator[BinaryIO]:
         remove_abandoned(target.parent)
         mode = stat.S_IMODE(target.stat().st_mode) if target.exists() else None
         # Its name is not of the file's name, which may be as long as the disk allows.
-        beside = target.parent / f"{PREFIX}{secrets.token_hex(8)}{SUFFIX}"
+        beside = target.parent / f"{_own()}{secrets.token_hex(8)}{SUFFIX}"
         opener = partial(os.open, mode=0o666 if mode is None else mode)
         with removed_at_exit(beside):
             try:
@@ -205,6 +222,8 @@ LARGEST_BYTES = {
     "table": 250_000_000,
     "keys": 500_000_000,
     "store header": 500_000_000,
+    # A song of the longest duration in 24 bits, two channels and 192,000 samples a second.
+    "sound": 4_200_000_000,
     # The parser of YAML reads about 100,000 bytes a second.
     "config": 200_000,
 }
@@ -217,8 +236,14 @@ def unpacked_bytes(size: int) -> int:
 
 
 def check_size(path: Path, kind: str, error: type[DeepPhaseError] = FormatError) -> int:
-    """Bytes of a file; the error if it is larger than its kind may be, OSError if it is missing."""
-    size, largest = path.stat().st_size, LARGEST_BYTES[kind]
+    """Bytes of a file; the error if it is larger than its kind may be, OSError if it is missing.
+
+    The error too for pipes and devices, whose bytes may have no end.
+    """
+    found, largest = path.stat(), LARGEST_BYTES[kind]
+    size = found.st_size
+    if not stat.S_ISREG(found.st_mode):
+        raise error("cannot be read: not a file", path=path)
     if size > largest:
         fact = f"the file has {size:,} bytes; at most {largest:,} are read"
         raise error(fact, hint="cut it into parts", path=path)

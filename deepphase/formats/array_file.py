@@ -108,6 +108,9 @@ def read_header(path: str | Path, format: str | None = None, version: int | None
 def is_array_file(path: str | Path) -> bool:
     """Whether a file starts as a deepphase file, damaged or not, to choose its reader."""
     try:
+        # A pipe would be waited for.
+        if not Path(path).is_file():
+            return False
         with Path(path).open("rb") as file:
             return b'{"__metadata__":' in file.read(64)
     except OSError:
@@ -216,6 +219,8 @@ def _read_table(path: Path, format: str | None, version: int | None) -> tuple[He
     """Header and arrays of a file, whose front the package has compared with the file's size."""
     sound = False
     try:
+        if path.exists() and not path.is_file():
+            raise OSError("not a file")
         with path.open("rb"), safe_open(path, "np") as file:
             metadata = file.metadata() or {}
             slices = {name: file.get_slice(name) for name in file.offset_keys()}

@@ -89,17 +89,9 @@ FRONT_BYTES = 64
 _UTF_16 = (b"\xff\xfe", b"\xfe\xff")
 
 
-def check_is_file(path: Path) -> None:
-    """Refuse pipes, folders and devices. Raises FormatError, OSError or ValueError."""
-    # Opening a missing file raises the appropriate error later.
-    if path.exists() and not path.is_file():
-        raise FormatError("cannot be read: not a file", path=path)
-
-
 def read_content(path: Path, kind: str = "motion") -> bytes:
     """All bytes of a file; FormatError if it cannot be read or is empty."""
     try:
-        check_is_file(path)
         check_size(path, kind)
         content = path.read_bytes()
     except (OSError, ValueError) as error:

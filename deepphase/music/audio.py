@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import io
-import os
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -12,7 +11,7 @@ import numpy as np
 
 from deepphase.arrays import Array
 from deepphase.errors import FormatError
-from deepphase.formats.reading import check_is_file, foreign_content
+from deepphase.formats.reading import foreign_content, read_content
 from deepphase.music.decoding import (
     LOUDEST,
     both_halves,
@@ -28,8 +27,6 @@ SAMPLE_RATE, HOP = 30_720, 512
 LONGEST_S = 3600.0
 """Seconds of the longest song that is read."""
 
-# What a file of the longest song can have, in 24 bits, two channels and 192,000 samples a second.
-_LARGEST_BYTES = 4_200_000_000
 _RATES = (1000, 768_000)
 _MOST_CHANNELS = 64
 # Frames of formats without a length.
@@ -52,25 +49,7 @@ _CONTAINERS = {
 
 def sound_bytes(path: str | Path) -> bytes:
     """The bytes of a sound file."""
-    path = Path(path)
-    try:
-        check_is_file(path)
-        size = os.path.getsize(path)
-        if size > _LARGEST_BYTES:
-            raise FormatError(
-                f"the file has {size / 1e9:.1f} GB, more than a song of {LONGEST_S / 60:g} minutes",
-                hint="cut it into parts",
-                path=path,
-            )
-        content = path.read_bytes()
-    except (OSError, ValueError) as error:
-        reason = getattr(error, "strerror", None) or error
-        raise FormatError(f"cannot be read: {reason}", path=path) from None
-    if not content:
-        raise FormatError(
-            "this is an empty file, no sound", hint="copy or download the song again", path=path
-        )
-    return content
+    return read_content(Path(path), "sound")
 
 
 def check_no_text(content: bytes, path: str | Path) -> None:

@@ -261,11 +261,14 @@ def _networks(folder: Path) -> list[bytes]:
     return [path.read_bytes() for path in sorted(folder.glob("*.controller"))]
 
 
-def _in_folder(name: str, read: Callable[[Path], Any]) -> Callable[[Path], Any]:
-    """A reader of a folder's file of this name."""
+def _in_folder(
+    name: str, read: Callable[[Path], Any], beside: tuple[str, str] = ("other", "")
+) -> Callable[[Path], Any]:
+    """A reader of a folder's file of this name, with another one, name and text, beside it."""
 
     def reader(path: Path) -> Any:
         with temporary_folder() as folder:
+            (folder / beside[0]).write_text(beside[1])
             (folder / name).write_bytes(path.read_bytes())
             return read(folder)
 
@@ -280,16 +283,8 @@ def _saved_in_folder(name: str, value: Any) -> Callable[[Path], list[bytes]]:
     return examples
 
 
-def _beside(own: str, other: str, content: str) -> Callable[[Path], Any]:
-    """A reader of an AMC file, or of its skeleton, beside the other one."""
-
-    def reader(path: Path) -> Any:
-        with temporary_folder() as folder:
-            (folder / own).write_bytes(path.read_bytes())
-            (folder / other).write_text(content)
-            return load_all(folder / "a.amc")
-
-    return reader
+def _load_amc(folder: Path) -> Any:
+    return load_all(folder / "a.amc")
 
 
 def _driven(folder: Path) -> list[bytes]:
@@ -383,8 +378,8 @@ KINDS: dict[str, Kind] = {
         ".mvnx", load_all, lambda folder: [mvnx_text(_walk().sliced(0, 6)).encode()], _WORDS
     ),
     "joints of text": Kind(".npy", load_all, _by(lambda path: np.save(path, _TEXT_JOINTS), ".npy")),
-    "amc": Kind(".amc", _beside("a.amc", "a.asf", ASF), _text(AMC), _WORDS),
-    "asf": Kind(".asf", _beside("a.asf", "a.amc", AMC), _text(ASF), _WORDS),
+    "amc": Kind(".amc", _in_folder("a.amc", _load_amc, ("a.asf", ASF)), _text(AMC), _WORDS),
+    "asf": Kind(".asf", _in_folder("a.asf", _load_amc, ("a.amc", AMC)), _text(ASF), _WORDS),
     "store": _ours(".store", open_store, _kept("clips.store")),
     "model": _ours(".model", load_extractor, _kept("default.model")),
     "model of any skeleton": _ours(

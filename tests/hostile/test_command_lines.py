@@ -43,6 +43,11 @@ _PLACES = {
     f"prepare captures -o {'a' * 300}.store": "the name is too long",
     f"inspect {'a' * 5000}": "the name is too long",
     "inspect loop.bvh": "no such file",
+    "inspect pipe.bvh": "not a file",
+    "encode pipe.model walk.bvh -o out": "not a file",
+    "prepare walk.bvh -o out.store --labels-csv pipe.csv": "not a file",
+    "prepare walk.bvh -o out.store --labels-csv pipe.parquet": "not a file",
+    "control pipe.controller -o out.html": "no file",
     "convert walk.bvh -o loop.bvh": "cannot be written",
 }
 
@@ -57,6 +62,9 @@ def folder(tmp_path, monkeypatch):
     (tmp_path / "mocap.store").touch()
     (tmp_path / "mocap.db").touch()
     (tmp_path / "loop.bvh").symlink_to("loop.bvh")
+    for suffix in ("bvh", "csv", "npy", "model", "parquet", "controller"):
+        os.mkfifo(tmp_path / f"pipe.{suffix}")
+        os.mkfifo(tmp_path / "captures" / f"pipe.{suffix}")
     return tmp_path
 
 

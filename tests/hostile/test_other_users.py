@@ -102,6 +102,9 @@ def test_temporary_files_of_another_user_are_not_looked_into(shared, monkeypatch
             os.utime(shared / name, (0, 0))
         (shared / ".deepphase-3.tmp").symlink_to("/")
     os.chown(shared / ".deepphase-2.tmp", 0, 0)
+    # Of a program that runs for days.
+    (in_use := shared / f".deepphase-{os.getpid()}-5.tmp").touch()
+    os.utime(in_use, (0, 0))
     (shared / ".deepphase-4.tmp").symlink_to("/")
     looked, rglob = [], Path.rglob
     monkeypatch.setattr(files, "_looked_through", set())
@@ -110,3 +113,4 @@ def test_temporary_files_of_another_user_are_not_looked_into(shared, monkeypatch
     assert looked == [shared / ".deepphase-2.tmp"]
     assert not (shared / ".deepphase-2.tmp").exists()
     assert (shared / ".deepphase-1.tmp").exists()
+    assert in_use.exists()

@@ -31,7 +31,6 @@ from deepphase.files import atomic_write, check_size, unpacked_bytes
 from deepphase.formats.reading import (
     FRONT_BYTES,
     METRES_PER_UNIT,
-    check_is_file,
     decoded,
     foreign_content,
     read_content,
@@ -215,7 +214,6 @@ def read_npz(path: str | Path) -> NpzArchive:
     """Open an .npz file: its list of arrays is read and checked, no array yet (FormatError)."""
     path = Path(path)
     with _as_format_error(path):
-        check_is_file(path)
         size = check_size(path, "motion")
         with path.open("rb") as file:
             front = file.read(FRONT_BYTES)
@@ -267,6 +265,8 @@ def read_npy(path: str | Path) -> Array:
 
 def npy_shape(path: Path) -> tuple[tuple[int, ...], bool]:
     """Shape that a .npy declares, (0,) where it has none, and whether it holds Python objects."""
+    if not path.is_file():
+        return (0,), False
     with suppress(Exception), path.open("rb") as file:
         read_header = _NPY_VERSIONS[npy.read_magic(file)]
         shape, _, dtype = read_header(file, max_header_size=_LONGEST_HEADER)

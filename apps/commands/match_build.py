@@ -72,13 +72,17 @@ def command(
     from deepphase.matching.music.song_tracks import ClipSongTracks, has_song_tracks
     from deepphase.matching.player.trajectory_queries import future_offsets
     from deepphase.matching.search.searcher import open_searcher
-    from deepphase.phase.extractor import load_model
     from deepphase.terrain.grounded_clip import ClipGrounds
 
     if terrain is not None and config == FeatureLayout.load(_DEFAULT):
         config = FeatureLayout.load(_ON_GROUND)
     check_writable(output, example="motion.database")
-    loaded = None if model is None else load_model(model)
+    loaded = None
+    if model is not None:
+        # It imports torch.
+        from deepphase.phase.extractor import load_model
+
+        loaded = load_model(model)
     joints = () if loaded is None else loaded.signals.joints
     clips = [open_store(store, skeleton, joints=joints) for store in stores]
     for corpus, path in zip(clips, stores, strict=True):

@@ -18,7 +18,7 @@ from plotly.offline import get_plotlyjs
 
 from deepphase.arrays import Array
 from deepphase.evaluation.measurement import Measure, headlines
-from deepphase.figures.theme import DARK, LIGHT
+from deepphase.figures.theme import DARK, LIGHT, template
 from deepphase.files import atomic_write
 from deepphase.formats.load import save
 from deepphase.motion.clip import Clip
@@ -316,8 +316,9 @@ class Page:
             *self._body,
         ]
         if self._figures:
-            looks = {"light": LIGHT.to_plotly_json(), "dark": DARK.to_plotly_json()}
-            data = {"templates": json_in_page(looks)}
+            looks = {"light": template(LIGHT), "dark": template(DARK)}
+            plain = {name: look.to_plotly_json() for name, look in looks.items()}
+            data = {"templates": json_in_page(plain)}
             data |= {f"figure-{n}-data": own for n, own in enumerate(self._figures, start=1)}
             parts += [
                 '<button class="look" type="button" hidden>Light / dark</button>',

@@ -5,6 +5,7 @@ from __future__ import annotations
 import html
 import math
 from collections.abc import Sequence
+from functools import cache
 from typing import Literal, NamedTuple
 
 import numpy as np
@@ -47,6 +48,20 @@ FONT = "system-ui, -apple-system, 'Segoe UI', Roboto, 'Noto Sans', 'Liberation S
 WEBGL_POINTS = 1000
 
 
+class Look(NamedTuple):
+    """Colours of a light or a dark page: of texts, of its lines, of itself, and of its parts."""
+
+    ink: str
+    soft: str
+    line: str
+    page: str
+    wall: str
+
+
+LIGHT = Look("#1B1F24", "#59616B", "#E4E7EB", "#FFFFFF", "#F6F8FA")
+DARK = Look("#E6E8EB", "#A9AFB7", "#2C3138", "#15181C", "#1B1F24")
+
+
 class LineStyle(NamedTuple):
     """Line and marker style of one channel or category."""
 
@@ -84,13 +99,10 @@ def label(text: object, length: int = 40) -> str:
     return html.escape(clean, quote=False)
 
 
-def template(dark: bool) -> go.layout.Template:
-    """The plotly template of a dark or a white page."""
-    ink, soft, grid, page, wall = (
-        ("#E6E8EB", "#A9AFB7", "#2C3138", "#15181C", "#1B1F24")
-        if dark
-        else ("#1B1F24", "#59616B", "#E4E7EB", "#FFFFFF", "#F6F8FA")
-    )
+@cache
+def template(look: Look) -> go.layout.Template:
+    """The plotly template of a page."""
+    ink, soft, grid, page, wall = look
     axis = {
         "gridcolor": grid,
         "linecolor": soft,
@@ -147,14 +159,11 @@ def template(dark: bool) -> go.layout.Template:
     )
 
 
-LIGHT, DARK = template(False), template(True)
-
-
 def figure(title: str, *, height: int = 560) -> go.Figure:
     """An empty figure in the light theme; pages replace the template for the dark one."""
     return go.Figure(
         layout={
-            "template": LIGHT,
+            "template": template(LIGHT),
             "title": {"text": title},
             "height": height,
             "margin": {"l": 70, "r": 30, "t": 60, "b": 60},
@@ -166,7 +175,7 @@ def figure(title: str, *, height: int = 560) -> go.Figure:
 
 def themed(chart: go.Figure, *, dark: bool) -> go.Figure:
     """A copy of the figure with the dark or the light template."""
-    return go.Figure(chart).update_layout(template=DARK if dark else LIGHT)
+    return go.Figure(chart).update_layout(template=template(DARK if dark else LIGHT))
 
 
 def add_note(

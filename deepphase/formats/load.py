@@ -80,10 +80,6 @@ MOTION_FORMATS: dict[str, MotionFormat] = {
         "FBX, through Blender", "deepphase.formats.fbx:load_fbx", "deepphase.formats.fbx:save_fbx"
     ),
 }
-_SAVED = tuple(suffix for suffix, kind in MOTION_FORMATS.items() if kind.save)
-# .csv has the places of joints alone, and .fbx needs Blender.
-WRITTEN_SUFFIXES = tuple(suffix for suffix in _SAVED if suffix not in (".csv", ".fbx"))
-"""Suffixes of formats that `save` writes without another program, and `load` reads again."""
 
 
 def load(path: str | Path, *, floor: float | None = None, **options: Any) -> Clip:
@@ -194,7 +190,8 @@ def save(clip: Clip, path: str | Path, **options: Any) -> None:
     """
     kind, suffix = format_of(path), Path(path).suffix
     if kind.save is None:
-        hint = f"written are {', '.join(_SAVED)}"
+        written = [suffix for suffix, kind in MOTION_FORMATS.items() if kind.save]
+        hint = f"written are {', '.join(written)}"
         raise FormatError(f"{suffix} files ({kind.name}) are read only", hint=hint, path=path)
     writer = _function(kind.save)
     _check_options(options, option_names(writer), f"{suffix} files", path)

@@ -160,20 +160,10 @@ _DASHES: Mapping[str, list[float]] = {
 
 
 def palette() -> dict[str, Any]:
-    """Colours of the figures' light and dark templates, and styles of the channels."""
-    looks = {}
-    for name, template in (("light", LIGHT), ("dark", DARK)):
-        layout = template.layout
-        looks[name] = {
-            "page": layout.paper_bgcolor,
-            "wall": layout.scene.xaxis.backgroundcolor,
-            "ink": layout.font.color,
-            "soft": layout.xaxis.linecolor,
-            "line": layout.xaxis.gridcolor,
-        }
+    """Colours of light and dark pages, and styles of the channels."""
     styles = [channel_style(index) for index in range(_STYLES)]
     return {
-        "looks": looks,
+        "looks": {"light": LIGHT._asdict(), "dark": DARK._asdict()},
         "neutral": NEUTRAL,
         "styles": [{"colour": s.colour, "dash": _DASHES[s.dash]} for s in styles],
     }

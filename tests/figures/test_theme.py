@@ -23,8 +23,8 @@ def _contrast(one: str, other: str) -> float:
 
 @pytest.mark.parametrize("look", [LIGHT, DARK], ids=["light", "dark"])
 def test_colours_show_on_the_page(look):
-    page = look.layout.paper_bgcolor
-    assert _contrast(look.layout.font.color, page) > 7
+    page = look.page
+    assert _contrast(look.ink, page) > 7
     for colour in [*(channel_colour(i) for i in range(12)), *SEQUENTIAL]:
         assert _contrast(colour, page) > 1.7
 

@@ -12,12 +12,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from deepphase.errors import FormatError
-from deepphase.formats.load import WRITTEN_SUFFIXES, load, save
+from deepphase.formats.load import load, save
 from deepphase.formats.npz.archive import write_npz
 from deepphase.formats.reading import LARGEST_LENGTH_M
 from deepphase.motion.clip import Source
 from tests.corpus.made_clips import made_clip
 from tests.formats.bvh_text import two_joints, written
+from tests.formats.test_load import WRITTEN_SUFFIXES
 
 
 @pytest.mark.parametrize("key", ["offsets", "end_offsets", "translations"])

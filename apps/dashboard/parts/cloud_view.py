@@ -117,7 +117,7 @@ def cloud_view(
     of `played`, the parts of `played_part`, that are drawn bright. `selected` are indices of points
     that are drawn as selected; None for all. `note` is said below.
     """
-    look = (DARK if is_dark() else LIGHT).layout
+    look = DARK if is_dark() else LIGHT
     data: dict[str, Any] = {
         "frames": id,
         "title": _clean(title),
@@ -131,13 +131,7 @@ def cloud_view(
         "ring": ring and {"part": ring.manifold, "from": ring.start, "to": ring.stop - 1},
         "note": note,
         "small": small,
-        "look": {
-            "dark": is_dark(),
-            "page": look.paper_bgcolor,
-            "ink": look.font.color,
-            "soft": look.xaxis.linecolor,
-            "line": look.xaxis.gridcolor,
-        },
+        "look": {"dark": is_dark(), **look._asdict()},
     }
 
     def done() -> None:

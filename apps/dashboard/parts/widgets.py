@@ -23,7 +23,7 @@ from deepphase.apps.reports.page import (
     quantity,
 )
 from deepphase.evaluation.measurement import headlines
-from deepphase.figures.theme import DARK, FONT, LIGHT, channel_colour, themed
+from deepphase.figures.theme import DARK, FONT, LIGHT, Look, channel_colour, themed
 from deepphase.files import temporary_folder
 from deepphase.formats.load import save
 from deepphase.formats.reading import unit_in_words
@@ -247,16 +247,15 @@ def zip_of(folder: Path) -> bytes:
     return content.getvalue()
 
 
-def _colours(template: Any, accent: str) -> dict[str, str]:
-    layout = template.layout
+def _colours(look: Look, accent: str) -> dict[str, str]:
     return {
         "primaryColor": accent,
-        "backgroundColor": layout.paper_bgcolor,
-        "secondaryBackgroundColor": layout.scene.xaxis.backgroundcolor,
-        "textColor": layout.font.color,
-        "borderColor": layout.xaxis.gridcolor,
+        "backgroundColor": look.page,
+        "secondaryBackgroundColor": look.wall,
+        "textColor": look.ink,
+        "borderColor": look.line,
         "linkColor": accent,
-        "grayTextColor": layout.xaxis.linecolor,
+        "grayTextColor": look.soft,
     }
 
 
@@ -325,7 +324,7 @@ def apply_theme() -> None:
     """Apply styles and logo; called once in every run of the script."""
     st.html(f"<style>{_STYLE}</style>" + (_DARK_PRINT if is_dark() else ""))
     st.html(_SCRIPT, unsafe_allow_javascript=True)
-    ink = (DARK if is_dark() else LIGHT).layout.font.color
+    ink = (DARK if is_dark() else LIGHT).ink
     ring = channel_colour(4 if is_dark() else 0)
     logo = (_SVG + _NAME + _RING).format(width=148, ring=ring, font=FONT, ink=ink)
     st.logo(logo, size="large")

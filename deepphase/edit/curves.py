@@ -123,16 +123,14 @@ def bridged_rotations(estimate: Array, own: Array, broken: Array, fps: float) ->
     return quaternions.sign_continuous(result)
 
 
-def eased(line: Array, broken: Array, fps: float) -> Array:
-    """Lines (frames, values) over broken stretches (frames,), at the velocities of both ends."""
-    return bridged(_extended(line, broken), line, broken, fps)
-
-
-def eased_rotations(line: Array, broken: Array, fps: float) -> Array:
-    """As `eased`, for rotations (frames, joints, 4) whose signs are continuous."""
-    ahead = quaternions.normalized(_extended(line, broken))
-    joints = range(line.shape[1])
-    return np.stack([bridged_rotations(ahead[:, j], line[:, j], broken, fps) for j in joints], 1)
+def eased(line: tuple[Array, Array], broken: Array, fps: float) -> tuple[Array, Array]:
+    """Lines, rotations (frames, joints, 4) and places, over stretches at the velocities of both
+    ends."""
+    turns, places = line
+    ahead = quaternions.normalized(_extended(turns, broken))
+    joints = range(turns.shape[1])
+    turns = np.stack([bridged_rotations(ahead[:, j], turns[:, j], broken, fps) for j in joints], 1)
+    return turns, bridged(_extended(places, broken), places, broken, fps)
 
 
 def _extended(line: Array, broken: Array) -> Array:

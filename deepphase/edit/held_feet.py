@@ -9,6 +9,7 @@ import numpy as np
 from deepphase.arrays import Array, smoothstep, true_runs
 from deepphase.edit.motion_rows import MotionSpace
 from deepphase.motion.clip import Clip, global_transforms
+from deepphase.motion.contacts import foot_contacts
 from deepphase.motion.foot_ik import LegChains
 from deepphase.motion.roles import Roles
 from deepphase.motion.skeleton import Skeleton, path_length
@@ -47,12 +48,16 @@ def with_held_feet(clip: Clip, space: MotionSpace, contacts: Array) -> Clip:
 
 
 def with_gaps_held(clip: Clip, space: MotionSpace, contacts: Array, broken: Array) -> Clip:
-    """A clip whose feet stay in contacts where they were made: `broken` (frames, joints + 1)."""
+    """A clip whose feet stay where they were made, `broken` (frames, joints + 1), in contacts or
+    low and slow."""
     roles = space.roles_of(clip)
     limbs = LegChains.from_skeleton(clip.skeleton, roles)
     if len(limbs) != contacts.shape[1]:
         return clip
-    tips = global_transforms(clip)[1][:, limbs.tips]
+    transforms = global_transforms(clip)
+    stands = foot_contacts(clip, roles, transforms=transforms).flags
+    contacts = contacts | (stands & np.asarray(broken.any(axis=1))[:, None])
+    tips = transforms[1][:, limbs.tips]
     shifts, turned = np.zeros_like(tips), np.zeros(clip.rotations.shape[:2], bool)
     leg = path_length(clip.skeleton, int(limbs.upper[0]), int(limbs.last[0]))
     blend = max(2, round(HOLD_BLEND_S * clip.fps))

@@ -14,7 +14,6 @@ from deepphase.edit.curves import (
     bridged_rotations,
     curve,
     eased,
-    eased_rotations,
     low_passed_rotations,
     mixed,
     rotation_curves,
@@ -45,6 +44,8 @@ _NETWORK_ERROR = 0.09
 # A gap is rehearsed in so many seconds beside it, of which some are left at both ends. Errors count
 # by this power, chosen on other clips than those reported.
 _REHEARSED_S, _MARGIN_S, _SHARPNESS = 4.0, 0.4, 6.0
+# The least share of a line's rehearsed error, where a gap begins and ends in nearly one still pose.
+_CALMEST = 0.3
 # Metres from which a change is told.
 _CHANGE_M = 1e-4
 
@@ -215,8 +216,7 @@ def _weigh(
     points, root = points_in_root_space(plain, space)
     gap = np.zeros(len(clip), bool)
     gap[here] = True
-    line = eased_rotations(line[0], gap, fps), eased(line[1], gap, fps)
-    poses, errors = [line, estimate], [*rehearsed]
+    poses, errors = [eased(line, gap, fps), estimate], [*rehearsed]
     cycle = Cycle.found(points, whole, start, stop, fps)
     if cycle is not None:
         poses.append(continued(plain, space, root, cycle, start, stop))
@@ -245,7 +245,7 @@ def _rehearsed(
     joints = space.points.joints[(groups < 1).any(axis=0)]
     before = start - int(np.argmin(np.append(whole[:start][::-1], False)))
     after = stop + int(np.argmin(np.append(whole[stop:], False)))
-    errors = []
+    errors, moves = [], []
     for first, last in ((max(before, start - near), start), (stop, min(after, stop + near))):
         length = min(stop - start, last - first - margin)
         if length < fewest:
@@ -257,16 +257,29 @@ def _rehearsed(
         known = np.ones((len(part), damage.known.shape[1]), np.float32)
         known[here] = damage.known[start : start + length]
         tried = Damage(known, damage.joints)
-        lines, places = _interpolated(part, space, tried, editor.statistics.mean)
-        gap = np.asarray((known < 1).any(axis=1))
-        line = space.with_pose(part, eased_rotations(lines, gap, fps), eased(places, gap, fps))
-        made = _with_estimates(part, editor, tried, weigh=False)
-        apart = [joint_positions(each) - joint_positions(part) for each in (line, made)]
-        errors.append([np.linalg.norm(own[here, joints], axis=-1).mean() for own in apart])
+        line = _interpolated(part, space, tried, editor.statistics.mean)
+        line = eased(line, np.asarray((known < 1).any(axis=1)), fps)
+        made = space.with_pose(part, *line), _with_estimates(part, editor, tried, weigh=False)
+        true, *tries = (joint_positions(each)[:, joints] for each in (part, *made))
+        errors.append([np.linalg.norm((own - true)[here], axis=-1).mean() for own in tries])
+        moves.append(_movement(true, at, at + length))
     if not errors:
         return None
     means = np.exp(np.log(np.maximum(errors, 1e-4)).mean(axis=0))
-    return float(means[0]), float(means[1])
+    calm = 1.0
+    if start > 1 and stop < len(clip) - 1:
+        # A line between poses that are near and slow is better than others.
+        usual = np.exp(np.log(np.maximum(moves, 1e-6)).mean())
+        own = _movement(joint_positions(clip)[:, joints], start, stop)
+        calm = np.clip(np.sqrt(own / usual), _CALMEST, 1.0)
+    return float(calm * means[0]), float(means[1])
+
+
+def _movement(positions: Array, start: int, stop: int) -> float:
+    """Metres a frame that joints move across a gap and, in the mean, at its ends."""
+    pairs = ((stop, start - 1), (start - 1, start - 2), (stop + 1, stop))
+    way, *ends = (np.linalg.norm(positions[a] - positions[b], axis=-1).mean() for a, b in pairs)
+    return float(way / (stop - start + 1) + np.mean(ends))
 
 
 def _interpolated(

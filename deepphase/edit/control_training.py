@@ -50,10 +50,7 @@ _FRAMES = ("rows", "velocities", "contacts", "steps", "known", "places")
 
 
 class PathData(WindowData):
-    """Windows of clips for `ControlModule`, (batch, values, frames) by the names of `_FRAMES`.
-
-    What the editor held out is held out again.
-    """
+    """Windows of clips for `ControlModule` by the names of `_FRAMES`, held out as the editor is."""
 
     def __init__(
         self,

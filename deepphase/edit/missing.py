@@ -67,11 +67,7 @@ def straight_path(velocities: Tensor, lost: Tensor, fps: float) -> Tensor:
 def made_damage(
     batch: int, frames: int, depends: Tensor, fps: float, generator: torch.Generator | None
 ) -> tuple[Tensor, Tensor]:
-    """Random damage of windows: (batch, groups, frames) known, and deviation of noise in metres.
-
-    One of: single frames of joints; stretches of joints; a limb for long; all joints over a gap;
-    all but some keys; noise. Groups depend on each other as in `BodyPoints.groups`.
-    """
+    """Random damage of windows: (batch, groups, frames) known, and deviation of noise in metres."""
     groups, device = len(depends), depends.device
     index = torch.arange(frames, device=device)
 

@@ -255,10 +255,7 @@ def pose_steps(clip: Clip, space: MotionSpace) -> tuple[Array, Array]:
 
 
 def roughness(clip: Clip, space: MotionSpace, order: int = 4) -> Array:
-    """(frames, body joints + 1) root mean square difference of an even order around each frame.
-
-    8.4 times the deviation of independent noise at order 4, 2.4 times at order 2; metres, radians.
-    """
+    """(frames, body joints + 1) root mean square difference of an even order around each frame."""
     if len(clip) < 5:
         return np.zeros((len(clip), len(space.joints) + 1))
     moved, turned = (np.diff(steps, n=order - 1, axis=0) for steps in pose_steps(clip, space))

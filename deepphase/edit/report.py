@@ -21,10 +21,7 @@ _MAX_MOTIONS = 60
 def editor_report(
     editor: MotionEditor, motions: Sequence[MotionRows], progress: Progress | None = None
 ) -> dict[str, Any]:
-    """Mean joint errors in metres on held-out motion, each with that of linear interpolation.
-
-    Of gaps by seconds, half of the joints missing in stretches, and a limb missing throughout.
-    """
+    """Mean joint errors in metres on held-out damage, each with that of linear interpolation."""
     motions = [motion for motion in motions if len(motion) >= 8]
     motions = motions[:: max(len(motions) // _MAX_MOTIONS, 1)]
     depends, fps = editor.layout.depends, editor.fps

@@ -54,10 +54,8 @@ class DanceClock:
 
 @dataclass(frozen=True, eq=False)
 class DanceInBars:
-    """Height of the hips in a dance (frames,), metres, and the bars of its song.
-
-    `downbeats` (bars,) are seconds of the bars' first beats, from the dance's first frame on.
-    """
+    """Height of the hips in a dance (frames,), metres, and seconds of its song's `downbeats`
+    (bars,)."""
 
     height: Array
     fps: float
@@ -93,11 +91,7 @@ def mean_place(places: Sequence[Array]) -> complex:
 
 
 def dance_clocks(dances: Sequence[DanceInBars]) -> list[DanceClock]:
-    """The clock of each of some dances.
-
-    A sinusoid of the bar is fitted to the height of the hips at rates up to 8 % beside the song's.
-    The offset moves its phase to the mean one of the dances in that metre whose clock is clear.
-    """
+    """The clock of each dance: the best sinusoid of a bar at rates up to 8 % beside the song's."""
     fits = [_fit(each) for each in dances]
     clocks = [replace(fit, rate=1.0, clear=False) for fit, _ in fits]
     for metre in {each.beats_per_bar for each in dances}:

@@ -230,11 +230,8 @@ def _runaways(run: Run, living: Array, desired_speeds: Array, standing: float) -
 
 
 def _speed_at_rest(run: Run, character: int, standing: float, desired: Array) -> float:
-    """m/s: the slowest half second while a goal stood, or what followed where that stood.
-
-    The largest of all goals that stood for a second; 0 without any. The last half second belongs to
-    the next start, which a path shows ahead.
-    """
+    """m/s: the largest, of goals that stood for 1 s, of the slowest half second or what followed
+    it."""
     speeds = np.linalg.norm(velocities(run.positions[character], run.fps), axis=-1)
     half, found = round(0.5 * run.fps), 0.0
     for begin, end in true_runs(desired < AT_REST_M_S):

@@ -45,11 +45,7 @@ def below(name: str, edge_hz: float) -> str:
 
 
 def jerks_in_bands(positions: Array, fps: float) -> dict[str, Array]:
-    """``jerk`` by `joint_jerks`, and ``jerk_below_12_hz`` and so on, below each of `BANDS_HZ`.
-
-    Noise of a capture, most of its jerk, lies above these frequencies: motion that has less jerk
-    than the data may only have less noise.
-    """
+    """``jerk`` by `joint_jerks`, and below each of `BANDS_HZ`, where captures have less noise."""
     positions = positions.astype(np.float64)
     return {"jerk": joint_jerks(positions, fps)} | {
         below("jerk", edge): joint_jerks(low_passed(positions, edge, fps), fps) for edge in BANDS_HZ
@@ -57,12 +53,8 @@ def jerks_in_bands(positions: Array, fps: float) -> dict[str, Array]:
 
 
 def joint_rotation_rates(rotations: Array, fps: float) -> Array:
-    """(frames - 1, joints) degrees per second: rotation rate of each joint.
-
-    `rotations` (frames, joints, 4) quaternions. With local rotations a swinging arm counts once, at
-    the shoulder; in the world or in root space it would count for every descendant. Starke et al.
-    2022, table 2, which does not state space and unit.
-    """
+    """(frames - 1, joints) degrees per second of local rotations (frames, joints, 4) (Starke et al.
+    2022)."""
     if len(rotations) < 2:
         raise ParameterError(f"rotation rates need at least 2 frames, not {len(rotations)}")
     exact = quaternions.normalized(rotations.astype(np.float64))
@@ -82,31 +74,22 @@ def near_marked(marked: Array, frames: int) -> Array:
 
 
 def foot_speeds(feet: Sequence[Array], fps: float) -> Array:
-    """(frames - 1, feet) m/s over the ground of each foot's slowest point.
-
-    A foot that rolls from heel to toe has a point at rest at any time, and does not slide. `feet`:
-    for each foot (frames, points, 3) metres.
-    """
+    """(frames - 1, feet) m/s over the ground of each foot's slowest point, of (frames, points, 3)
+    each."""
     steps = [np.diff(points[..., ::2].astype(np.float64), axis=0) * fps for points in feet]
     return np.stack([np.linalg.norm(step, axis=-1).min(axis=1) for step in steps], axis=1)
 
 
 def foot_skating(speeds: Array, largest: float) -> float:
-    """Mean of v / v_max: speeds of feet in contact relative to the data's largest.
-
-    Starke et al. 2022, table 3.
-    """
+    """Mean of v / v_max of feet in contact (Starke et al. 2022, table 3)."""
     if not largest > 0:
         raise ParameterError(f"the largest contact speed must be above 0, not {largest} m/s")
     return float(np.mean(speeds) / largest) if len(speeds) else 0.0
 
 
 def means_by_speed(speeds: Array, measures: Mapping[str, Array], width: float) -> dict[str, Any]:
-    """Means in bins of speed from 0, 1, 2... times `width` m/s on, as plain values.
-
-    `speeds` (frames,) m/s of the root. `measures`: name -> (frames,) values. Returns ``width``, and
-    for each name a list with the mean of each bin, None in bins of fewer than 60 frames.
-    """
+    """Name -> means of values (frames,) in bins of `speeds`, `width` m/s wide; None under 60
+    frames."""
     bins = (speeds / width).astype(np.int64)
     counts = np.bincount(bins)
     found: dict[str, Any] = {"width": width}
@@ -122,10 +105,7 @@ def means_by_speed(speeds: Array, measures: Mapping[str, Array], width: float) -
 def ratio_at_speed(
     speeds: Array, values: Array, name: str, reference: Mapping[str, Any]
 ) -> float | None:
-    """Mean of a measure over the mean that the data has at the same speeds.
-
-    Frames at speeds that the data lacks are left out; None if they are more than half.
-    """
+    """Mean of a measure over the data's at the same speeds; None if the data lack most of them."""
     means = np.array([np.nan if each is None else each for each in reference[name]], np.float64)
     bins = (speeds / reference["width"]).astype(np.int64)
     expected = np.where(bins < len(means), means[np.minimum(bins, len(means) - 1)], np.nan)
@@ -204,11 +184,8 @@ class GoalChange:
 
 
 def goal_changes(desired: Array, facings: Array, fps: float, standing: float) -> list[GoalChange]:
-    """Abrupt changes of one character's goal that leave time for a response.
-
-    `desired` (frames, 2) m/s, without the smoothing of a runner; `facings` (frames,) radians;
-    goals slower than `standing`, m/s, stand.
-    """
+    """Abrupt changes of a goal `desired` (frames, 2) m/s, standing below `standing`, with time to
+    respond."""
     speeds = np.linalg.norm(desired, axis=1)
     near = maximum_filter1d(speeds, 2 * round(_MAX_CHANGE_S * fps) + 1, mode="nearest")
     rates = np.linalg.norm(np.diff(desired, axis=0), axis=1) * fps
@@ -260,11 +237,8 @@ class Responses:
 def own_changes(
     positions: Array, angles: Array, fps: float, standing: float
 ) -> tuple[dict[str, list[float]], dict[str, list[float]]]:
-    """Durations in seconds of the changes of velocity and of heading in captured motion.
-
-    Captured motion has no goal to measure from, so these are rise times: from 10 % to 90 % of the
-    change between two half seconds of steady motion that lie 2 s apart.
-    """
+    """Rise times, 10 to 90 %, of changes of velocity and heading between steady half seconds 2 s
+    apart."""
     rises: dict[str, list[float]] = {}
     turns: dict[str, list[float]] = {}
     smoothed = smoothed_velocities(positions, fps)

@@ -67,10 +67,8 @@ class Ball:
         return np.insert(np.asarray(places, np.float64), 1, self.radius_m, axis=-1)
 
     def speed_to_roll(self, distance: Array | float, seconds: Array | float | None = None) -> Array:
-        """(...) m/s at which a ball leaves that rolls a distance in metres within some seconds.
-
-        Where it would come to rest within this time, and without one, it comes to rest there.
-        """
+        """(...) m/s at which a ball rolls a distance in metres within some seconds, or comes to
+        rest there."""
         distance = np.asarray(distance, np.float64)
         to_rest = np.sqrt(2.0 * self.deceleration * distance)
         if seconds is None:
@@ -160,12 +158,8 @@ def touched(
     radius_m: float = 0.04,
     restitution: float = 0.5,
 ) -> tuple[BallState, Array]:
-    """Balls after collisions with moving points of feet, and the impulses (..., points) in N s.
-
-    The points (..., points, 3) are centres of spheres of feet, which are taken to be much heavier
-    than the ball. The restitution is the speed at which ball and foot part as a share of that at
-    which they met.
-    """
+    """Balls after collisions with moving points of feet (..., points, 3), and impulses (...,
+    points) in N s."""
     points = np.asarray(points, np.float64)
     if points.shape != np.shape(point_velocities) or (
         points.shape[:-2] + points.shape[-1:] != state.position.shape

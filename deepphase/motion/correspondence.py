@@ -46,11 +46,8 @@ class JointMatch:
 def match_joints(
     source: Skeleton, source_roles: Roles, target: Skeleton, target_roles: Roles
 ) -> list[JointMatch]:
-    """The target's joints that have counterparts, in their order.
-
-    Joints of one role correspond. Those between two of them (a spine, a collar) lie at the same
-    share of the way; all others correspond if they have the same side and name.
-    """
+    """The target's joints with counterparts, in order: by role, by share of the way between roles,
+    else by side and name."""
     kinds = (source_roles.kind, target_roles.kind)
     if kinds[0] != kinds[1] or "other" in kinds:
         raise SkeletonError(
@@ -151,11 +148,7 @@ class ReferencePose:
 def reference_pose(
     skeleton: Skeleton, roles: Roles, clip: Clip | None = None, *, is_target: bool = False
 ) -> ReferencePose:
-    """The rest pose if the body stands in it, else the mean of the clip's most upright poses.
-
-    In many files the rest pose is none: all offsets point along one axis. SkeletonError where the
-    body of a target stands nowhere.
-    """
+    """The rest pose if the body stands in it, else the mean of the clip's most upright poses."""
     rest = rest_clip(skeleton)
     if _stands(rest, roles)[0]:
         return _pose(rest, roles, _heights(rest, slice(None)), True, "the rest pose")

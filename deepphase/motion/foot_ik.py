@@ -71,10 +71,8 @@ class LegChains:
         return len(self.upper)
 
     def ends(self, skeleton: Skeleton, roles: Roles) -> Array:
-        """(limbs, 3) metres from each tip, in its frame, to the end that touches the floor.
-
-        Hocks and wrists of quadrupeds are over the floor and turn about the ends of their feet.
-        """
+        """(limbs, 3) metres from each tip, in its frame, to the end that touches the floor, as of
+        hocks and wrists."""
         found = np.zeros((len(self), 3))
         for joint, end in _feet_and_ends(roles, ("foot", "hand")):
             found[self.tips == joint] = skeleton.end_offsets[end]
@@ -249,11 +247,7 @@ class LimbSolver:
     error_model="numpy",
 )
 def _limb_transforms(rotations, places, parents, chain, above, matrices, positions):
-    """Fill the world transforms of limbs by forward kinematics, in the frames of `LimbSolver`.
-
-    From local `rotations` and `places` (frames, joints, 3), parents first: `matrices` (3, limbs *
-    frames, 3, 3) of the joints `above` (3, limbs), and `positions` of those of `chain` (4, limbs).
-    """
+    """Fill the world transforms of limbs by forward kinematics, in the frames of `LimbSolver`."""
     frames, joints = rotations.shape[0], rotations.shape[1]
     turned = np.empty((joints, 3, 3))
     moved = np.empty((joints, 3))
@@ -391,12 +385,8 @@ def _multiply(a, b, product):
     error_model="numpy",
 )
 def _turn_limbs(positions, above, targets, hinges, ranges, tilts, local):
-    """Turn the joints of limbs so that their last joints are at `targets` (limbs * frames, 3).
-
-    `hinges` and `ranges` are those of `LimbSolver`, and `tilts` (limbs * frames, 4), or none,
-    turn the last joints in the world. The local rotations (frames, 3 * limbs, 4) of all upper, all
-    middle and all last joints are changed in place.
-    """
+    """Turn, in place, the limbs of `LimbSolver` so that last joints are at `targets` (limbs *
+    frames, 3)."""
     frames, limbs = len(local), len(hinges)
     hinge, turns, turned = np.empty(3), np.empty((3, 4)), np.empty(4)
     for n in range(frames):

@@ -33,10 +33,8 @@ class Hinges:
 
     @classmethod
     def from_poses(cls, skeleton: Skeleton, roles: Roles, poses: Array) -> Hinges:
-        """Hinges of knees and elbows, and of a quadruped's hocks, from captured local rotations.
-
-        Joints that `poses` (poses, joints, 4) do not bend, and limbs with more joints, have none.
-        """
+        """Hinges of knees and elbows, and of a quadruped's hocks, that `poses` (poses, joints, 4)
+        bend."""
         rows = []
         for side in ("left", "right"):
             for parts in _PARTS[: 3 if roles.kind == "quadruped" else 2]:

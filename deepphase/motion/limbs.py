@@ -348,10 +348,7 @@ def _lowest_limbs(limbs: list[_LimbPair], clip: Clip) -> list[_LimbPair]:
 def _first_limb_is_left(
     skeleton: Skeleton, leg: _LimbPair, trunk_top: int | None, clip: Clip | None
 ) -> tuple[bool, str]:
-    """Whether the first chain of a pair of legs is the left one, and a note on the evidence.
-
-    Left is up x front in the motion, else in the rest pose; and finally the rest pose's +X.
-    """
+    """Whether the first chain of a pair of legs is the left one, and a note on the evidence."""
     rest = rest_clip(skeleton)
     for pose, name in ((clip, "motion"), (rest, "rest pose")):
         if pose is None:

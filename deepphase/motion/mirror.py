@@ -216,10 +216,8 @@ def _misfit(reflections: Array, own: Array, other: Array) -> Array:
 
 
 def _fitted(own: Array, other: Array, wanted: Array, on_middle: bool) -> Array:
-    """The improper orthogonal matrix that maps the offsets best; `wanted` decides the rest.
-
-    Kabsch's solution with determinant -1; on the middle line it reflects across a plane.
-    """
+    """The improper orthogonal matrix that maps the offsets best, by Kabsch; `wanted` decides the
+    rest."""
     scale = max(float((own**2).sum()), 1e-12)
     moments = other.T @ own / scale + _FREEDOM_WEIGHT * wanted
     if on_middle:
@@ -238,10 +236,7 @@ _SYMMETRIC = (_IMPROPER.swapaxes(1, 2) == _IMPROPER).all(axis=(1, 2))
 
 
 def is_left_handed(clip: Clip) -> bool:
-    """Whether a clip with Y up was captured in left-handed coordinates, as Unity's are.
-
-    There up x front, of a horizontal trunk, else of the feet, is not the side that names call left.
-    """
+    """Whether a clip was captured in left-handed coordinates: up x front is not its left."""
     roles = find_roles(clip.skeleton, clip=clip)
     hips, shoulders = roles.both("hip"), roles.both("shoulder")
     feet, toes = roles.both("foot"), roles.both("toe")

@@ -74,12 +74,8 @@ _BELOW_FLOOR_SHARE, _LYING_SHARE = 0.015, 0.06
 
 
 def infer_unit(skeleton_in_file_units: Skeleton) -> tuple[float, str]:
-    """Metres in one unit of a file, inferred from the size of its body, and a note on the evidence.
-
-    A human's thigh and shin, upper arm and forearm decide among `_UNITS`; any other body is in the
-    first of metres, centimetres, millimetres and inches that makes it 0.3 to 6 m long. The size of
-    a hand alone or of a prop tells nothing: it is in metres.
-    """
+    """Metres in one unit of a file by the size of its body (of a hand or a prop 1), and a note on
+    why."""
     skeleton = skeleton_in_file_units
     roles = find_roles(skeleton)
     if not is_body(skeleton, roles):
@@ -173,10 +169,8 @@ def infer_up(clip_in_file_units: Clip) -> tuple[str, str]:
 def _up_of_lying(
     skeleton: Skeleton, hips: int, feet: tuple[int, int], positions: Array, up: str
 ) -> str:
-    """The up axis of a body whose hips are along `up` from its feet because it lies or crawls.
-
-    It then stands along it at rest, and is on the floor along it alone. Empty if it does not lie.
-    """
+    """The up axis of a body whose hips are along `up` from its feet as it lies or crawls; empty if
+    not."""
     rest = skeleton.rest_positions
     stands, clear = nearest_axis(rest[hips] - rest[list(feet)].mean(axis=0))
     if not clear or stands == up:
@@ -205,11 +199,8 @@ def axis_levels(positions: Array, up: str) -> Array:
 def agreed_up(
     ups: Sequence[str], assumed: Sequence[bool], levels: Array, length: float
 ) -> tuple[str, tuple[int, ...]]:
-    """The up axis of the clips of one skeleton, and the clips that were misread on their own.
-
-    A body that sits or lies has its hips beside its feet, but it is on the same floor as the other
-    clips if it is read with their axis. `levels` (clips, 6, 2) are those of `axis_levels`.
-    """
+    """The up axis of the clips of one skeleton with `levels` (clips, 6, 2), and the clips misread
+    alone."""
     votes = Counter(ups)
     up = max(votes, key=lambda axis: (votes[axis], -AXES.index(axis)))
     floor = float(np.median(levels[[axis == up for axis in ups], AXES.index(up), 0]))

@@ -128,10 +128,7 @@ def angle_between(first: Array, second: Array) -> Array:
 
 
 def mean_rotation(rotation: Array) -> Array:
-    """(..., 4) mean over frames of rotations (frames, ..., 4), by the chordal distance.
-
-    Markley et al. 2007, Averaging quaternions: the first eigenvector of the sum of q q^T.
-    """
+    """(..., 4) chordal mean over frames of rotations (frames, ..., 4) (Markley et al. 2007)."""
     moments = np.einsum("f...a,f...b->...ab", rotation, rotation)
     return np.linalg.eigh(moments)[1][..., -1]
 
@@ -181,21 +178,14 @@ _X, _Y = np.array([1.0, 0.0, 0.0]), np.array([0.0, 1.0, 0.0])
 
 
 def six_numbers(rotations: Array) -> Array:
-    """Quaternions (..., 4) -> (..., 6): the rotated x and y axes.
-
-    Zhou et al. 2019, On the continuity of rotation representations.
-    """
+    """Quaternions (..., 4) -> (..., 6): the rotated x and y axes (Zhou et al. 2019)."""
     x = rotate(rotations, _X.astype(rotations.dtype))
     y = rotate(rotations, _Y.astype(rotations.dtype))
     return np.concatenate([x, y], axis=-1)
 
 
 def from_six_numbers(numbers: Array) -> Array:
-    """Predicted numbers (..., 6), not exactly orthonormal -> unit quaternions (..., 4).
-
-    The x axis keeps its direction, and y is made perpendicular to it. Axes of length 0 and parallel
-    axes are replaced, so that any finite numbers give a rotation.
-    """
+    """Any finite predicted numbers (..., 6), of which x keeps its direction -> unit quaternions."""
     return from_axes(axes_of(numbers))
 
 
@@ -220,10 +210,7 @@ def axes_of(numbers: Array) -> Array:
 
 
 def from_axes(axes: Array) -> Array:
-    """Unit quaternions (..., 4) of right-handed unit axes (..., 3, 3), x, y and z.
-
-    Shepperd 1978: the largest of the four squared components gives the others.
-    """
+    """Unit quaternions (..., 4) of right-handed unit axes (..., 3, 3): x, y, z (Shepperd 1978)."""
     # Davenport's matrix of a rotation q is 4 q q^T - 1.
     products = (axes.reshape(-1, 9) @ _AXIS_TERMS.astype(axes.dtype)).reshape(-1, 4, 4)
     products += np.eye(4, dtype=axes.dtype)

@@ -196,10 +196,7 @@ TrackReader = Callable[[Clip], Mapping[str, Array]]
 
 @dataclass(frozen=True, eq=False)
 class FrameReader:
-    """Reader of clips as rows, the same for a database and for its later extensions.
-
-    Without `kinds` the kinds of moments are not read.
-    """
+    """Reader of clips as rows, of a database and its extensions; without `kinds` it reads none."""
 
     layout: FeatureLayout
     model: PhaseExtractor | None

@@ -40,10 +40,7 @@ def pose_layout(
 def pose_databases(
     database: MotionDatabase, progress: Progress | None = None
 ) -> Iterator[tuple[str, MotionDatabase]]:
-    """Names and databases of reduced and full pose features, with the rows of a database.
-
-    Starke et al. 2022, section 5.3: the baselines of motion matching.
-    """
+    """Names and databases of reduced and full pose features (Starke et al. 2022, section 5.3)."""
     store = ClipStore.from_clips(database.clip(index) for index in range(len(database.clip_names)))
     first = store.clip(0)
     roles = find_roles(first.skeleton, description=dict(database.body), clip=first)

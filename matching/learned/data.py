@@ -75,10 +75,8 @@ class LearnedData(ResumableData, pl.LightningDataModule):
         self.held_out = self._windows[chosen.astype(np.int64)]
 
     def _stretches(self, spacing: int) -> tuple[Array, Array]:
-        """(stretches,) first row, and number of kept states, of rows of one clip that are played.
-
-        Frames at the end that are fewer than the spacing are left out.
-        """
+        """(stretches,) first row, and number of kept states, of rows of one clip; a remainder is
+        left out."""
         database, found = self.database, []
         for start, stop in zip(database.range_starts, database.range_stops, strict=True):
             for first, end in true_runs(self.playable[start:stop]):

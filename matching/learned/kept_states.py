@@ -127,10 +127,7 @@ class _Searched:
 
 
 class KeptSearcher(Searcher):
-    """Exact search of kept states, with the numbers of their rows.
-
-    `offered` (kept,) bool: those that may be found.
-    """
+    """Exact search of kept states that are `offered` (kept,), with the numbers of their rows."""
 
     name = "exact"
     exact = True
@@ -158,10 +155,7 @@ _CANDIDATES = 4
 
 
 class DecompressedRows:
-    """Poses of rows; the last ones that were read stay decompressed.
-
-    `decompressed`: function of rows (n,): their poses.
-    """
+    """Poses of rows by a function of rows; the last ones that were read stay decompressed."""
 
     def __init__(self, decompressed: Callable[[Array], RootPoses], count: int) -> None:
         self._decompressed = decompressed
@@ -215,10 +209,7 @@ class _Values:
 
 @dataclass(frozen=True, eq=False)
 class DecompressedMotion(Playback):
-    """Motion of the rows of a matcher.
-
-    `body`: what was measured in the motion of the database.
-    """
+    """Motion of a matcher's rows; `body`: what was measured in the motion of the database."""
 
     measured: MatcherBody = None  # type: ignore[assignment]  # fields before have defaults
     rows: int = 0  # Number of rows

@@ -28,10 +28,8 @@ def layers(inputs: int, outputs: int, width: int, hidden: int, act: type[nn.Modu
 
 
 class SmoothReLU(nn.Module):
-    """A ReLU without a kink, (x + sqrt(x^2 + 1/4)) / 2, so that motion has no jerks.
-
-    Barron 2021, Squareplus: A Softplus-Like Algebraic Rectifier.
-    """
+    """(x + sqrt(x^2 + 1/4)) / 2, without a kink, so that motion has no jerks (Barron 2021,
+    Squareplus)."""
 
     def forward(self, values: Tensor) -> Tensor:
         return 0.5 * (values + (values.square() + SMOOTH).sqrt())
@@ -262,11 +260,8 @@ class LearnedModule(ResumableModule):
         self.add_validated((output - truth).square().sum(), truth.square().sum())
 
     def _windows(self, firsts: Tensor, generator: torch.Generator | None) -> tuple[Tensor, ...]:
-        """What the compressor reads (n, 4, read), features and noise of latents; the truth.
-
-        That is the normalised pose values (n, spacing + 1, dims) of the frames between the second
-        and the third of these kept states.
-        """
+        """What the compressor reads (n, 4, read), its noise, and the true pose values (n, spacing +
+        1, dims)."""
         near, rows = self.near[firsts], self.begins[firsts][:, None] + self.steps
         noise = torch.randn(*near.shape, self._latents, generator=generator, device=near.device)
         if len(self.poses):

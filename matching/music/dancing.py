@@ -71,10 +71,7 @@ def beat_phases(database: MotionDatabase) -> tuple[Array, Array] | None:
 
 
 class PlaybackSync:
-    """Playback rate that keeps the recorded beats of a database on the beats of a song.
-
-    Attributes: `runs`: whether the rate follows the beat; it is 1 otherwise.
-    """
+    """Playback rate, 1 unless it `runs`, that keeps a database's beats on the beats of a song."""
 
     def __init__(
         self,

@@ -41,11 +41,9 @@ def read_label_table(
 ) -> dict[str, list[LabelledPiece]]:
     """Read a table with a column "file", label columns and optional "start_s" and "stop_s".
 
-    CSV: the delimiter may be a comma, a semicolon (with decimal commas) or a tab; the encoding
-    UTF-8, or UTF-16 with a byte order mark. Parquet (``.parquet``, needs pyarrow) is read as the
-    table of a large set, of which the folder may hold a part: rows of other files are left out, the
-    column of files is found where none is called "file", and labels are its columns of text,
-    whole numbers and truth values.
+    CSV may have decimal commas. Parquet (needs pyarrow) is read as the table of a large set, of
+    which the folder holds a part: the column of files is found where none is called "file", and
+    labels are its columns of text, whole numbers and truth values.
     """
     path = Path(path)
     by_name: dict[str, set[str]] = {}

@@ -46,12 +46,7 @@ _MAX_STEM_BYTES = 230
 
 @dataclass(frozen=True)
 class FolderSettings:
-    """Settings of the motion files in a folder and in the folders below it.
-
-    `up`, `unit`: as in :func:`deepphase.formats.load.load`; None infers them. `labels`: label as
-    found in the names of the files, such as "field1" -> its name, such as "style". `floor`: height
-    in metres of the floor in the files, which becomes 0; None leaves heights as they are.
-    """
+    """Settings of the motion files in a folder and in the folders below it."""
 
     up: str | None = None
     unit: str | float | None = None
@@ -151,11 +146,7 @@ class MotionFile:
 def find_motion_files(
     inputs: str | Path | Sequence[str | Path], root: Path | None = None
 ) -> list[MotionFile]:
-    """All motion files among files and under folders, sorted by their relative path.
-
-    Hidden files and archives of phases are skipped. Settings are looked for in the folder of a
-    file, and above it up to the folder among `inputs`, or up to `root`.
-    """
+    """All motion files among files and under folders, sorted by their relative path."""
     given = existing(inputs)
     places = [path.absolute() for path in given]
     found: dict[Path, Path | None] = {}
@@ -248,10 +239,7 @@ def is_store(path: str | Path) -> bool:
 
 
 def is_store_folder(path: Path) -> bool:
-    """Whether a folder has the JSON of a store.
-
-    A writer that was killed between its two renames left the older store aside: it is put back.
-    """
+    """Whether a folder has the JSON of a store, or of one that a killed writer left aside."""
     try:
         if not os.path.lexists(path) and path.name and place_aside(path).exists():
             os.replace(place_aside(path), path)

@@ -99,10 +99,7 @@ class StoreWriter:
         self._open.close()
 
     def add(self, clip: Clip, provenance: Mapping[str, Any] | None = None) -> int:
-        """Spool a clip; returns its number, for :meth:`replace`.
-
-        Raises ParameterError where its rate differs from that of earlier clips or is impossible.
-        """
+        """Spool a clip; returns its number, for :meth:`replace`."""
         if self._fps is not None and float(clip.fps) != self._fps:
             raise ParameterError(
                 f"{clip.name}: it has {clip.fps:g} frames a second in a store of {self._fps:g}",
@@ -229,10 +226,7 @@ class StoreWriter:
         }
 
     def _move_into_place(self, new: Path) -> None:
-        """Put the new store in the place of the older one.
-
-        Killed between the two renames, it leaves the older one aside for `is_store_folder`.
-        """
+        """Put the new store in the place of the older one."""
         aside = place_aside(self._target)
         if aside.exists():
             os.replace(aside, self._folder / "abandoned")

@@ -236,11 +236,7 @@ def _unknown_layout(archive: NpzArchive, key: str) -> FormatError:
 
 
 def load_amass(path: str | Path, *, up: str | None = None, fps: float | None = None) -> Clip:
-    """Read motion of the SMPL family as a clip: metres, Y up.
-
-    Poses of 22, 24, 52, 53 and 55 joints are read. The pelvis is at `trans`; the body model adds a
-    constant vector to it. Up is z unless the body stands along another axis or one is given.
-    """
+    """Read motion of the SMPL family as a clip: metres, Y up."""
     path = Path(path)
     checked_options(None, up, fps)
     archive = read_npz(path)

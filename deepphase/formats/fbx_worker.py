@@ -89,11 +89,7 @@ def _read(request: dict, folder: Path) -> dict:
 
 
 def _import_fbx(path: str) -> None:
-    """Import an FBX file, without the geometric transforms of its objects.
-
-    By the format they are those of an object's mesh alone, and Blender's importer moves the joints
-    below it by them. It has no left-handed axes, and would read a mirror image.
-    """
+    """Import an FBX file without the geometric transforms, by which Blender would move joints."""
     import bpy
     from io_scene_fbx import parse_fbx
 
@@ -122,6 +118,7 @@ def _import_fbx(path: str) -> None:
     turned = (up - coord) % 3 == 1 and (front - up) % 3 == 1
     signs = [settings.get(name + b"Sign", 1) for name in (b"CoordAxis", b"UpAxis", b"FrontAxis")]
     if len({coord, up, front}) == 3 and turned == (signs.count(-1) % 2 == 1):
+        # Blender would read a mirror image.
         raise ValueError("left-handed axes: export the file again with right-handed ones")
 
 

@@ -58,7 +58,11 @@ _GUESSED_UNITS = ("m", "cm", "mm", "inch")
 _TEXT_TO_MOTION_FPS, _KIT_FPS = 20.0, 12.5
 _KIT_PARENTS = (0, 1, 2, 3, 3, 5, 6, 3, 8, 9, 0, 11, 12, 13, 14, 0, 16, 17, 18, 19)
 # Joints of a .npy that is taken for motion where it is not named as such.
-_TEXT_TO_MOTION_JOINTS = (21, 22, 24)
+_TEXT_TO_MOTION_JOINTS = (21, 22, 24, 52)
+# The points of MediaPipe's poses, in their order, which files of them seldom name.
+_FACE = "nose left_eye_inner left_eye left_eye_outer right_eye_inner right_eye right_eye_outer"
+_PAIRS = "ear mouth shoulder elbow wrist pinky index thumb hip knee ankle heel foot_index"
+_MEDIAPIPE = (*_FACE.split(), *(f"{s}_{p}" for p in _PAIRS.split() for s in ("left", "right")))
 # Numbers a frame of HumanML3D's own vectors.
 _HUMANML_WIDTH = 263
 # Deviation of the lengths of bones, as a share of their means, beyond which they are none.
@@ -92,11 +96,7 @@ def load_points(
     floor: float | None = None,
     animation: int | None = None,
 ) -> PointTrack:
-    """Read a point track of .npz, .npy, .c3d, .trc or .csv: metres, Y up, gaps bridged.
-
-    Unit, up axis and rate have precedence over the file's; `floor` is the height in metres that
-    becomes 0, and `animation` the number of the body, where labels have prefixes of several.
-    """
+    """Read a point track of .npz, .npy, .c3d, .trc or .csv: metres, Y up, gaps bridged."""
     path, unit_m, level = Path(path), checked_options(unit, up, fps), checked_floor(floor)
     bodies = _bodies(path)
     if animation is not None and not 0 <= animation < len(bodies):
@@ -204,6 +204,8 @@ def _track(
         if change > _CHANGES:
             what = f"bones change their lengths by {100 * change:.0f} %"
             notes = (*notes, f"{CHECK}{what}: are these places of joints, and not angles?")
+    if data.names == _MEDIAPIPE and ((positions[..., :2] >= 0) & (positions[..., :2] <= 1)).all():
+        notes = (*notes, f"{CHECK}these are places in a picture: save the world landmarks")
     if up is None:
         up, note = up_of_markers(data.names, positions) or infer_points_up(positions, data.edges)
         notes = (*notes, note)
@@ -285,7 +287,7 @@ def _read_npy(path: Path) -> list[MarkerData]:
     if len(motions) > 1:
         subjects = [f"motion {number}" for number in range(len(motions))]
         notes.append("all motions of the array are as long: programs fill up shorter ones")
-    names, rates = names or plain_names(joints), {"motion from text": fps}
+    names, rates = names or _default_names(joints), {"motion from text": fps}
     return [
         MarkerData(names, motion, rates, None, tuple(notes), subject, edges)
         for motion, subject in zip(motions, subjects, strict=True)
@@ -329,11 +331,15 @@ def _positions(archive: NpzArchive) -> Array:
 def _names(archive: NpzArchive, points: int) -> tuple[str, ...]:
     names = stated_names(archive, points, "point")
     if names is None:
-        return plain_names(points)
+        return _default_names(points)
     if len(set(names)) != points:
         twice = next(name for name in names if names.count(name) > 1)
         raise archive.fault(f"two points are named {twice!r}", "rename one of them")
     return names
+
+
+def _default_names(points: int) -> tuple[str, ...]:
+    return _MEDIAPIPE if points == len(_MEDIAPIPE) else plain_names(points)
 
 
 def _edges(archive: NpzArchive, points: int) -> Array:

@@ -56,6 +56,10 @@ _SMALLEST_PERSON, _LARGEST_PERSON = 0.3, 3.0
 # pi; a body whose limbs do is as stiff.
 _FEWEST_JOINTS, _FEWEST_FRAMES, _STIFF_DEGREES = 10, 20, 6.3
 _LEAST_TRAVEL_M = 0.5
+# Units of bones in one of a root, and how far the height of hips may be from that of legs.
+_OTHER_UNITS, _SAME_LEG = (1 / 0.0254, 100.0, 1000.0), 0.3
+# Poses nearer than this are one; share of the poses that are repeated alike.
+_SAME_POSE, _REPEATED = 1e-7, 0.9
 # Gravity alone pulls a body down: the middle of people in 1,393 captured clips falls at 15 m/s2 at
 # most for so many seconds together, as masses are guessed. Seconds of the parabolas that a fall is
 # read off, and frames a second that are enough for it.
@@ -68,6 +72,11 @@ _MASSES |= {"shoulder": 0.015, "elbow": 0.025, "hand": 0.01}
 # sqrt(g leg), over a way, as a share of the leg. Frames a second and seconds that are looked at.
 _MOST_SWINGS, _SWINGS_S, _SWING_SPEED, _SWING_WAY = 1.4, 4.0, 0.18, 0.1
 _SWING_FPS, _SWINGS_SEEN_S = 60.0, 40.0
+# A foot stands in this share of the frames, with less of the body's speed than this.
+_STANDS, _SLIDES = 0.2, 0.6
+# How far a knee is beside the line from hip to foot where it is bent, as a share of the shin, in at
+# least as large a share of the frames; and share of these in which it points backwards.
+_BENT, _BACKWARDS = 0.15, 0.9
 # Frames in which the place of a body and its limbs are looked at.
 _FRAMES_DOUBTED = 100
 EXPORT_AGAIN = "copy or export the file again"
@@ -252,10 +261,7 @@ class RawMotion:
 def in_metres_y_up(
     motion: RawMotion | Clip, unit_m: float | None, up: str | None, source: Source
 ) -> Clip:
-    """The motion of a file as a clip in metres with Y up, named after its file.
-
-    A unit or an up axis that is None is inferred, and said in the source's notes.
-    """
+    """The motion of a file as a clip in metres with Y up, named after its file."""
     skeleton, notes = motion.skeleton, source.notes
     if unit_m is None:
         unit_m, note = infer_unit(skeleton)
@@ -290,11 +296,12 @@ def with_notes(clip: Clip, notes: Sequence[str]) -> Clip:
 def with_doubts(clip: Clip) -> Clip:
     """The clip, with notes where a value is not that of a body, and on the way out."""
     roles = find_roles(clip.skeleton)
-    doubts = [*_doubts_of_speed(clip), *_doubts_of_limbs(clip)]
+    doubts = [*_doubts_of_speed(clip), *_doubts_of_limbs(clip), *_doubts_of_repeats(clip)]
     if is_body(clip.skeleton, roles):
         doubts = [*_doubts_of_size(clip.skeleton, roles), *_doubts_of_place(clip, roles), *doubts]
         # A wrong unit or a speed says as much.
-        doubts = doubts or [*_doubts_of_fall(clip, roles)] or [*_doubts_of_steps(clip, roles)]
+        for others in (_doubts_of_sides, _doubts_of_fall, _doubts_of_steps):
+            doubts = doubts or [*others(clip, roles)]
     return with_notes(clip, [f"{CHECK}{doubt}" for doubt in doubts])
 
 
@@ -318,6 +325,11 @@ def _doubts_of_place(clip: Clip, roles: Roles) -> Iterator[str]:
     if abs(level) > _HIGHEST_M:
         side = "above" if level > 0 else "below"
         yield f"the feet are {abs(level):.3g} m {side} 0: give the unit with --unit"
+    heights = np.quantile(positions[:, roles.hips, 1], (0.05, 0.95))
+    leg = float(np.median(positions[:, roles.hips, 1])) - level
+    if any((abs(other * heights - leg) < _SAME_LEG * leg).all() for other in _OTHER_UNITS):
+        low = f"the hips are {leg:.3g} m above the feet, and {heights[1]:.2g} m above 0"
+        yield f"{low}: is the root in another unit than the bones? export both in one"
     if any(note.startswith(ASSUMED_UP) for note in clip.source.notes):
         return
     rise = (positions[:, [roles.hips]] - positions[:, list(feet)]).mean(axis=(0, 1))
@@ -337,6 +349,26 @@ def _doubts_of_speed(clip: Clip) -> Iterator[str]:
     if clip.fps < _FEWEST_FPS:
         way = "is this the rate? --file-fps gives another, as 60 or 120"
         yield f"{clip.fps:.3g} frames a second: {way}"
+
+
+def _doubts_of_sides(clip: Clip, roles: Roles) -> Iterator[str]:
+    """Doubts about a person whose knees bend backwards, or who is mirrored."""
+    parts = [roles.both(part) for part in ("hip", "knee", "foot")]
+    if roles.kind != "biped" or None in parts:
+        return
+    positions = joint_positions(thinned(clip, _FRAMES_DOUBTED))
+    hip, knee, foot = (positions[:, list(part or ())] for part in parts)
+    leg, shin = foot - hip, foot - knee
+    along = np.vecdot(shin, leg) / np.maximum(np.vecdot(leg, leg), 1e-12)
+    ahead = foot - along[..., None] * leg - knee
+    bent = np.linalg.norm(ahead, axis=-1) > _BENT * np.linalg.norm(shin, axis=-1)
+    front = np.cross(hip[:, :1] - hip[:, 1:], (0.0, 1.0, 0.0))
+    toe = foot - positions[:, list(roles.both("toe") or parts[2] or ())]
+    behind = (np.vecdot(ahead, toe)[bent] < 0, np.vecdot(ahead, -front)[bent] < 0)
+    if bent.mean() > _BENT and behind[0].mean() > _BACKWARDS:
+        yield "the knees bend backwards: are the angles of other axes, signs or orders?"
+    elif bent.mean() > _BENT and behind[1].mean() > _BACKWARDS:
+        yield "what is named left is on the right: negate one axis of the file"
 
 
 def _doubts_of_fall(clip: Clip, roles: Roles) -> Iterator[str]:
@@ -361,9 +393,9 @@ def _doubts_of_fall(clip: Clip, roles: Roles) -> Iterator[str]:
 
 
 def _doubts_of_steps(clip: Clip, roles: Roles) -> Iterator[str]:
-    """Doubts about a person whose feet swing faster than legs can."""
+    """Doubts about a person who goes on feet that slide, or that swing faster than legs can."""
     hips, feet = roles.both("hip"), roles.both("foot")
-    if roles.kind != "biped" or not hips or not feet or len(clip) < _SWINGS_S * clip.fps:
+    if roles.kind != "biped" or not hips or not feet or len(clip) < clip.fps:
         return
     leg = path_length(clip.skeleton, hips[0], feet[0])
     step = max(round(clip.fps / _SWING_FPS), 1)
@@ -371,6 +403,12 @@ def _doubts_of_steps(clip: Clip, roles: Roles) -> Iterator[str]:
     places = joint_positions(thinned(seen, len(seen) // step))
     moved = np.linalg.norm(np.diff(places[:, list(feet)], axis=0), axis=-1)
     fps = clip.fps / step
+    speed = fps * float(np.median(np.linalg.norm(np.diff(places[:, roles.hips], axis=0), axis=-1)))
+    slides = fps * float(np.quantile(moved.min(axis=1), _STANDS))
+    if speed > _LEAST_TRAVEL_M and slides > _SLIDES * speed:
+        yield f"both feet slide at {slides:.2g} m/s: is the root's path of other axes or signs?"
+    if len(clip) < _SWINGS_S * clip.fps:
+        return
     swings = np.zeros(len(moved))
     for foot in moved.T:
         for start, stop in true_runs(foot * fps > _SWING_SPEED * np.sqrt(GRAVITY * leg)):
@@ -394,6 +432,17 @@ def _fastest_fall(heights: Array, fps: float) -> float:
     longest = max(round(_FALL_S * fps), 1)
     falls = (np.convolve(column, kernel, mode="valid") for column in heights.T)
     return max(float(np.partition(fall, -longest)[-longest]) for fall in falls)
+
+
+def _doubts_of_repeats(clip: Clip) -> Iterator[str]:
+    """Doubts about poses of a slower capture that were written again and again."""
+    arrays = (clip.rotations, clip.translations)
+    moved = [np.abs(np.diff(each, axis=0)).max(axis=(1, 2)) > _SAME_POSE for each in arrays]
+    gaps = np.diff(np.flatnonzero(moved[0] | moved[1]))
+    each = round(float(np.median(gaps))) if len(gaps) >= _FEWEST_FRAMES else 1
+    if each > 1 and (gaps == each).mean() > _REPEATED:
+        way = f"convert --fps {clip.fps / each:g} gives one of each"
+        yield f"every pose stands in {each} frames: {way}"
 
 
 def _doubts_of_limbs(clip: Clip) -> Iterator[str]:

@@ -20,7 +20,7 @@ from itertools import chain, pairwise
 import numpy as np
 
 from deepphase.arrays import Array
-from deepphase.motion.joint_names import JointName
+from deepphase.motion.joint_names import JointName, parse_names
 from deepphase.motion.orientation import ASSUMED_UP, AXES
 
 # Part of the body -> labels without side, in small letters without signs.
@@ -140,12 +140,18 @@ def marker_joints(names: Sequence[str]) -> list[JointRow]:
 
 
 def up_of_markers(names: Sequence[str], positions: Array) -> tuple[str, str] | None:
-    """The up axis of the markers (frames, points, 3) of a standard set, and a note; else None."""
+    """The up axis of points (frames, points, 3) with labels or names, and a note; else None."""
     joints = {name: list(points) for name, _, points, _ in marker_joints(names)}
+    feet, waist = joints.get("LeftFoot", []) + joints.get("RightFoot", []), joints.get("Hips", [])
     if not joints:
+        parts = [name.part for name in parse_names(tuple(names))]
+        feet, waist = (
+            [point for point, part in enumerate(parts) if part in own]
+            for own in (("ankle", "foot"), ("hips", "hip", "upper leg"))
+        )
+    if not (feet and waist):
         return None
-    feet = joints["LeftFoot"] + joints["RightFoot"]
-    hips = positions[:, joints["Hips"]].mean(axis=1)
+    hips = positions[:, waist].mean(axis=1)
     rise = (hips - positions[:, feet].mean(axis=1)).mean(axis=0)
     axis = int(np.argmax(np.abs(rise)))
     if abs(rise[axis]) < _CLEAR * np.linalg.norm(rise):
@@ -171,13 +177,14 @@ def named_edges(names: Sequence[JointName]) -> list[tuple[int, int]]:
     legs, arms = (
         [limb(steps, side) for side in ("left", "right")] for steps in (_LEG_PARTS, _ARM_PARTS)
     )
-    if min(map(len, legs)) < 3 or ("hips", "") not in found:
+    if min(map(len, legs)) < 3:
         return []
-    hips = found["hips", ""]
+    # Trackers of video have no point between the hips: one side hangs from the other.
+    first = found.get(("hips", ""), legs[0][0])
     spine = [point for point, name in enumerate(names) if name.part in _SPINE and not name.side]
-    trunk = [hips, *spine]
-    lines = [trunk, *([hips, *leg] for leg in legs)]
+    trunk, has_centre = [first, *spine], ("hips", "") in found
+    lines = [trunk, *([first, *(point for point in leg if point != first)] for leg in legs)]
     lines.append([trunk[-1], *limb((("neck",), ("head",)), "")])
     if min(map(len, arms)) >= 3:
-        lines += [[trunk[-1], *arm] for arm in arms]
+        lines += [[trunk[-1], *arms[0]], [trunk[-1] if has_centre else arms[0][0], *arms[1]]]
     return [pair for line in lines for pair in pairwise(line)]

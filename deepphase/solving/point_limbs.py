@@ -78,10 +78,7 @@ def point_distances(positions: Array) -> PointDistances:
 def spanning_tree(
     distances: PointDistances, edges: Array, within: Collection[int] | None = None
 ) -> list[list[int]]:
-    """Neighbours of every point in the tree that joins close points of constant distance.
-
-    Known `edges` (edges, 2) come first; points that are not `within` have no neighbours.
-    """
+    """Neighbours of every point in the tree that joins close points of constant distance."""
     points = len(distances.medians)
     weights = distances.medians * (1.0 + (distances.changes / _FREE_SHARE) ** 2)
     weights[edges[:, 0], edges[:, 1]] = weights[edges[:, 1], edges[:, 0]] = -1.0

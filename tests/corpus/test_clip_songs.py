@@ -1,7 +1,5 @@
 """The songs of a store's clips, and clips that have none."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import numpy as np

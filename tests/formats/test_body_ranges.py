@@ -1,7 +1,5 @@
 """Lengths that no body has are refused when read; what is written can be read again."""
 
-from __future__ import annotations
-
 import tempfile
 from dataclasses import replace
 from pathlib import Path

@@ -52,33 +52,7 @@ ROKOKO = (
 
 @dataclass(frozen=True)
 class Form:
-    """The form of a program's files.
-
-    Parameters
-    ----------
-    names
-        Of the joints.
-    order
-        Of the rotations' channels.
-    unit_m
-        Metres in one unit of the file.
-    up
-        Its up axis.
-    fps
-        Frames a second.
-    prefix
-        In front of every name.
-    everywhere
-        Whether every joint has channels of positions.
-    above
-        Joint above the hips; the hips then have positions.
-    stance
-        Whether a frame of the rest pose at the origin comes first.
-    along_x
-        Whether all bones of the rest pose lie along one axis.
-    end
-        End of the lines.
-    """
+    """The form of a program's files."""
 
     names: str
     order: str = "ZXY"
@@ -86,10 +60,10 @@ class Form:
     up: str = "y"
     fps: float = 30.0
     prefix: str = ""
-    everywhere: bool = False
-    above: str = ""
-    stance: bool = False
-    along_x: bool = False
+    everywhere: bool = False  # Whether every joint has channels of positions
+    above: str = ""  # Joint above the hips; the hips then have positions
+    stance: bool = False  # Whether a frame of the rest pose at the origin comes first
+    along_x: bool = False  # Whether all bones of the rest pose lie along one axis
     end: str = "\n"
     changed: Callable[[str], str] = field(default=lambda text: text)
 

@@ -10,6 +10,7 @@ from deepphase.errors import FormatError
 from deepphase.formats.frame_rates import CHECK
 from deepphase.formats.load import MOTION_FORMATS, load, save
 from deepphase.motion.clip import joint_positions
+from deepphase.motion.mirror import reflected
 from deepphase.motion.orientation import rotate_from_y_up, scaled
 from deepphase.motion.roles import find_roles
 from deepphase.synthetic.gait_motion import locomotion
@@ -105,7 +106,13 @@ def test_a_body_that_lies_glides_or_is_far_away_is_doubted(tmp_path):
     flight = np.arange(len(walk)) / walk.fps % 0.5
     hops = replace(walk, translations=walk.translations.copy())
     hops.translations[:, 0, 1] += 0.5 * 9.81 * flight * (0.5 - flight)
+    twice = replace(walk, rotations=walk.rotations[np.arange(len(walk)) // 2 * 2])
+    twice = replace(twice, translations=walk.translations[np.arange(len(walk)) // 2 * 2])
     for clip, words in (
+        (replace(walk, translations=walk.translations * 0.01), "in another unit than the bones"),
+        (replace(walk, translations=walk.translations * (1, 1, -1)), "both feet slide"),
+        (replace(walk, rotations=walk.rotations * (-1, -1, -1, 1)), "the knees bend backwards"),
+        (reflected(walk), "named left is on the right"), (twice, "every pose stands in 2 frames"),
         (lying, "--up z"), (stiff, "no limb moves"), (high, "m above 0"), (walk, ""),
         (hops, ""), (replace(hops, fps=120.0), "--file-fps, as 60"),
         (steps, ""), (replace(steps, fps=180.0), "the feet step"),

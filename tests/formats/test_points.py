@@ -10,6 +10,7 @@ from deepphase.formats.load import holds_points, load
 from deepphase.formats.points import load_point_bodies, load_points, save_points
 from deepphase.motion.clip import joint_positions
 from deepphase.motion.roles import find_roles
+from deepphase.synthetic.gait_motion import locomotion
 from tests.solving.point_bodies import points_of, walker
 
 
@@ -106,6 +107,28 @@ def test_joints_of_motion_from_text(tmp_path):
         np.save(tmp_path / "bad.npy", wrong)
         with pytest.raises(FormatError):
             load(tmp_path / "bad.npy")
+
+
+def test_points_of_video_stand_upright_and_have_sides(tmp_path):
+    walk = locomotion(0, 2.0).clip
+    roles = find_roles(walk.skeleton)
+    parts = {"hip": "hip", "knee": "knee", "foot": "ankle", "toe": "foot_index"}
+    parts |= {"shoulder": "shoulder", "elbow": "elbow", "hand": "wrist"}
+    names = [f"{side}_{part}" for part in parts.values() for side in ("left", "right")]
+    # Y is down, and no point is between the hips.
+    world = joint_positions(walk)[:, [joint for part in parts for joint in roles.both(part)]]
+    world = (world - world[:, :2].mean(axis=1, keepdims=True)) * (1, -1, -1)
+    np.savez(tmp_path / "world.npz", positions=world, fps=60.0, names=names)
+    clip = load(tmp_path / "world.npz")
+    found = find_roles(clip.skeleton, clip=clip)
+    assert clip.source.up == "-y"
+    for role, part in parts.items():
+        pair = [clip.skeleton.names[joint] for joint in found.both(role)]
+        assert pair == [f"left_{part}", f"right_{part}"]
+    np.savez(tmp_path / "picture.npz", positions=0.5 + 0.1 * np.sin(np.ones((5, 33, 3))), fps=30.0)
+    picture = load_points(tmp_path / "picture.npz")
+    assert picture.names[11:13] == ("left_shoulder", "right_shoulder")
+    assert any("places in a picture" in note for note in picture.source.notes)
 
 
 def refused(tmp_path, **changes):

@@ -147,7 +147,6 @@ _BAD: dict[str, tuple[bytes, str]] = {
     ),
     "times fall": (keys([0, 1, 3, 2, 4]), "accessors[3]: key times that do not rise"),
     "times stand": (keys([0, 1, 1, 2, 4]), "do not rise at element 2"),
-    "times negative": (keys([-1, 0, 1, 2, 3]), "before the animation's start"),
     "times nan": (keys([0, NAN, 1, 2, 3]), "accessors[3]: element 1 holds [nan]"),
     "times far": (keys([0, 1, 2, 3, 1e9]), "60,000,000,001 frames"),
     "values nan": (floats([[0, 0, 0]] * 4 + [[0, NAN, 0]]), "accessors[3]: element 4"),

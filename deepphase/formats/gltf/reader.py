@@ -42,11 +42,7 @@ def load_gltf(
     unit: str | float | None = None,
     up: str | None = None,
 ) -> Clip:
-    """Read one animation of a .glb or .gltf as a clip. `clip.source.notes` says what was chosen.
-
-    The joints are those of the skin with the most animated ones, else the animated nodes; the rest
-    pose is the file's. Animation and skin are names or numbers. Keys are sampled at the rate.
-    """
+    """Read one animation of a .glb or .gltf as a clip. `clip.source.notes` says what was chosen."""
     scene = _Scene(path, skin, fps, unit, up)
     number, *others = scene.moving
     notes: tuple[str, ...] = ()
@@ -184,6 +180,8 @@ class _Scene:
         )
         labels = given if isinstance(given := extras.get("labels"), dict) else {}
         labels = {name: value for name, value in labels.items() if isinstance(value, str)}
+        if start:
+            note += f"; the first key, at {start / per_second:.3g} s, is the clip's start"
         notes = (*notes, *joints.notes, note, *motion_notes, *self._left_out(number))
         source = Source(str(self.file.path), fps=rate, notes=notes)
         try:

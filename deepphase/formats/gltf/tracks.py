@@ -198,8 +198,6 @@ def channel_target(channel: Item, nodes: int) -> tuple[int | None, str]:
 def _read_keys(file: GltfFile, index: int) -> Keys:
     table = read_accessor(file, index, "SCALAR")
     times = table.rows(slice(None))[:, 0]
-    if times[0] < 0:
-        raise table.item.fault(f"a key at {times[0]:g} s, before the animation's start")
     late = np.flatnonzero(np.diff(times) <= 0)
     if late.size:
         raise table.item.fault(f"key times that do not rise at element {late[0] + 1}")

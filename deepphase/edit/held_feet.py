@@ -10,10 +10,12 @@ from deepphase.arrays import Array, smoothstep, true_runs
 from deepphase.edit.motion_rows import MotionSpace
 from deepphase.motion.clip import Clip, global_transforms
 from deepphase.motion.contacts import foot_contacts
-from deepphase.motion.foot_ik import LegChains
+from deepphase.motion.foot_ik import LegChains, LimbSolver
+from deepphase.motion.resample import low_passed
 from deepphase.motion.roles import Roles
 from deepphase.motion.skeleton import Skeleton, path_length
 from deepphase.solving.feet import HOLD_BLEND_S, faded_corrections, find_holds, with_tips_at
+from deepphase.steering.foot_lock import within_reach
 
 # A foot in a made contact may travel by this share of the leg before the contact is split: it comes
 # from networks, and is not a slide that a person made.
@@ -36,15 +38,20 @@ def faded_to(tips: Array, places: Array, known: Array, blend_s: float, fps: floa
     return tips + shifts
 
 
-def with_held_feet(clip: Clip, space: MotionSpace, contacts: Array) -> Clip:
-    """A clip whose feet stay in contacts (frames, feet): left and right, then front paws."""
+def with_held_feet(clip: Clip, space: MotionSpace, contacts: Array, cutoff_hz: float = 0.0) -> Clip:
+    """A clip whose feet stay in contacts (frames, feet), by moves below a frequency, 0 for any."""
     roles = space.roles_of(clip)
     limbs = LegChains.from_skeleton(clip.skeleton, roles)
     if len(limbs) != contacts.shape[1]:
         return clip
     leg = path_length(clip.skeleton, int(limbs.upper[0]), int(limbs.last[0]))
     holds = find_holds(clip, roles, leg, flags=contacts, hold_share=_HOLD_SHARE)
-    return with_tips_at(clip, limbs, holds.tips + holds.shifts)
+    transforms = LimbSolver(clip.skeleton, limbs).transforms(clip.rotations, clip.local_positions())
+    upper, _, last, _ = transforms.positions
+    targets = last + low_passed(holds.shifts, cutoff_hz, clip.fps).swapaxes(0, 1)
+    # Knees that straighten within a frame or two pop.
+    moved = within_reach(upper, last, targets, transforms.lengths) - last
+    return with_tips_at(clip, limbs, holds.tips + moved.swapaxes(0, 1))
 
 
 def with_gaps_held(clip: Clip, space: MotionSpace, contacts: Array, broken: Array) -> Clip:

@@ -11,10 +11,12 @@ from torch import Tensor
 
 from deepphase.arrays import Array, short_repr
 from deepphase.edit.bound_editor import BoundEditor
+from deepphase.edit.curves import low_passed_rotations
 from deepphase.edit.editor import MotionEditor, carrier_distances, standing_points, with_change
 from deepphase.edit.held_feet import with_held_feet
 from deepphase.edit.motion_rows import MotionRows, SampledMotion
 from deepphase.errors import ParameterError
+from deepphase.motion import quaternions
 from deepphase.motion.clip import Clip
 from deepphase.motion.contacts import foot_contacts
 from deepphase.motion.resample import low_passed
@@ -24,7 +26,7 @@ _ITERATIONS, _RATE = 250, 0.05
 _SHORTEST_S = 0.5
 # Shares of the found change that are tried.
 _SHARES = (1.0, 0.6, 0.3, 0.15)
-# What the style changes is low-passed, in Hz: the search leaves jitter.
+# What the style changes is low-passed, in Hz: the search, rotations and holds leave jitter.
 _CHANGE_HZ = 5.0
 # Weights beside that of the style, 1: of the distance from the content's hidden units, of squared
 # metres that feet in contact move, of changes from frame to frame, and of distances of points from
@@ -112,7 +114,7 @@ def styled(
         for share in _SHARES:
             whole = motion.clip_of(replace(rows, points=rows.points + share * change))
             tried = with_change(content, base, whole, editor)
-            tried = with_held_feet(tried, editor.space, flags)
+            tried = _held(content, tried, editor, flags)
             after = distance(_clip_matrix(tried, editor))
             if after < before:
                 changed = tried
@@ -132,8 +134,19 @@ def _styled_on_trained(
     )
     clip = with_change(content, editor.on_body(own), editor.on_body(made.clip), editor)
     flags = foot_contacts(content, editor.space.roles_of(content)).flags
-    clip = with_held_feet(clip, editor.space, flags) if amount else content
+    clip = _held(content, clip, editor, flags) if amount else content
     return replace(made, clip=replace(clip, name=f"{content.name}_styled"))
+
+
+def _held(content: Clip, changed: Clip, editor: MotionEditor, contacts: Array) -> Clip:
+    """The content with a low-passed change, and its feet in contacts (frames, feet)."""
+    space, fps = editor.space, content.fps
+    (own, places), (new, moved) = space.pose(content), space.pose(changed)
+    turns = quaternions.multiply(new, quaternions.conjugate(own))
+    turns = quaternions.multiply(low_passed_rotations(turns, _CHANGE_HZ, fps), own)
+    places = places + low_passed(moved - places, _CHANGE_HZ, fps)
+    clip = space.with_pose(content, quaternions.sign_continuous(turns), places)
+    return with_held_feet(clip, space, contacts, _CHANGE_HZ)
 
 
 def _clip_matrix(clip: Clip, editor: MotionEditor) -> Tensor:

@@ -225,7 +225,7 @@ class FootLock:
         if self._ground is not None:
             lifts, drops = self._ground.moved(transforms, shift, flags, seconds)
             targets[..., 1] += lifts + drops
-        reached, tilts = _within_reach(upper, last, targets, length), None
+        reached, tilts = within_reach(upper, last, targets, length), None
         if self._ground is not None:
             tilts = _toes_down(last, tips, (reached - targets)[..., 1])
         solver.reach(rotations, transforms, reached, tilts)
@@ -293,7 +293,7 @@ class FootLock:
         return self._placed
 
 
-def _within_reach(upper: Array, last: Array, targets: Array, length: Array) -> Array:
+def within_reach(upper: Array, last: Array, targets: Array, length: Array) -> Array:
     """Targets, moved towards the limb's upper joint where they would overstretch the limb."""
     drawn, natural = targets - upper, last - upper
     distance, own = np.sqrt(np.vecdot(drawn, drawn)), np.sqrt(np.vecdot(natural, natural))

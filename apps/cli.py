@@ -218,10 +218,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def _leave(status: int) -> None:
-    """End the process while threads still compute, or leave the end to Python.
-
-    Python would unwind the stack of a thread inside C++, which aborts the process.
-    """
+    """End the process while threads compute, which Python would abort, or leave it to Python."""
     gc.freeze()
     if status == INTERRUPTED or any(
         each.daemon and each.name != WATCH for each in threading.enumerate()

@@ -31,12 +31,7 @@ _frozen_modules = 0
 
 
 def freeze_modules() -> None:
-    """Leave the objects of all loaded modules out of garbage collection.
-
-    Streamlit collects garbage after every run. With torch and plotly loaded that takes up to half a
-    second, in which the server sends nothing to any session. Pages load their modules when they are
-    first opened, so this is repeated whenever modules were added.
-    """
+    """Leave what all loaded modules hold out of Streamlit's collections of garbage, up to .5 s."""
     global _frozen_modules
     if len(sys.modules) != _frozen_modules:
         _frozen_modules = len(sys.modules)
@@ -44,11 +39,7 @@ def freeze_modules() -> None:
 
 
 def warm_up() -> None:
-    """Load what the first pages need, before the first session opens.
-
-    Modules that Streamlit imports at their first use are imported here as well, because sessions
-    that start at the same moment could see them half imported.
-    """
+    """Load what the first pages need, which sessions that start at once could see half imported."""
     import torch
 
     given = folder.configured_folder()

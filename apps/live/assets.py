@@ -46,12 +46,8 @@ _HINT = "give a controller, a matcher, or a folder of them"
 
 
 def _asset_bytes(header: Mapping[str, Any], arrays: Mapping[str, Array]) -> bytes:
-    """The file of a header, whose small arrays become lists, and of arrays of these types.
-
-    It begins with ``DPLIVE1``, a line feed and the length of the header, four bytes. The header is
-    JSON, whose entry ``arrays`` maps a name to ``{type, shape, start}``; `start` counts bytes from
-    the end of the header. Header and arrays are little-endian, and padded to 16 bytes each.
-    """
+    """The file of a header and of arrays: ``DPLIVE1``, the header's length, JSON, little-endian."""
+    # The entry "arrays" has the start of each, in bytes from the end of the header; all are padded.
     table, parts, start = {}, [], 0
     for name, array in arrays.items():
         written = np.ascontiguousarray(array, _TYPES[array.dtype.name]).tobytes()

@@ -7,7 +7,7 @@ import { keptFrames } from "./clouds/kept_frames.js";
 import { Plot } from "./clouds/plot.js";
 import { componentOf } from "./input/component.js";
 import { created, download, pressed } from "./scene/elements.js";
-import { faded, LayeredSurface, mixed, strokeLine } from "./scene/surface2d.js";
+import { faded, fillBox, LayeredSurface, mixed, strokeLine } from "./scene/surface2d.js";
 import { between, clamp, point } from "./vectors.js";
 
 // Pixels around the mouse in which a point is hit, and seconds of the trail behind the moment.
@@ -373,8 +373,7 @@ class Cloud {
     const ratio = Math.max(ofScreen, PRINTED / width);
     const whole = created("canvas", { width: Math.round(width * ratio), height: Math.round(height * ratio) });
     const context = whole.getContext("2d");
-    context.fillStyle = this.data.look.page;
-    context.fillRect(0, 0, whole.width, whole.height);
+    fillBox(context, 0, 0, whole.width, whole.height, this.data.look.page);
     context.scale(ratio, ratio);
     this.drawCloud(context, ratio);
     this.drawNow(context);

@@ -100,9 +100,8 @@ export function blendTurns(out, a, b, part) {
   return out;
 }
 
-export function orthographic(halfWidth, halfHeight, near, far) {
-  return [1 / halfWidth, 0, 0, 0, 0, 1 / halfHeight, 0, 0, 0, 0, -2 / (far - near), 0, 0, 0, -(far + near) / (far - near), 1];
-}
+export const orthographic = (half, near, far) =>
+  [1 / half, 0, 0, 0, 0, 1 / half, 0, 0, 0, 0, -2 / (far - near), 0, 0, 0, -(far + near) / (far - near), 1];
 
 export function lookAt(eye, target, up = [0, 1, 0]) {
   const z = unit(subtract(eye, target));

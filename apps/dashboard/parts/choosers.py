@@ -41,11 +41,7 @@ Opened_co = TypeVar("Opened_co", covariant=True)
 
 
 def open_address(page: str) -> None:
-    """Take the moment at which a reader stopped from the address that a link or Back led to.
-
-    The player writes it while the page does not run: a later run that took it would load the player
-    again.
-    """
+    """Take the moment at which a reader stopped from the address that a link or Back led to."""
     st.session_state[_PAGE] = page
     if is_opened():
         st.session_state.pop(_MOMENT_CLIP, None)
@@ -69,10 +65,8 @@ def named_by_address(key: str) -> str | None:
 
 
 def write_address(key: str, value: str | None) -> None:
-    """Let the address name the value of a key; None removes the key.
-
-    Streamlit's own binding leaves out a first choice: Back would lead to whatever was chosen last.
-    """
+    """Let the address name the value of a key; None removes the key."""
+    # Streamlit's own binding leaves out a first choice: Back would lead to what was chosen last.
     if value is None:
         st.query_params.pop(key, None)
     elif st.query_params.get(key) != value:

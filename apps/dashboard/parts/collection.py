@@ -219,11 +219,8 @@ def open_clips() -> OpenClips:
 
 @st.cache_resource(max_entries=1, show_spinner=False)
 def open_ahead(_found: folder.FoundFolder) -> tuple[OpenClips, OpenModel] | None:
-    """Open what the pages show first of a folder, before a page asks; None of an empty one.
-
-    Cached as a whole, because cached functions below it then draw no spinner, for which a thread
-    has no page.
-    """
+    """Open what the pages show first of a folder, before a page asks; None of an empty one."""
+    # Cached as a whole: cached functions below it draw no spinner, for which a thread has no page.
     sources = _sources_of(replace(_found, recordings=()))
     if not sources:
         return None
@@ -272,11 +269,8 @@ class PeriodicMoment(NamedTuple):
 
 
 def periodic_moments(store: ClipStore, count: int) -> list[PeriodicMoment]:
-    """The passages whose poses recur most exactly, among those that move most, one of each clip.
-
-    Joint rotations are compared with themselves at later moments, so that nothing is encoded and no
-    position is computed: a second for hundreds of clips.
-    """
+    """The passages whose poses recur most exactly, among those that move most, one of each clip."""
+    # Joint rotations are compared with themselves at later moments: a second for hundreds of clips.
     chosen = np.linspace(0, len(store), min(len(store), _COMPARED), endpoint=False).astype(int)
     passages = [(index, *each) for index in chosen for each in _passages(store, index)]
     if not passages:

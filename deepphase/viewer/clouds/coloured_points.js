@@ -1,7 +1,7 @@
 // The points of a cloud in their colours and symbols, and the legend that lights them up by group.
 
 import { chip, created, pressed } from "../scene/elements.js";
-import { shortNumber } from "../scene/surface2d.js";
+import { fillBox, shortNumber } from "../scene/surface2d.js";
 
 // Depths that are drawn one after another in space, from the farthest, and opacity of the farthest.
 const SLICES = 40, FOG = 0.22;
@@ -69,8 +69,7 @@ export class ColouredPoints {
     const context = this.of(".scale canvas").getContext("2d");
     const gradient = context.createLinearGradient(0, 0, 256, 0);
     scale.forEach((colour, i) => gradient.addColorStop(i / (scale.length - 1), colour));
-    context.fillStyle = gradient;
-    context.fillRect(0, 0, 256, 1);
+    fillBox(context, 0, 0, 256, 1, gradient);
     this.of(".low").textContent = shortNumber(low);
     this.of(".high").textContent = shortNumber(high);
     this.of(".scale b").textContent = title;

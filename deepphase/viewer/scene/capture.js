@@ -1,7 +1,7 @@
 // Pictures and films of what the page shows: its canvases and headings, where they are.
 
 import { scene, look } from "../page_content.js";
-import { FONT, fitted } from "./surface2d.js";
+import { FONT, fillBox, fitted } from "./surface2d.js";
 import { canRecord, created, download, element, pressed, record } from "./elements.js";
 
 const FILM_FPS = 30;
@@ -24,8 +24,7 @@ export class Capture {
     if (canvas.width !== size[0] || canvas.height !== size[1]) [canvas.width, canvas.height] = size;
     const context = canvas.getContext("2d");
     context.setTransform(ratio, 0, 0, ratio, -whole.left * ratio, -whole.top * ratio);
-    context.fillStyle = look.page;
-    context.fillRect(whole.left, whole.top, whole.width, whole.height);
+    fillBox(context, whole.left, whole.top, whole.width, whole.height, look.page);
     for (const card of app.querySelectorAll("section")) {
       const box = card.getBoundingClientRect();
       context.strokeStyle = look.line;
@@ -34,10 +33,7 @@ export class Capture {
     for (const shown of app.querySelectorAll("canvas")) {
       const box = shown.getBoundingClientRect();
       if (!box.width || !box.height) continue;
-      if (shown.id === "stage") {
-        context.fillStyle = look.wall;
-        context.fillRect(box.left, box.top, box.width, box.height);
-      }
+      if (shown.id === "stage") fillBox(context, box.left, box.top, box.width, box.height, look.wall);
       context.drawImage(shown, box.left, box.top, box.width, box.height);
     }
     context.textBaseline = "middle";
@@ -53,10 +49,7 @@ export class Capture {
       context.fillText(fitted(context, text.trim(), box.width), box.left + indent, box.top + box.height / 2);
     }
     const cursor = app.querySelector("#cursor").getBoundingClientRect();
-    if (cursor.height) {
-      context.fillStyle = "#d55e00";
-      context.fillRect(cursor.left, cursor.top, 1.5, cursor.height);
-    }
+    fillBox(context, cursor.left, cursor.top, 1.5, cursor.height, "#d55e00");
     return canvas;
   }
 

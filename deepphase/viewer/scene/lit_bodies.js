@@ -9,7 +9,7 @@ const COARSE = 2.5, CROWD = 4.2;
 // Steps of detail, from the most to the least: cells of meshes, and share of pixels along each side.
 const STEPS = [[1, 1], [1, 0.85], [1.6, 0.72], [COARSE, 0.6], [COARSE, 0.45]];
 // The same without a graphics card, and the step that characters in constant motion begin with.
-const SOFTWARE_STEPS = [[1, 0.7], [1.6, 0.7], [COARSE, 0.7], [COARSE, 0.6], [CROWD, 0.5]], MOVING_STEP = 2;
+const SOFTWARE_STEPS = [[1, 0.7], [1.6, 0.7], [COARSE, 0.7], [COARSE, 0.6], [3, 0.5]], MOVING_STEP = 2;
 // Seconds of a picture that is late, and of one that leaves time for more detail.
 const LATE_S = 0.028, EARLY_S = 0.02;
 // Seconds of late pictures before there is less detail, and of early ones before there is more: at first, and at most
@@ -22,7 +22,7 @@ const REFINE_MS = 400, MOST_FINE = 4, MOST_COARSE = 8;
 const MOST_LOSSES = 3;
 // Metres at which a ground goes on beyond its edges, and lines of the plane to each side of its middle.
 const BEYOND_M = [200, 80, 40, 20, 10, 5], PLANE_LINES = 13;
-const BALL = { rotations: Float32Array.of(0, 0, 0, 1), tint: "#f1ede4", accent: "#20242a" };
+const BALL_RINGS = 24, BALL = { rotations: Float32Array.of(0, 0, 0, 1), tint: "#f1ede4", accent: "#20242a" };
 
 export class LitBodies {
   // `moving`: whether what it draws is in constant motion.
@@ -134,32 +134,37 @@ export class LitBodies {
     this.renderer?.setTerrain(terrain && groundMesh(terrain));
   }
 
-  // The balls {place, radius} of a picture, which are of one size.
-  ballsAsGroup(balls) {
-    if (!balls.length) return [];
-    this.ball ??= this.renderer.addBody(ballMesh(balls[0].radius));
-    return [{ body: this.ball, characters: balls.map(({ place }) => ({ ...BALL, positions: place })) }];
-  }
-
-  // Draw characters {key, positions, rotations, tint, accent, alpha}, balls and marks; `passed`: seconds since the last picture.
+  // Draw characters {key, positions, rotations, tint, accent, alpha}, balls {place, radius} of one size, and marks; `passed`: seconds since the last picture.
   draw(context, { camera, characters, balls, marks, floor, step, reach, passed }) {
     const { renderer } = this;
     if (passed) this.adapt(passed);
     renderer.look = LOOKS[look.dark ? "dark" : "light"];
     renderer.resize(camera.width, camera.height, this.steps[this.step][1]);
     const groups = [...this.shown.keys()].map((key) => ({ body: this.bodyOf(key), characters: characters.filter((each) => each.key === key) }));
-    renderer.draw({ camera, groups: [...groups, ...this.ballsAsGroup(balls)], marks, floor, gridStep: step, reach });
+    if (balls.length) {
+      this.ball ??= renderer.addBody(ballMesh(balls[0].radius));
+      groups.push({ body: this.ball, characters: balls.map(({ place }) => ({ ...BALL, positions: place })) });
+    }
+    renderer.draw({ camera, groups, marks, floor, gridStep: step, reach });
     context.drawImage(renderer.canvas, 0, 0, camera.width, camera.height);
   }
 }
 
-// A ball as a body with one joint.
+// A ball as a body with one joint, counter-clockwise from outside.
 function ballMesh(radius) {
-  const { normals, indices } = unitSphere();
+  const normals = [];
+  for (let i = 0; i <= BALL_RINGS; i++) {
+    const [up, around] = [Math.cos((Math.PI * i) / BALL_RINGS), Math.sin((Math.PI * i) / BALL_RINGS)];
+    for (let j = 0; j <= 2 * BALL_RINGS; j++) {
+      const angle = (Math.PI * j) / BALL_RINGS;
+      normals.push(around * Math.sin(angle), up, around * Math.cos(angle));
+    }
+  }
   const count = normals.length / 3;
   return {
-    positions: normals.map((value) => radius * value), normals, indices,
-    joints: new Uint16Array(4 * count), weights: new Float32Array(4 * count).map((_, i) => (i % 4 ? 0 : 1)),
+    positions: Float32Array.from(normals, (value) => radius * value), normals: Float32Array.from(normals),
+    indices: gridIndices(BALL_RINGS + 1, 2 * BALL_RINGS + 1),
+    joints: new Uint16Array(4 * count), weights: Float32Array.from({ length: 4 * count }, (_, i) => (i % 4 ? 0 : 1)),
     accent: new Float32Array(count), openness: new Float32Array(count).fill(1),
     pose: { positions: [[0, 0, 0]], rotations: [[0, 0, 0, 1]] },
   };
@@ -174,19 +179,6 @@ function gridIndices(rows, columns) {
     }
   }
   return indices;
-}
-
-// A unit sphere, counter-clockwise from outside: its normals are its positions.
-function unitSphere(rings = 24, segments = 48) {
-  const normals = [];
-  for (let i = 0; i <= rings; i++) {
-    const [up, around] = [Math.cos((Math.PI * i) / rings), Math.sin((Math.PI * i) / rings)];
-    for (let j = 0; j <= segments; j++) {
-      const angle = (2 * Math.PI * j) / segments;
-      normals.push(around * Math.sin(angle), up, around * Math.cos(angle));
-    }
-  }
-  return { normals: Float32Array.from(normals), indices: gridIndices(rings + 1, segments + 1) };
 }
 
 // {positions, normals, indices} of a heightmap's ground, which goes on beyond its edges.

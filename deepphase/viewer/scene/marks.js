@@ -66,10 +66,6 @@ export class Marks {
     this.rings.push({ x, y: this.level(x, z) + ARROW_M, z, radius, colour, alpha });
   }
 
-  contact(x, z, strength, radius) {
-    if (strength > 0.05) this.ring(x, z, radius, this.colours.contact, 0.85 * strength);
-  }
-
   shade(x, z, radius, strength) {
     this.discs.push({ x, y: this.level(x, z) + DISC_M, z, radius, colour: this.colours.shade, alpha: strength });
   }

@@ -186,9 +186,7 @@ export class Renderer {
   }
 
   // Uneven ground in place of the plane: {positions, normals, indices}, or null.
-  setTerrain(mesh) {
-    this.terrain = mesh && this.groundOf(mesh);
-  }
+  setTerrain(mesh) { this.terrain = mesh && this.groundOf(mesh); }
 
   groundOf({ positions, normals, indices }) { return this.vertices([[0, 3, positions], [1, 3, normals]], indices); }
 
@@ -259,7 +257,7 @@ export class Renderer {
   // The matrix of the light that falls on a place and what is near it.
   lightAround(middle, reach) {
     const light = product(
-      orthographic(reach, reach, 0.1, 6 * reach),
+      orthographic(reach, 0.1, 6 * reach),
       lookAt([0, 1, 2].map((a) => middle[a] + TO_LIGHT[a] * 3 * reach), middle, [0, 0, 1]),
     );
     // By whole texels only, so that shadows do not shimmer.
@@ -348,10 +346,8 @@ export class Renderer {
       if (!place) continue;
       if (INTEGERS.has(key)) gl.uniform1i(place, value);
       else if (typeof value === "number") gl.uniform1f(place, value);
-      else if (value.length === 2) gl.uniform2fv(place, value);
-      else if (value.length === 4) gl.uniform4fv(place, value);
       else if (value.length === 16) gl.uniformMatrix4fv(place, false, value);
-      else gl.uniform3fv(place, value);
+      else gl[`uniform${value.length}fv`](place, value);
     }
   }
 }

@@ -113,7 +113,8 @@ export class View extends Scene {
     const [x, z] = [0, 2].map((a) => positions[3 * (roles?.hips ?? 0) + a]);
     marks.shade(x, z, 0.42 * size.unit, 0.16);
     if (this.shown.contacts && contacts) {
-      feet.forEach((joint, at) => marks.contact(positions[3 * joint], positions[3 * joint + 2], contacts[at], 0.1 * size.unit));
+      feet.forEach((joint, at) => contacts[at] > 0.05 &&
+        marks.ring(positions[3 * joint], positions[3 * joint + 2], 0.1 * size.unit, marks.colours.contact, 0.85 * contacts[at]));
     }
   }
 

@@ -51,7 +51,8 @@ export class Overview {
       const { colour } = styleOf(labels.indexOf(label));
       fillBox(context, x, top, Math.max(0, end - x - 1), bottom - top, faded(colour, 0.32));
       fillBox(context, x, top, 2, bottom - top, colour);
-      const room = (stop > start ? end : this.nextStart(start)) - x - 10;
+      const next = Math.min(duration, ...take.markers.map((marker) => marker[1]).filter((time) => time > start));
+      const room = (stop > start ? end : this.x(next)) - x - 10;
       if (room > 14) write(context, fitted(context, label, room), x + 6, middle, { colour: look.ink });
     }
     if (take.song && take.song.downbeats.length < (right - left) / 3) {
@@ -76,11 +77,6 @@ export class Overview {
     context.strokeStyle = look.soft;
     context.lineWidth = 1.5;
     context.strokeRect(x, top - 1.5, end - x, bottom - top + 3);
-  }
-
-  nextStart(start) {
-    const later = this.take.markers.map((marker) => marker[1]).filter((time) => time > start);
-    return this.x(Math.min(this.duration, ...later));
   }
 
   draw(time) {

@@ -97,8 +97,8 @@ export class Panels {
     const full = Math.round(STRIP_S * frameRate);
     const shown = trail.slice(-full);
     const known = ({ cost }) => cost !== null && Number.isFinite(cost);
-    // Up to a round number, which stays for costs of one size.
-    const [top, scale] = [roundUp(Math.max(...shown.filter(known).map((frame) => frame.cost), 1e-9)), 22];
+    // Up to a round number, which stays for costs of one size; small ones of a body that stands are a line at 0.
+    const [top, scale] = [roundUp(Math.max(...shown.filter(known).map((frame) => frame.cost), 0.1)), 22];
     const x = (i) => scale + ((surface.width - scale) * (full - shown.length + i)) / (full - 1);
     for (const [part, y] of [[0, surface.height - 6], [0.5, surface.height / 2], [1, 6]]) {
       write(context, shortNumber(part * top), scale - 5, y, { size: 10, colour: look.soft, align: "right" });

@@ -44,9 +44,11 @@ class BlendedLinear(nn.Module):
             for point in range(self.points):
                 outputs.addcmul_(coefficients[:, point, None], x @ self.weight[point])
             return outputs
-        stacked = coefficients[:, :, None] * x[:, None, :]  # (batch, points, ins)
+        # (batch, points, ins): as a product of matrices, its derivatives are two others.
+        outer = torch.bmm if torch.is_grad_enabled() else torch.mul
+        stacked = outer(coefficients[:, :, None], x[:, None, :])
         weight = self.weight.reshape(self.points * self.ins, self.outs)
-        return stacked.flatten(1) @ weight + coefficients @ self.bias
+        return torch.addmm(coefficients @ self.bias, stacked.flatten(1), weight)
 
 
 SplineKind = Literal["catmull_rom", "natural"]
@@ -68,11 +70,7 @@ def cyclic_coefficients(phase: Tensor, points: int, kind: SplineKind = "catmull_
 
 
 def open_coefficients(phase: Tensor, points: int, kind: SplineKind = "catmull_rom") -> Tensor:
-    """Weights of the control points of an open spline from phase 0 to 1.
-
-    Phase 0 is the first control point, 1 the last. Beyond the ends, Catmull-Rom splines repeat
-    them; the second derivative of natural splines is 0 there.
-    """
+    """Weights of the control points of an open spline from phase 0, the first, to 1, the last."""
     place = (points - 1) * open_phase(phase)
     if kind == "natural":
         # One more B-spline beyond each end.

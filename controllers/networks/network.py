@@ -148,8 +148,10 @@ class Dropout(nn.Dropout):
 
     def forward(self, values: Tensor) -> Tensor:
         """Values of any shape."""
-        if not self.training or not values.is_cuda:
-            return super().forward(values)
+        if not self.training or not (self.p or values.is_cuda):
+            return values
+        if not values.is_cuda:
+            return torch.native_dropout(values, self.p, True)[0]
         # A graph reads the probability on the device, not the one that it was captured with.
         scale = (torch.rand_like(values, dtype=torch.float32) >= self.share) / (1.0 - self.share)
         return values * scale.to(values.dtype)

@@ -102,7 +102,7 @@ class NormalisedController(nn.Module):
 
     def raw(self, outputs: Tensor, inputs: Tensor) -> Tensor:
         """Normalised outputs (..., outputs) of the network, after raw inputs -> raw outputs."""
-        made = (outputs * self.outputs_unit).add_(self.outputs_mean)
+        made = torch.addcmul(self.outputs_mean, outputs, self.outputs_unit)
         return made.add_(self._carried(inputs)) if self._carries else made
 
     def _carried(self, inputs: Tensor) -> Tensor:

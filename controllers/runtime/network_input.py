@@ -140,11 +140,7 @@ def desired_weights(count: int, bias: float) -> Array:
 
 
 def blended_positions(predicted: Array, desired: Array, bias: float) -> Array:
-    """Future positions as the sum of blended steps.
-
-    `predicted`, `desired` (..., samples, axes) metres relative to the current place; evenly spaced
-    in time, without now. Returns (..., samples, axes).
-    """
+    """Future places (..., samples, axes) relative to now, as the sum of blended steps."""
     samples, axes = predicted.shape[-2:]
     blends = _step_blends(samples, axes, bias)
     return sum(
@@ -155,10 +151,7 @@ def blended_positions(predicted: Array, desired: Array, bias: float) -> Array:
 
 @lru_cache(maxsize=32)
 def _step_blends(samples: int, axes: int, bias: float) -> tuple[Array, Array]:
-    """Matrices (samples * axes,) * 2 that predicted and desired places are multiplied by.
-
-    Differences, their shares and their sums are one product, which is the same in every frame.
-    """
+    """Matrices (samples * axes,) * 2 that predicted and desired places are multiplied by."""
     weights = desired_weights(samples, bias)
     differences = np.eye(samples) - np.eye(samples, k=-1)
     sums = np.tril(np.ones((samples, samples)))
@@ -185,10 +178,7 @@ class WholeTrajectory:
 
 
 class NetworkInput:
-    """Raw rows of inputs and gate, filled block by block.
-
-    `inputs`, `gate` (characters, dims) raw values of the initial states.
-    """
+    """Raw rows (characters, dims) of inputs and gate, filled block by block."""
 
     def __init__(self, schema: ControllerSchema, inputs: Array, gate: Array) -> None:
         self._schema = schema
@@ -238,11 +228,7 @@ class NetworkInput:
         self.pose = dict(zip(POSE_BLOCKS, (positions, velocities, numbers), strict=True))
 
     def path(self, history: PoseHistory, future: FutureTrajectory) -> Array:
-        """(3, characters, samples) complex: the whole trajectory relative to the root.
-
-        Its places in metres, facings as unit vectors, and velocities in m/s; the next call
-        overwrites them.
-        """
+        """(3, characters, samples) complex places, facings and velocities, until the next call."""
         now, path = self._now, self._path
         for block, values in zip(path, history.samples(), strict=True):
             block[:, :now] = values

@@ -45,13 +45,13 @@ def updated_phases(
     old, has_old = _directions(manifold)
     goal, has_goal = _directions(predicted)
     # Numbers sin + i cos: a phase that grows by an angle turns them by minus that angle.
-    turned = old * unit_at(-2.0 * math.pi * seconds * frequency.clamp(min=0.0))
+    turned = old * unit_at(-2.0 * math.pi * seconds * torch.relu(frequency))
     way = goal * turned.conj()
     opposite = way.real < NEARLY_OPPOSITE - 1.0
-    apart = torch.where(opposite, 0.0, torch.angle(way))
+    apart = torch.where(opposite, 0.0, angle_of(way))
     middle = turned * unit_at(blend * apart)
     direction = torch.where(has_old & has_goal, middle, torch.where(has_old, turned, goal))
-    return torch.view_as_real(amplitude.clamp(min=0.0) * direction).flatten(-2)
+    return torch.view_as_real(torch.relu(amplitude) * direction).flatten(-2)
 
 
 def unit_at(angle: Tensor) -> Tensor:
@@ -81,9 +81,53 @@ def complex_columns(values: Tensor) -> Tensor:
 
 def _directions(vectors: Tensor) -> tuple[Tensor, Tensor]:
     """Unit sin + i cos of (..., 2 * channels), and where there is a direction; if not, phase 0."""
-    numbers = complex_columns(vectors)
-    found = numbers.abs() > MIN_LENGTH
-    return torch.where(found, torch.sgn(numbers), 1j), found
+    unit, length = _Unit.apply(vectors.unflatten(-1, (-1, 2)), MIN_LENGTH)  # type: ignore[no-untyped-call]
+    found = length[..., 0] > MIN_LENGTH
+    return torch.where(found, torch.view_as_complex(unit), 1j), found
+
+
+def unit_pairs(pairs: Tensor, least: float) -> Tensor:
+    """Vectors (..., 2) of length 1; shorter than `least`, they are divided by that."""
+    return _Unit.apply(pairs, least)[0]  # type: ignore[no-any-return, no-untyped-call]
+
+
+class _Unit(torch.autograd.Function):
+    """`torch.nn.functional.normalize`, and the lengths; its derivative is four operators."""
+
+    @staticmethod
+    def forward(ctx, pairs, least):
+        length = torch.linalg.vector_norm(pairs, dim=-1, keepdim=True).clamp_(min=least)
+        unit = pairs / length
+        ctx.save_for_backward(unit, length)
+        ctx.mark_non_differentiable(length)
+        ctx.set_materialize_grads(False)
+        return unit, length
+
+    @staticmethod
+    def backward(ctx, grad, _):
+        unit, length = ctx.saved_tensors
+        along = (grad * unit).sum(-1, keepdim=True)
+        return torch.addcmul(grad, unit, along, value=-1).div_(length), None
+
+
+def angle_of(numbers: Tensor) -> Tensor:
+    """Angles of complex numbers (...) in radians; 0 with a finite derivative at the origin."""
+    return _Angle.apply(numbers)  # type: ignore[no-any-return, no-untyped-call]
+
+
+class _Angle(torch.autograd.Function):
+    """`torch.angle`, with a derivative of fewer operators."""
+
+    @staticmethod
+    def forward(ctx, numbers):
+        ctx.save_for_backward(numbers)
+        return torch.angle(numbers)
+
+    @staticmethod
+    def backward(ctx, grad):
+        (numbers,) = ctx.saved_tensors
+        square = torch.view_as_real(numbers).square().sum(-1).clamp_(min=1e-12)
+        return numbers * (1j * (grad / square))
 
 
 @compiled(
@@ -102,11 +146,7 @@ def _directions(vectors: Tensor) -> tuple[Tensor, Tensor]:
 def advance_phases(
     vectors, predicted, frequency, amplitude, seconds, blend, least_length, nearly_opposite
 ):
-    """Advance phase vectors in place; see `phase_update.updated_phases`.
-
-    `vectors`, `predicted` (rows, 2 * channels) (A sin 2 pi phase, A cos 2 pi phase), interleaved by
-    channel. `frequency`, `amplitude` (rows, channels) predicted, in Hz and the latent's unit.
-    """
+    """As `updated_phases`, in place; all are (rows, channels), or twice that of vectors."""
     turn = float32(2.0 * math.pi) * seconds
     zero, half, one = float32(0.0), float32(0.5), float32(1.0)
     for n in range(frequency.shape[0]):

@@ -45,11 +45,7 @@ def captured_detail(
     seed: int = 0,
     progress: Progress | None = None,
 ) -> DetailRows | None:
-    """Detail of a trained controller.
-
-    Returns the detail; None for 0 minutes, for networks with a state or random numbers, whose steps
-    have no residuals of their own, and where no run of samples is a second long.
-    """
+    """Detail of a trained controller; None for 0 minutes and where there are no residuals."""
     network, schema = controller.network.network, controller.schema
     if not minutes or network.is_recurrent or network.is_stochastic:
         return None

@@ -15,7 +15,13 @@ import torch
 from torch import Tensor, nn
 
 from deepphase.controllers.data.controller_batches import FrameBatch
-from deepphase.controllers.runtime.network_state import complex_columns, unit_at, updated_phases
+from deepphase.controllers.runtime.network_state import (
+    angle_of,
+    complex_columns,
+    unit_at,
+    unit_pairs,
+    updated_phases,
+)
 from deepphase.controllers.schema.config import BALL_BLOCKS, POSE_BLOCKS
 from deepphase.controllers.schema.schema import ControllerSchema
 from deepphase.features.feature import (
@@ -91,12 +97,7 @@ class ClosedLoop(nn.Module):
     def next_frame(
         self, inputs: Tensor, gate: Tensor, input_gate: Tensor, outputs: Tensor
     ) -> tuple[Tensor, Tensor]:
-        """Raw inputs and gate of a frame, with the network's own values in place of the recorded.
-
-        `inputs`, `gate` (batch, dims) raw values of the clip's next frame. `input_gate` (batch,
-        dims) raw gate of the outputs' own frame. `outputs` (batch, dims) raw outputs. Returns
-        inputs and gate, (batch, dims) each, as in a run.
-        """
+        """Raw inputs and gate (batch, dims) of the next frame, with the network's own values."""
         outputs = self._facing(outputs)
         inputs = inputs.index_copy(1, self.inputs_here, outputs[:, self.inputs_there])
         if self._gated:
@@ -118,13 +119,11 @@ class ClosedLoop(nn.Module):
 
     def _facing(self, outputs: Tensor) -> Tensor:
         """The outputs with trajectory directions of length 1."""
-        return _changed(outputs, self._direction, _unit_pairs)
-
-
-def _unit_pairs(values: Tensor) -> Tensor:
-    """(batch, 2 * n) directions -> the same of length 1."""
-    pairs = values.unflatten(1, (-1, 2))
-    return nn.functional.normalize(pairs, dim=-1, eps=_MIN_LENGTH).flatten(1)
+        return _changed(
+            outputs,
+            self._direction,
+            lambda own: unit_pairs(own.unflatten(1, (-1, 2)), _MIN_LENGTH).flatten(1),
+        )
 
 
 def _columns(schema: ControllerSchema, layout: FeatureLayout) -> tuple[list[int], list[int]]:
@@ -178,16 +177,38 @@ class ClipGoals(nn.Module):
     """
 
     feet: Tensor
+    # Columns x, z of the inputs on the ground, and which of them are places; the samples ahead of
+    # each block in the inputs and in the outputs.
+    ground: Tensor
+    is_place: Tensor
+    goal: Tensor
+    own: Tensor
 
     def __init__(self, schema: ControllerSchema) -> None:
         super().__init__()
-        feet = [schema.joints.index(name) for name in schema.feet]
-        self.register_buffer("feet", torch.tensor(feet, dtype=torch.long), persistent=False)
         self._seconds, self._later = 1.0 / schema.fps, len(schema.config.later_s)
         slices, self._outputs = schema.inputs.slices, schema.outputs.slices
-        self._inputs = {name: slices[name] for name in TRAJECTORY_BLOCKS if name in slices}
-        self._balls = {name: slices[name] for name in BALL_BLOCKS if name in slices}
         self._places = slices["joint_position"], self._outputs["joint_position"]
+        ground, places = list[int](), list[bool]()
+        goal, own = list[int](), list[int]()
+        self._blends, ahead = [], 2 * (self._later - 1)
+        for name in (*TRAJECTORY_BLOCKS, *BALL_BLOCKS):
+            if name not in slices:
+                continue
+            columns = list(range(slices[name].start, slices[name].stop))
+            if name in BALL_BLOCKS:
+                # x, height, z
+                columns = [column for index, column in enumerate(columns) if index % 3 != 1]
+            ground += columns
+            places += [name in (TRAJECTORY_POSITION, "ball_position")] * (len(columns) // 2)
+            if name in TRAJECTORY_BLOCKS and name in self._outputs:
+                self._blends.append(name)
+                stop = self._outputs[name].stop
+                goal, own = goal + columns[-ahead:], [*own, *range(stop - ahead, stop)]
+        feet = [schema.joints.index(name) for name in schema.feet]
+        for buffer, made in ("feet", feet), ("ground", ground), ("goal", goal), ("own", own):
+            self.register_buffer(buffer, torch.tensor(made, dtype=torch.long), persistent=False)
+        self.register_buffer("is_place", torch.tensor(places).float(), persistent=False)
 
     def steps(self, outputs: Tensor) -> tuple[Tensor, Tensor, Tensor]:
         """The root's steps in raw outputs (..., dims): complex metres, radians, exp(i radians)."""
@@ -211,56 +232,38 @@ class ClipGoals(nn.Module):
     def seen(self, inputs: Tensor, offset: RootOffset) -> Tensor:
         """Raw recorded inputs with their trajectory relative to the network's own root."""
         turn, place = unit_at(offset.angle)[:, None], offset.place[:, None]
+        moved = (_complex_of(inputs, self.ground) - place * self.is_place) * turn
+        return inputs.index_copy(1, self.ground, torch.view_as_real(moved).flatten(1))
 
-        def on_ground(values: Tensor) -> Tensor:
-            return _real_columns(complex_columns(values) * turn)
-
-        def from_root(values: Tensor) -> Tensor:
-            return _real_columns((complex_columns(values) - place) * turn)
-
-        for name, block in self._inputs.items():
-            change = from_root if name == TRAJECTORY_POSITION else on_ground
-            inputs = _changed(inputs, block, change)
-        for name, block in self._balls.items():
-            change = from_root if name == "ball_position" else on_ground
-            x, height, z = inputs[:, block].unflatten(1, (-1, 3)).unbind(-1)
-            ground = change(torch.stack([x, z], -1).flatten(1)).unflatten(1, (-1, 2))
-            moved = torch.stack([ground[..., 0], height, ground[..., 1]], -1).flatten(1)
-            inputs = torch.cat([inputs[:, : block.start], moved, inputs[:, block.stop :]], 1)
-        return inputs
-
-    def weights(self, position: Tensor, direction: Tensor) -> tuple[Tensor, Tensor]:
-        """Weights of the goals of `blended`, (batch, samples) each, of biases (batch, 1)."""
+    def weights(self, position: Tensor, direction: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+        """Weights of `blended` by biases (batch, 1): of places a matrix, of the others a row."""
         count = self._later - 1
-        return goal_weights(position, count), goal_weights(direction, count)
+        weights = goal_weights(position, count)
+        before = torch.diff(weights, dim=1, append=weights[:, :1])
+        places = torch.diag_embed(weights) - before[:, None].expand(-1, count, -1).tril(-1)
+        return places, weights, goal_weights(direction, count)
 
-    def blended(self, outputs: Tensor, seen: Tensor, weights: tuple[Tensor, Tensor]) -> Tensor:
-        """Raw outputs with their future trajectory blended with the recorded one.
-
-        `outputs` (batch, dims) raw outputs. `seen` (batch, dims) raw inputs of the next frame by
-        `seen`. `weights` of positions and directions; see `blended_positions`.
-        """
-        position, direction = weights
-        for name, block in self._inputs.items():
-            if name not in self._outputs:
-                continue
-            columns = self._outputs[name]
-            start = columns.stop - 2 * (self._later - 1)
-            goal = complex_columns(seen[:, block.stop - 2 * (self._later - 1) : block.stop])
-            own = complex_columns(outputs[:, start : columns.stop])
+    def blended(
+        self, outputs: Tensor, seen: Tensor, weights: tuple[Tensor, Tensor, Tensor]
+    ) -> Tensor:
+        """Raw outputs with their future blended with that of `seen`; see `blended_positions`."""
+        places, velocities, directions = weights
+        shape = (len(self._blends), self._later - 1, 2)
+        goals, owns = (
+            rows.index_select(1, columns).unflatten(1, shape)
+            for rows, columns in ((seen, self.goal), (outputs, self.own))
+        )
+        apart, mixed = goals - owns, []
+        for index, (name, own) in enumerate(zip(self._blends, owns.unbind(1), strict=True)):
             if name == TRAJECTORY_POSITION:
-                # The steps from place to place are blended.
-                mixed = own + torch.cumsum(position * _steps(goal - own), dim=1)
+                mixed.append(torch.baddbmm(own, places, apart[:, index]))
             elif name == TRAJECTORY_DIRECTION:
-                apart = goal * own.conj()
-                # Without a direction, both 0, the angle would have no derivative.
-                angle = torch.atan2(apart.imag, apart.real + _MIN_LENGTH**2)
-                mixed = own * unit_at(direction * angle)
+                goal, now = map(torch.view_as_complex, (goals[:, index], own))
+                turned = now * unit_at(directions * angle_of(goal * now.conj()))
+                mixed.append(torch.view_as_real(turned))
             else:
-                mixed = own + position * (goal - own)
-            parts = outputs[:, :start], _real_columns(mixed), outputs[:, columns.stop :]
-            outputs = torch.cat(parts, dim=1)
-        return outputs
+                mixed.append(torch.addcmul(own, velocities[..., None], apart[:, index]))
+        return outputs.index_copy(1, self.own, torch.stack(mixed, 1).flatten(1))
 
     def feet_error(
         self, inputs: Tensor, outputs: Tensor, recorded_inputs: Tensor, recorded_outputs: Tensor
@@ -291,14 +294,9 @@ class ClipGoals(nn.Module):
         return self._seconds * complex_columns(velocity)[..., 0], self._seconds * turn[..., 0]
 
 
-def _steps(places: Tensor) -> Tensor:
-    """(batch, n) steps to places (batch, n), the first from the origin."""
-    return torch.diff(places, dim=1, prepend=torch.zeros_like(places[:, :1]))
-
-
-def _real_columns(values: Tensor) -> Tensor:
-    """(batch, n) complex -> (batch, 2 * n)."""
-    return torch.view_as_real(values).flatten(1)
+def _complex_of(rows: Tensor, columns: Tensor) -> Tensor:
+    """(batch, n) complex of columns x and z, interleaved, of (batch, dims) rows."""
+    return torch.view_as_complex(rows.index_select(1, columns).unflatten(1, (-1, 2)))
 
 
 def _changed(rows: Tensor, block: slice, change: Callable[[Tensor], Tensor]) -> Tensor:
@@ -344,11 +342,7 @@ class Drift(nn.Module):
         self.register_buffer("phases", _drift_columns(schema.gate, _PHASES), persistent=False)
 
     def forward(self, batch: FrameBatch) -> FrameBatch:
-        """The batch with velocities, trajectory and phase vectors of some sequences scaled.
-
-        Phases have a factor of their own. The trajectory ahead is scaled in the first frame of a
-        sequence; that of the others is the goal of the body's own motion.
-        """
+        """The batch with velocities, the trajectory ahead and phases of some sequences scaled."""
         count, device = len(batch.inputs), batch.inputs.device
         chosen = torch.rand(count, 1, device=device) < self._share
         factors = torch.empty(2, count, 1, device=device).uniform_(*_FACTORS)

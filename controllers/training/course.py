@@ -53,11 +53,7 @@ _MOST_OCTAVES = 4.0
 
 
 def course(speed: float) -> GroundPath:
-    """The course at a speed in m/s.
-
-    It has curves to both sides, corners of 70 and 110 degrees, stretches at 0.7 and 1.3 times the
-    speed, a stop, a turn round and a last stop.
-    """
+    """The course at a speed in m/s: curves, corners, other speeds, stops, a turn round."""
     if not np.isfinite(speed):
         raise ParameterError(
             f"a course with a speed of {speed} m/s is not possible", hint="give a finite speed"
@@ -172,11 +168,7 @@ _CHECKS, _PAIRS_PER_CHECK = 6, 100_000
 
 
 class CourseChecks:
-    """Runs a network along the course from time to time, and remembers the best weights.
-
-    Checks depend on the weights and the config alone. What they found is in the resume points, so
-    that a training that is resumed chooses the same weights.
-    """
+    """Runs a network along the course now and then, and remembers the best weights."""
 
     def __init__(self, config: ControllerConfig, data: ControllerData, pairs: int) -> None:
         self._config, self._data = config, data

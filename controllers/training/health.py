@@ -32,11 +32,7 @@ from deepphase.steering.run import Frame, Run, rollout
 
 
 class RecordedGoals:
-    """Goals from recorded trajectories, independent of what the characters do.
-
-    `positions`, `angles` (characters, frames, 2) m and (characters, frames) rad, continuous: the
-    roots from the start of the run on. They are extrapolated linearly after the last frame.
-    """
+    """Goals from recorded `positions` and `angles` (characters, frames), whatever characters do."""
 
     def __init__(
         self,

@@ -24,11 +24,7 @@ AROUND = 4
 
 @dataclass(frozen=True, eq=False)
 class KeptStates:
-    """States of every few rows, between which the others are interpolated.
-
-    A state consists of the features of a row, as a search compares them, and of its latents. Rows
-    form stretches of successive frames; the first and the last row of each has a kept state.
-    """
+    """States (features and latents) of every few rows, between which others are interpolated."""
 
     features: Array  # (kept, dims) float32, normalised as in the database
     latents: Array  # (kept, latents) float32
@@ -62,10 +58,7 @@ class KeptStates:
 
     @cached_property
     def weights(self) -> Array:
-        """(spacing + 1, 4) float32: weights of the states around a row, by frames after the second.
-
-        They are those of the uniform cubic B-spline, whose accelerations are continuous.
-        """
+        """(spacing + 1, 4) float32 weights of the states around a row: a cubic B-spline's."""
         share = np.arange(self.spacing + 1) / self.spacing
         powers = np.stack([share**0, share, share**2, share**3], axis=1)
         basis = [[1, 4, 1, 0], [-3, 0, 3, 0], [3, -6, 3, 0], [-1, 3, -3, 1]]

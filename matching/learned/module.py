@@ -32,7 +32,25 @@ class SmoothReLU(nn.Module):
     Squareplus)."""
 
     def forward(self, values: Tensor) -> Tensor:
+        if torch.is_grad_enabled():
+            return _Squareplus.apply(values)  # type: ignore[no-any-return, no-untyped-call]
         return 0.5 * (values + (values.square() + SMOOTH).sqrt())
+
+
+class _Squareplus(torch.autograd.Function):
+    """The activation with its derivative, output / root."""
+
+    @staticmethod
+    def forward(ctx, values):
+        root = (values.square() + SMOOTH).sqrt_()
+        output = (values + root).mul_(0.5)
+        ctx.save_for_backward(output, root)
+        return output
+
+    @staticmethod
+    def backward(ctx, grad):
+        output, root = ctx.saved_tensors
+        return grad * output / root
 
 
 class MatchingNetworks(nn.Module):
@@ -157,7 +175,7 @@ class LearnedModule(ResumableModule):
     steps: Tensor
     value_weights: Tensor
     rate_weights: Tensor
-    mean_weights: Tensor
+    sum_weights: Tensor
 
     def __init__(self, data: LearnedData) -> None:
         self.options = options = data.config.training
@@ -189,12 +207,16 @@ class LearnedModule(ResumableModule):
                 block = data.values.slices[name]
                 made[block] = factor * weight / max(block.stop - block.start, 1)
             made *= self.pose_scale
-        self._keep(
-            mean_weights=[
-                *(_POSITIONS, _AXES, _POSITION_RATES * fps, _ACCELERATIONS * fps**2),
-                *(_LATENT_SIZES, _LATENT_RATES * fps / kept.spacing, _LATENT_SQUARES),
-            ]
+        # Of sums over the joints' positions, axes, velocities and accelerations in the frames of a
+        # window, and over the latents of its four states, their changes and their squares.
+        frames, points, latents = kept.spacing + 1, 3 * joints, self._latents
+        counts = frames * points, 3 * frames * points, (frames - 1) * points, (frames - 2) * points
+        means = (
+            *(_POSITIONS, _AXES, _POSITION_RATES * fps, _ACCELERATIONS * fps**2),
+            *(_LATENT_SIZES, _LATENT_RATES * fps / kept.spacing, _LATENT_SQUARES),
         )
+        every = (*counts, 4 * latents, 3 * latents, 4 * latents)
+        self._keep(sum_weights=np.divide(means, np.maximum(every, 1)))
         read = self._read()
         mean, scale = read.mean(axis=0), np.maximum(read.std(axis=0), 1e-2)
         self._keep(read=(read - mean) / scale, weights=kept.weights)
@@ -290,11 +312,12 @@ class LearnedModule(ResumableModule):
         apart, away = output - truth, points - true_points
         rates = away.diff(dim=1)
         sizes = (away, axes - true_axes, rates, rates.diff(dim=1), latents, latents.diff(dim=1))
-        means = torch.stack([*(each.abs().mean() for each in sizes), latents.square().mean()])
+        flat = latents.flatten()
+        sums = torch.stack([*torch._foreach_norm(sizes, 1), flat @ flat])
         loss = (
             apart.abs().mean((0, 1)) @ self.value_weights
             + apart.diff(dim=1).abs().mean((0, 1)) @ self.rate_weights
-            + means @ self.mean_weights
+            + sums @ self.sum_weights / len(read)
         )
         return loss, loss
 

@@ -81,11 +81,7 @@ def train_matcher(
 
 
 def new_matcher(module: LearnedModule, provenance: Mapping[str, Any]) -> Matcher:
-    """The matcher of a module whose training has ended, on the processor.
-
-    What the decompressor reads and gives is no longer normalised: weights and biases contain it.
-    States are rounded as in a file.
-    """
+    """The matcher of a trained module, with normalisations in its layers, rounded as in a file."""
     data, latents = module.data, module.latents()
     playback, database = data.playback, data.database
     count = torch.zeros(latents.shape[1])

@@ -8,6 +8,7 @@ fit an adult whose frames are alike.
 from __future__ import annotations
 
 import hashlib
+import io
 import pickle
 from collections import Counter
 from collections.abc import Iterable, Sequence
@@ -161,7 +162,12 @@ def group_arrays(clips: Sequence[Clip], lengths: Sequence[int]) -> dict[str, Arr
 
 def once(value: Value, kept: dict[bytes, Any]) -> Value:
     """The value, or its equal of an earlier file: what many have in common is kept once."""
-    return kept.setdefault(hashlib.sha256(pickle.dumps(value)).digest(), value)
+    content = io.BytesIO()
+    pickler = pickle.Pickler(content)
+    # Equal values have equal bytes, whichever of their parts are one object.
+    pickler.fast = True
+    pickler.dump(value)
+    return kept.setdefault(hashlib.sha256(content.getvalue()).digest(), value)
 
 
 def translated_joints(clips: Iterable[Clip]) -> Array:

@@ -395,7 +395,7 @@ def _doubts_of_fall(clip: Clip, roles: Roles) -> Iterator[str]:
 def _doubts_of_steps(clip: Clip, roles: Roles) -> Iterator[str]:
     """Doubts about a person who goes on feet that slide, or that swing faster than legs can."""
     hips, feet = roles.both("hip"), roles.both("foot")
-    if roles.kind != "biped" or not hips or not feet or len(clip) < clip.fps:
+    if roles.kind != "biped" or not hips or not feet or len(clip) < 2.0 * clip.fps:
         return
     leg = path_length(clip.skeleton, hips[0], feet[0])
     step = max(round(clip.fps / _SWING_FPS), 1)

@@ -190,11 +190,7 @@ class MotionEditor:
 
 
 class Restorer(nn.Module):
-    """Estimates of rows (batch, frames, values) in SI units; `known` of groups is 1, 0.5 or 0.
-
-    What is unknown is read once more, as noisy values; where nothing is known, the mean of both
-    estimates counts. The root is that of the first one: no training has noise on it.
-    """
+    """Estimates of rows (batch, frames, values) in SI units; `known` of groups is 1, 0.5 or 0."""
 
     mean: Tensor
     scale: Tensor
@@ -288,11 +284,7 @@ def with_change(
 
 
 def export_editor(editor: MotionEditor, path: str | Path) -> list[Parity]:
-    """Write an editor as ONNX, and compare both at batches of random rows with random gaps.
-
-    The graph is `Restorer`, for a number of frames that is a multiple of 4. The metadata entry
-    ``editor`` describes the body; see docs/engines.md.
-    """
+    """Write `Restorer` as ONNX, for frames in fours, and compare both on random rows with gaps."""
     generator = torch.Generator().manual_seed(0)
     rows, groups = max(PARITY_BATCHES), len(editor.layout.depends)
     mean, scale = map(torch.from_numpy, vars(editor.normalisation).values())

@@ -19,11 +19,7 @@ _FILTERS, _KERNELS_S = (64, 128), (45 / 60, 25 / 60, 15 / 60)
 
 
 class MotionAutoencoder(nn.Module):
-    """An autoencoder of rows (batch, values, frames) that reads which values are known.
-
-    Strided convolutions lead to a quarter of the frames, where dilated blocks see about four
-    seconds. Repair adds a correction at the full frame rate to what hidden units decode to.
-    """
+    """An autoencoder of rows (batch, values, frames) that reads which values are known."""
 
     # Frames of one hidden frame, of which all inputs have a multiple
     stride = 4

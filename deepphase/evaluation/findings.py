@@ -49,13 +49,7 @@ _REPLACED_SHARE = 0.05
 
 
 def run_findings(observed: ObservedRun) -> list[str]:
-    """Sentences on characters that did not do what was desired (docs/health.md); empty if all did.
-
-    Lost characters are in no other count. Characters that lived less than a second are not judged.
-
-    What is desired is taken from the commanded velocities; without them, only lost characters are
-    found.
-    """
+    """Sentences on characters that did not do what was desired; empty if all did."""
     run, data, findings = observed.run, observed.data, list[str]()
     count = run.characters
     lost = ~run.alive.all(axis=1)

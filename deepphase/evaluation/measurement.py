@@ -156,11 +156,7 @@ def sliding_of_data(pairs: Array, data: Mapping[str, Any]) -> float:
 
 
 class ObservedRun:
-    """A run and the measures of the captured motion, with what several measures share.
-
-    The path of `run` is that of its goals. Its track ``kind``, (characters, frames) str, is the
-    kind of each frame, where it is known.
-    """
+    """A run and the measures of the captured motion, with what several measures share."""
 
     def __init__(self, run: Run, data: Mapping[str, Any]) -> None:
         self.run, self.data = run, data

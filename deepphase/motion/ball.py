@@ -25,11 +25,8 @@ _EPSILON = 1e-12
 
 @dataclass(frozen=True)
 class Ball:
-    """A ball on the ground at height 0; a football of size 5 has a radius of 0.11 m.
-
-    `restitution`: speed after a bounce as a share of that before, 0 to 1. `rolling`: deceleration
-    as a share of gravity, about 0.07 on short grass.
-    """
+    """A ball on the ground; `restitution` of speed 0 to 1, `rolling` deceleration as a share of
+    gravity."""
 
     radius_m: float = 0.11
     mass_kg: float = 0.43

@@ -133,11 +133,7 @@ class StoreLink:
         return cls(os.path.abspath(store.path), store.group, _rotations_sha256(store), store)
 
     def locate(self, name: str, frames: int, beside: Path | None) -> tuple[ClipStore, int]:
-        """The store, and the index in it of the clip with a name and a number of frames.
-
-        `beside` is the database's file. Raises CheckpointError where the store or the clip is
-        missing.
-        """
+        """The store, and the index in it of the clip with a name and a number of frames."""
         store = self._opened(beside)
         if self._places is None:
             self._places = {each: index for index, each in enumerate(store.names)}

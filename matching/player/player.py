@@ -288,10 +288,7 @@ class Player:
         current: PosePair,
         jumped: Array,
     ) -> Array:
-        """Let characters rest whose goals stand; (which,) bool: those that do.
-
-        Characters that begin another moment of rest are marked in `jumped`.
-        """
+        """Let characters rest whose goals stand; (which,) bool: those that do."""
         places, directions, _, _ = goals
         stands = standing_goals(
             places[..., ::2],
@@ -336,10 +333,7 @@ class Player:
             self._kept[index] = {name: labels[name] for name in keep if name in labels}
 
     def _move(self, played: Array, plays: Array, free: Array, goal_source: GoalSource) -> None:
-        """Move the roots by the steps of the rows that were played, corrected towards the target.
-
-        Bodies whose row does not play, (characters,) bool, have no step of their own.
-        """
+        """Move the roots by the steps of the played rows, corrected towards the target."""
         play, own = self.playback, self.playback.steps[played] * plays[:, None]
         seconds, steps = self._seconds, self._root_steps
         target, facing = goal_source.target()
@@ -365,10 +359,8 @@ class Player:
         self._position, self._angle = position, angle
 
     def _in_world(self) -> tuple[Array, Array, Array | None]:
-        """Local rotations and translations with the root in the world and feet locked.
-
-        The third are the rotations of the legs before locking; None without it.
-        """
+        """Local rotations and translations in the world, feet locked, and legs before that, if
+        locked."""
         rotations, translations = (values.copy() for values in self._poses)
         half = 0.5 * self._angle
         turn = np.zeros((len(half), 4), np.float32)

@@ -96,10 +96,7 @@ class _Rows(NamedTuple):
 
 
 class _LabelSets(NamedTuple):
-    """Labels that are desired, and labels of the row that plays that are kept; sorted.
-
-    Characters that start rest, and their goals travel.
-    """
+    """Labels that are desired, and labels of the row that plays that are kept; sorted."""
 
     desired: tuple[tuple[str, str], ...]
     kept: tuple[tuple[str, str], ...]
@@ -238,11 +235,7 @@ class TrajectorySearch(TrajectoryQueries):
         targets: Array | None,
         kept_targets: Array | None,
     ) -> tuple[Array, Array, Array]:
-        """Candidates of queries: their distances, rows, and distances by which they are ranked.
-
-        Those of rows that do not keep the labels are ranked by what a row that keeps them would
-        need.
-        """
+        """Candidates of queries: their distances, rows, and distances by which they are ranked."""
         if kept_targets is None:
             found = self._searcher.search(
                 queries, self._candidates, allowed=targets, excluded=excluded, cost_bound=bound

@@ -205,8 +205,5 @@ class Searcher(ABC):
 
 
 def _writable(array: Array, dtype: type) -> Array:
-    """The array itself where it is contiguous and writable, else a copy.
-
-    Numba compiles the search for this kind of array alone.
-    """
+    """The array itself where it is contiguous and writable, else a copy."""
     return np.require(array, dtype, ("C", "W"))

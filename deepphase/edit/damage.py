@@ -26,7 +26,9 @@ _SHORTEST_MISSING_S = 1.0
 # A joint is rough at this multiple of what is usual in the training clips. A rough stretch is
 # damage if it reaches the second multiple, where fourth differences are so much larger than second
 # ones: movement that is livelier than in training is slower than noise and jumps (3.4 and 3.2).
-_ROUGH_FACTOR, _DAMAGE_FACTOR, _WHITE = 2.0, 5.0, 2.4
+_ROUGH_FACTOR, _DAMAGE_FACTOR, _WHITE = 2.0, 3.0, 3.0
+# Usual roughness of joints that hardly move in training, in radians: noise of .1 degrees is left.
+_LEAST_ROUGHNESS = 0.03
 # Rough stretches that are closer than the first duration are one; up to the second they are
 # missing, and longer ones are noisy.
 _JOINED_S, _MISSING_S = 0.3, 0.35
@@ -249,8 +251,7 @@ def _rough(clip: Clip, editor: MotionEditor, known: Array) -> tuple[Array, Array
     # Poses at the editor's rate, without a low-pass that would hide noise.
     sampled = clip if clip.fps == editor.fps else at_frames(clip, times)
     fourth, second = (roughness(sampled, editor.space, order) for order in (4, 2))
-    # Joints that hardly move in training must not be found by rounding.
-    share = fourth / np.maximum(editor.statistics.roughness, 2e-3)
+    share = fourth / np.maximum(editor.statistics.roughness, _LEAST_ROUGHNESS)
     nearest = np.round(np.arange(len(clip)) * editor.fps / clip.fps).astype(int)
     nearest = np.minimum(nearest, len(share) - 1)
     # A held pose makes its neighbours rough.

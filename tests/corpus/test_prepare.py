@@ -264,7 +264,8 @@ def test_an_outvoted_unit_is_taken_from_the_group(folder, output, monkeypatch):
     np.testing.assert_allclose(store.offsets, right.offsets, rtol=1e-6)
     np.testing.assert_allclose(store.translations, right.translations, atol=1e-6)
     assert [source.unit_m for source in store.sources] == [0.01] * 3
-    ((file, sentence),) = report.notes
+    # The feet of these clips slide, which is noted as well.
+    ((file, sentence),) = [note for note in report.notes if "slide" not in note[1]]
     assert file == "old/walk_fast_2.bvh"
     assert "2 of 3 clips" in sentence
     assert "alone it looked like 0.0254 m" in sentence

@@ -66,12 +66,7 @@ _MAKING = (
     f"match build {_STORE} --model {PHASES} -o {_DATABASE}",
     "samples dances --of dances --seconds 8",
 )
-_SIGNALS = (
-    signal.SIGINT,
-    signal.SIGTERM,
-    signal.SIGKILL,
-    getattr(signal, "SIGHUP", signal.SIGTERM),
-)
+_SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGKILL, signal.SIGHUP)
 # Seconds of processor time in which a signal ends a command, and seconds in which what it started
 # ends after it.
 _ENDS_S, _LEAVES_S = 2.0, 2.0

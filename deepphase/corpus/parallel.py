@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import signal
+import sys
 import threading
 import time
 import warnings
@@ -139,9 +140,12 @@ def _signals_blocked() -> Iterator[None]:
 
     before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGHUP})
     try:
+        # After Ctrl-C they remove what they track, and would warn of it.
+        sys.warnoptions.append("ignore:resource_tracker:UserWarning")
         # Their start ends the blocking of SIGINT.
         resource_tracker.ensure_running()
         of_loky.ensure_running()
+        sys.warnoptions.pop()
         signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
         yield
     finally:

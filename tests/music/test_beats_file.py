@@ -60,7 +60,6 @@ def test_times_numbers_and_labels_are_read(tmp_path, text, numbers):
         ("0.5\n", None, "1 beat, at least two are needed"),
         ("", None, "an empty file"),
         ("\n", None, "0 beats, at least two"),
-        (b"\xff\xfe0\x00", None, "not UTF-8"),
     ],
 )
 def test_what_are_no_beats_is_refused_with_the_line(tmp_path, text, line, message):

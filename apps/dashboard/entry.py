@@ -31,7 +31,12 @@ _frozen_modules = 0
 
 
 def freeze_modules() -> None:
-    """Leave what all loaded modules hold out of Streamlit's collections of garbage, up to .5 s."""
+    """Leave the objects of all loaded modules out of garbage collection.
+
+    Streamlit collects garbage after every run. With torch and plotly loaded that takes up to half a
+    second, in which the server sends nothing to any session. Pages load their modules when they are
+    first opened, so this is repeated whenever modules were added.
+    """
     global _frozen_modules
     if len(sys.modules) != _frozen_modules:
         _frozen_modules = len(sys.modules)

@@ -154,6 +154,11 @@ class Variational(ControllerNetwork):
 
 
 def divergence_from_standard(mean: Tensor, deviation: Tensor) -> Tensor:
-    """KL(N(mean, deviation^2) || N(0, 1)), elementwise (Kingma and Welling 2014, appendix B)."""
+    """KL(N(mean, deviation^2) || N(0, 1)), elementwise; the sign of a deviation has no effect.
+
+    References
+    ----------
+    Kingma and Welling 2014, appendix B.
+    """
     variance = deviation.square().clamp(min=_MIN_VARIANCE)
     return 0.5 * (variance + mean.square() - 1.0 - variance.log())

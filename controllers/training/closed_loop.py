@@ -97,7 +97,12 @@ class ClosedLoop(nn.Module):
     def next_frame(
         self, inputs: Tensor, gate: Tensor, input_gate: Tensor, outputs: Tensor
     ) -> tuple[Tensor, Tensor]:
-        """Raw inputs and gate (batch, dims) of the next frame, with the network's own values."""
+        """Raw inputs and gate of a frame, with the network's own values in place of the recorded.
+
+        `inputs`, `gate` (batch, dims) raw values of the clip's next frame. `input_gate` (batch,
+        dims) raw gate of the outputs' own frame. `outputs` (batch, dims) raw outputs. Returns
+        inputs and gate, (batch, dims) each, as in a run.
+        """
         outputs = self._facing(outputs)
         inputs = inputs.index_copy(1, self.inputs_here, outputs[:, self.inputs_there])
         if self._gated:

@@ -46,7 +46,12 @@ _MAX_STEM_BYTES = 230
 
 @dataclass(frozen=True)
 class FolderSettings:
-    """Settings of the motion files in a folder and in the folders below it."""
+    """Settings of the motion files in a folder and in the folders below it.
+
+    `up`, `unit`: as in :func:`deepphase.formats.load.load`; None infers them. `labels`: label as
+    found in the names of the files, such as "field1" -> its name, such as "style". `floor`: height
+    in metres of the floor in the files, which becomes 0; None leaves heights as they are.
+    """
 
     up: str | None = None
     unit: str | float | None = None

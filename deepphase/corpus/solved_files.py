@@ -67,7 +67,12 @@ def solve_files(
     workers: int | None = None,
     progress: Progress | None = None,
 ) -> Iterator[SolvedFile]:
-    """Solve point tracks, those of the same points on one body, and write a clip of each."""
+    """Solve point tracks, and write a clip of each; only a few files are in memory at a time.
+
+    Files of the same points share one body, which is fitted to at most 60 of them, evenly spread.
+    Each clip has the same bytes for any number of workers. A sound file beside a track is linked
+    beside the clip.
+    """
     options = dict(reader or {})
     processes = fitting_workers(files, workers, _BYTES_PER_WORKER)
     few = min(processes, fitting_workers(files))

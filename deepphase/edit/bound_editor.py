@@ -28,8 +28,11 @@ _LIMBS = ("hip", "knee", "shoulder", "elbow")
 
 @dataclass(eq=False, kw_only=True)
 class BoundEditor(MotionEditor):
-    """The trained editor, for clips of another skeleton by retargeting; it finds no noise and no
-    jumps."""
+    """An editor for clips of another skeleton: the trained one, of clips that are retargeted.
+
+    Whole frames stay, and estimates continue them: what retargeting changes on both ways cancels
+    out. Noise and jumps are not found: what is rough differs between captures.
+    """
 
     bound: ClassVar[bool] = True
 

@@ -94,8 +94,10 @@ class PathLimits:
 
 
 class PathNetworks(nn.Module):
-    """Footsteps from velocities (batch, 3, frames) of the root, and hidden units (Holden 2017,
-    5.6)."""
+    """Footsteps from velocities (batch, 3, frames) of the smoothed root, hidden units from both.
+
+    Holden 2017 (thesis), section 5.6, equations 5.4 to 5.9.
+    """
 
     limits_kind = PathLimits
     velocity_scale: Tensor
@@ -144,8 +146,10 @@ class EffectorLimits:
 
 
 class EffectorNetworks(nn.Module):
-    """As of paths (Holden 2017, 5.6) from effectors' places, corrected at the full rate: blows are
-    fast."""
+    """Motion from the root's velocities and the places of some hands and feet.
+
+    As of paths (Holden 2017, 5.6), with a correction at the full frame rate: blows are fast.
+    """
 
     limits_kind = EffectorLimits
     velocity_scale: Tensor

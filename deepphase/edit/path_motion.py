@@ -162,8 +162,10 @@ def _swaying(rows: MotionRows, path: RootTrajectory, here: slice, fps: float) ->
 
 @dataclass(frozen=True, eq=False)
 class Footsteps:
-    """Contacts as square waves of a phase that grows along a path (Holden 2017, equations 5.6 to
-    5.9)."""
+    """Contacts of feet as square waves of a phase that grows along a path.
+
+    Equations 5.6 to 5.9 of Holden 2017 (thesis), where the rate pi / L makes half of the steps.
+    """
 
     # (frames,) rad/s: how fast the phase of the steps grows, 2 pi / L for a cycle of L seconds from
     # a foot's touch-down to its next one; 0 while standing

@@ -16,8 +16,12 @@ _STILL = 0.02
 
 
 def joints_followed(parameters: PhaseParameters, signals: Array) -> Array:
-    """(channels, joints) share, 0 to 1, of velocities `signals` (frames, 3 * joints) that a channel
-    explains."""
+    """Share of each joint's velocity that a single channel explains by linear regression.
+
+    The velocities of all joints, `signals` (frames, 3 * joints) m/s, are regressed on the channel's
+    two manifold coordinates. The share, (channels, joints) from 0 to 1, is near 1 for a joint that
+    moves at the channel's frequency with any lag, near 0 at another one, and 0 for a still joint.
+    """
     frames, channels = parameters.phase.shape
     if signals.ndim != 2 or len(signals) != frames or signals.shape[1] % 3:
         raise ParameterError(f"signals must have shape ({frames}, 3 * joints), not {signals.shape}")
@@ -42,8 +46,11 @@ def joints_followed(parameters: PhaseParameters, signals: Array) -> Array:
 
 
 def followed_parts(shares: Array, energy: Array, parts: Sequence[str]) -> dict[str, Array]:
-    """Part of the body -> (channels,) share of its movement, joints weighted by energy; no still
-    parts."""
+    """The shares of joints averaged over parts of the body, weighted by the joints' energy.
+
+    Of `joints_followed`, `joint_energy` and `body_parts`. Returns part -> (channels,) share of the
+    part's movement; still parts are left out.
+    """
     gathered = {}
     for part in dict.fromkeys(parts):
         inside = np.array([each == part for each in parts])

@@ -109,8 +109,10 @@ def bandwidth_hz(positions: Array, fps: float) -> float:
 
 
 def motion_beats(speed: Array, fps: float) -> Array:
-    """(beats,) seconds of local minima of the smoothed speed (Li et al. 2021, AIST++, section
-    5.2.2)."""
+    """(beats,) seconds of the beats of a movement: local minima of its smoothed speed.
+
+    Li et al. 2021 (AIST++), section 5.2.2: local minima of the kinetic velocity.
+    """
     if len(speed) < 3:
         return np.zeros(0)
     smooth = gaussian_filter1d(speed.astype(np.float64), _SMOOTHING_S * fps, mode="nearest")
@@ -122,8 +124,10 @@ def motion_beats(speed: Array, fps: float) -> Array:
 
 
 def beat_alignment(movement: Array, music: Array) -> float:
-    """Mean over beats of exp(-d^2 / (2 s^2)), d to the music's nearest (Li et al. 2021, AIST++, eq.
-    4)."""
+    """Mean over beats of a movement of exp(-d^2 / (2 s^2)), d to the nearest beat of the music.
+
+    Li et al. 2021 (AIST++), eq. 4.
+    """
     if not len(movement) or not len(music):
         return 0.0
     distances = np.abs(movement[:, None] - music).min(axis=1)
@@ -137,8 +141,11 @@ def beat_alignment_by_chance(movement: Array, music: Array, seconds: float) -> f
 
 
 def cycle_fit(signal: Array, cycles: Array) -> tuple[complex, float]:
-    """Amplitude over the signal's, with its phase, of the best sinusoid, and its explained
-    variance."""
+    """The sinusoid of a phase, in cycles, that fits a signal best.
+
+    Returns its amplitude over the signal's, whose angle is the phase at which the sinusoid is
+    largest; and the share of the variance that it explains, 0 to 1. 0 for a constant signal.
+    """
     centred = np.asarray(signal, np.float64) - np.mean(signal, dtype=np.float64)
     deviation = float(centred.std())
     # A signal that only rounding changes is constant.
@@ -174,8 +181,11 @@ def cycle_windows(cycles: Array, fps: float) -> list[Array]:
 
 
 def dance_pieces(points: Mapping[str, Array], fps: float) -> Array:
-    """(pieces, values) of two seconds, .25 s apart, whose distances are root mean squares in
-    metres."""
+    """(pieces, values) pieces of two seconds, a quarter of a second apart.
+
+    Their distances are root mean squares over points of the body and time, in metres: poses are
+    relative to the middle of the hips and to their facing.
+    """
     across = (points["left_hip"] - points["right_hip"]) * np.array([1.0, 0.0, 1.0])
     across /= np.maximum(np.linalg.norm(across, axis=-1, keepdims=True), 1e-9)
     axes = np.stack([across, np.broadcast_to(_UP, across.shape), np.cross(across, _UP)], axis=1)
@@ -258,8 +268,10 @@ def _bar_measures(
 
 @dataclass(frozen=True)
 class DanceReference:
-    """What recorded dances are like; `usual_speed` m/s: median over seconds of the mean joint
-    speed."""
+    """What recorded dances are like.
+
+    `usual_speed` in m/s: median over seconds of the mean joint speed.
+    """
 
     values: Mapping[str, float]
     dances: int

@@ -54,8 +54,10 @@ class DanceClock:
 
 @dataclass(frozen=True, eq=False)
 class DanceInBars:
-    """Height of the hips in a dance (frames,), metres, and seconds of its song's `downbeats`
-    (bars,)."""
+    """Height of the hips in a dance (frames,), metres, and the bars of its song.
+
+    `downbeats` (bars,) are seconds of the bars' first beats, from the dance's first frame on.
+    """
 
     height: Array
     fps: float

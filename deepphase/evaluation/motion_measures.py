@@ -201,8 +201,11 @@ def _contacts(clip: Clip, roles: Roles, transforms: tuple[Array, Array], feet: l
 
 
 def limb_bends(skeleton: Skeleton, roles: Roles, positions: Array) -> Array:
-    """(frames, limbs): how far a knee lies ahead of the line between the joints around it, an elbow
-    behind it, as a share of the limb."""
+    """(frames, limbs): how far the middle joints of limbs lie on their side, which is ahead of a
+    knee and behind an elbow, of the line between the joints around them, over the limb's length.
+
+    Ahead is across the limb and the line from the right hip to the left one.
+    """
     limbs = LegChains.from_skeleton(skeleton, roles)
     upper, middle, last = (
         positions[:, joints].astype(np.float64)

@@ -85,8 +85,11 @@ def observed_measures(observed: ObservedRun) -> list[Measure]:
 
 
 def joint_rotations(run: Run) -> dict[str, float]:
-    """Mean degrees per second of each joint by its name; empty if no character lived for two
-    frames."""
+    """Degrees per second of each joint by its name, mean over frames and living characters.
+
+    The data's values are ``data["joint_rotations"]``. Empty if no character was alive for two
+    frames.
+    """
     rates = [
         joint_rotation_rates(run.rotations[i][:frames, run.spec.joint_indices], run.fps)
         for i in range(run.characters)

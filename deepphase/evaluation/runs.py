@@ -53,8 +53,12 @@ def jerks_in_bands(positions: Array, fps: float) -> dict[str, Array]:
 
 
 def joint_rotation_rates(rotations: Array, fps: float) -> Array:
-    """(frames - 1, joints) degrees per second of local rotations (frames, joints, 4) (Starke et al.
-    2022)."""
+    """(frames - 1, joints) degrees per second: rotation rate of each joint.
+
+    `rotations` (frames, joints, 4) quaternions. With local rotations a swinging arm counts once, at
+    the shoulder; in the world or in root space it would count for every descendant. Starke et al.
+    2022, table 2, which does not state space and unit.
+    """
     if len(rotations) < 2:
         raise ParameterError(f"rotation rates need at least 2 frames, not {len(rotations)}")
     exact = quaternions.normalized(rotations.astype(np.float64))
@@ -74,8 +78,11 @@ def near_marked(marked: Array, frames: int) -> Array:
 
 
 def foot_speeds(feet: Sequence[Array], fps: float) -> Array:
-    """(frames - 1, feet) m/s over the ground of each foot's slowest point, of (frames, points, 3)
-    each."""
+    """(frames - 1, feet) m/s over the ground of each foot's slowest point.
+
+    A foot that rolls from heel to toe has a point at rest at any time, and does not slide. `feet`:
+    for each foot (frames, points, 3) metres.
+    """
     steps = [np.diff(points[..., ::2].astype(np.float64), axis=0) * fps for points in feet]
     return np.stack([np.linalg.norm(step, axis=-1).min(axis=1) for step in steps], axis=1)
 
@@ -88,8 +95,11 @@ def foot_skating(speeds: Array, largest: float) -> float:
 
 
 def means_by_speed(speeds: Array, measures: Mapping[str, Array], width: float) -> dict[str, Any]:
-    """Name -> means of values (frames,) in bins of `speeds`, `width` m/s wide; None under 60
-    frames."""
+    """Means in bins of speed from 0, 1, 2... times `width` m/s on, as plain values.
+
+    `speeds` (frames,) m/s of the root. `measures`: name -> (frames,) values. Returns ``width``, and
+    for each name a list with the mean of each bin, None in bins of fewer than 60 frames.
+    """
     bins = (speeds / width).astype(np.int64)
     counts = np.bincount(bins)
     found: dict[str, Any] = {"width": width}
@@ -184,8 +194,11 @@ class GoalChange:
 
 
 def goal_changes(desired: Array, facings: Array, fps: float, standing: float) -> list[GoalChange]:
-    """Abrupt changes of a goal `desired` (frames, 2) m/s, standing below `standing`, with time to
-    respond."""
+    """Abrupt changes of one character's goal that leave time for a response.
+
+    `desired` (frames, 2) m/s, without the smoothing of a runner; `facings` (frames,) radians;
+    goals slower than `standing`, m/s, stand.
+    """
     speeds = np.linalg.norm(desired, axis=1)
     near = maximum_filter1d(speeds, 2 * round(_MAX_CHANGE_S * fps) + 1, mode="nearest")
     rates = np.linalg.norm(np.diff(desired, axis=0), axis=1) * fps
@@ -237,8 +250,11 @@ class Responses:
 def own_changes(
     positions: Array, angles: Array, fps: float, standing: float
 ) -> tuple[dict[str, list[float]], dict[str, list[float]]]:
-    """Rise times, 10 to 90 %, of changes of velocity and heading between steady half seconds 2 s
-    apart."""
+    """Durations in seconds of the changes of velocity and of heading in captured motion.
+
+    Captured motion has no goal to measure from, so these are rise times: from 10 % to 90 % of the
+    change between two half seconds of steady motion that lie 2 s apart.
+    """
     rises: dict[str, list[float]] = {}
     turns: dict[str, list[float]] = {}
     smoothed = smoothed_velocities(positions, fps)

@@ -61,7 +61,12 @@ _AXES = {"x": "x", "y": "-z", "z": "y", "-x": "-x", "-y": "z", "-z": "-y"}
 def load_fbx(
     path: str | Path, *, unit: Unit | None = None, up: str | None = None, fps: float | None = None
 ) -> Clip:
-    """Read a binary FBX file as a clip: metres, Y up."""
+    """Read a binary FBX file as a clip: metres, Y up.
+
+    The largest armature is read, with constraints evaluated, and of bones without a common root
+    the largest tree. Unit and up axis are those in Blender: "z", and metres, or for bodies that are
+    far from the size of one a power of ten.
+    """
     path = Path(path)
     unit_m = checked_options(unit, up, fps)
     content = read_content(path)

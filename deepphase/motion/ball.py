@@ -25,8 +25,11 @@ _EPSILON = 1e-12
 
 @dataclass(frozen=True)
 class Ball:
-    """A ball on the ground; `restitution` of speed 0 to 1, `rolling` deceleration as a share of
-    gravity."""
+    """A ball on the ground at height 0; a football of size 5 has a radius of 0.11 m.
+
+    `restitution`: speed after a bounce as a share of that before, 0 to 1. `rolling`: deceleration
+    as a share of gravity, about 0.07 on short grass.
+    """
 
     radius_m: float = 0.11
     mass_kg: float = 0.43
@@ -64,8 +67,10 @@ class Ball:
         return np.insert(np.asarray(places, np.float64), 1, self.radius_m, axis=-1)
 
     def speed_to_roll(self, distance: Array | float, seconds: Array | float | None = None) -> Array:
-        """(...) m/s at which a ball rolls a distance in metres within some seconds, or comes to
-        rest there."""
+        """(...) m/s at which a ball leaves that rolls a distance in metres within some seconds.
+
+        Where it would come to rest within this time, and without one, it comes to rest there.
+        """
         distance = np.asarray(distance, np.float64)
         to_rest = np.sqrt(2.0 * self.deceleration * distance)
         if seconds is None:
@@ -155,8 +160,12 @@ def touched(
     radius_m: float = 0.04,
     restitution: float = 0.5,
 ) -> tuple[BallState, Array]:
-    """Balls after collisions with moving points of feet (..., points, 3), and impulses (...,
-    points) in N s."""
+    """Balls after collisions with moving points of feet, and the impulses (..., points) in N s.
+
+    The points (..., points, 3) are centres of spheres of feet, which are taken to be much heavier
+    than the ball. The restitution is the speed at which ball and foot part as a share of that at
+    which they met.
+    """
     points = np.asarray(points, np.float64)
     if points.shape != np.shape(point_velocities) or (
         points.shape[:-2] + points.shape[-1:] != state.position.shape

@@ -201,8 +201,10 @@ class Clip(MotionBase):
         )
 
     def in_order_of(self, skeleton: Skeleton) -> Clip:
-        """The same motion in the joint order of a skeleton of the same hierarchy, else
-        SkeletonError."""
+        """The same motion with the joints in the order of a skeleton of the same hierarchy.
+
+        This clip keeps its own rest offsets. Raises SkeletonError where the hierarchies differ.
+        """
         order, own = skeleton.order_of(self.skeleton), self.skeleton
         if (order == np.arange(len(order))).all():
             return self

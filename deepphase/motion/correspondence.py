@@ -46,8 +46,11 @@ class JointMatch:
 def match_joints(
     source: Skeleton, source_roles: Roles, target: Skeleton, target_roles: Roles
 ) -> list[JointMatch]:
-    """The target's joints with counterparts, in order: by role, by share of the way between roles,
-    else by side and name."""
+    """The target's joints that have counterparts, in their order.
+
+    Joints of one role correspond. Those between two of them (a spine, a collar) lie at the same
+    share of the way; all others correspond if they have the same side and name.
+    """
     kinds = (source_roles.kind, target_roles.kind)
     if kinds[0] != kinds[1] or "other" in kinds:
         raise SkeletonError(

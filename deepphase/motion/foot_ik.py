@@ -71,8 +71,10 @@ class LegChains:
         return len(self.upper)
 
     def ends(self, skeleton: Skeleton, roles: Roles) -> Array:
-        """(limbs, 3) metres from each tip, in its frame, to the end that touches the floor, as of
-        hocks and wrists."""
+        """(limbs, 3) metres from each tip, in its frame, to the end that touches the floor.
+
+        Hocks and wrists of quadrupeds are over the floor and turn about the ends of their feet.
+        """
         found = np.zeros((len(self), 3))
         for joint, end in _feet_and_ends(roles, ("foot", "hand")):
             found[self.tips == joint] = skeleton.end_offsets[end]

@@ -72,8 +72,12 @@ class JointName:
 # Files of one folder mostly have the same names; all callers share the list.
 @lru_cache(maxsize=128)
 def parse_names(names: tuple[str, ...]) -> list[JointName]:
-    """Parse all joint names together: namespaces, common prefixes, and sides as word, letter,
-    prefix or suffix."""
+    """Parse all joint names of a skeleton together, so that common prefixes are recognized.
+
+    Covers the conventions of the usual sources: namespaces ("mixamorig:LeftUpLeg"), prefixes common
+    to all joints ("Bip01 L Thigh", "Character1_LeftLeg"), sides as word, letter, prefix or suffix
+    in camel case, snake case or neither ("lThigh", "LHipJoint", "hand_l", "Foot.R", "rfemur").
+    """
     split = [
         [part for word in _WORDS.findall(re.split(r"[:|/]", name)[-1]) for part in _unglued(word)]
         for name in names

@@ -74,8 +74,12 @@ _BELOW_FLOOR_SHARE, _LYING_SHARE = 0.015, 0.06
 
 
 def infer_unit(skeleton_in_file_units: Skeleton) -> tuple[float, str]:
-    """Metres in one unit of a file by the size of its body (of a hand or a prop 1), and a note on
-    why."""
+    """Metres in one unit of a file, inferred from the size of its body, and a note on the evidence.
+
+    A human's thigh and shin, upper arm and forearm decide among `_UNITS`; any other body is in the
+    first of metres, centimetres, millimetres and inches that makes it 0.3 to 6 m long. The size of
+    a hand alone or of a prop tells nothing: it is in metres.
+    """
     skeleton = skeleton_in_file_units
     roles = find_roles(skeleton)
     if not is_body(skeleton, roles):
@@ -199,8 +203,11 @@ def axis_levels(positions: Array, up: str) -> Array:
 def agreed_up(
     ups: Sequence[str], assumed: Sequence[bool], levels: Array, length: float
 ) -> tuple[str, tuple[int, ...]]:
-    """The up axis of the clips of one skeleton with `levels` (clips, 6, 2), and the clips misread
-    alone."""
+    """The up axis of the clips of one skeleton, and the clips that were misread on their own.
+
+    A body that sits or lies has its hips beside its feet, but it is on the same floor as the other
+    clips if it is read with their axis. `levels` (clips, 6, 2) are those of `axis_levels`.
+    """
     votes = Counter(ups)
     up = max(votes, key=lambda axis: (votes[axis], -AXES.index(axis)))
     floor = float(np.median(levels[[axis == up for axis in ups], AXES.index(up), 0]))

@@ -65,8 +65,10 @@ class RootTrajectory:
     def from_ground(
         cls, positions: Array, angles: Array, heights: Array | float = 0.0
     ) -> RootTrajectory:
-        """Trajectory from (frames, 2) x and z and `heights` (frames,), m, and (frames,) rad about Y
-        from +Z."""
+        """Trajectory from (frames, 2) x and z in metres and (frames,) radians about Y from +Z.
+
+        `heights` are those of the ground, (frames,) metres.
+        """
         return cls(
             positions=np.insert(positions, 1, heights, axis=1),
             directions=np.stack([np.sin(angles), np.zeros_like(angles), np.cos(angles)], axis=-1),
@@ -170,8 +172,10 @@ def from_root_space(positions: Array, root: RootTrajectory) -> Array:
 
 
 def velocities_in_root_space(velocity: Array, root: RootTrajectory) -> Array:
-    """World velocities (frames, ..., 3) in the axes of their frame's facing, still relative to the
-    world."""
+    """World velocities (frames, ..., 3) rotated into the facing of their frame.
+
+    They stay velocities relative to the world: the root's own velocity is not subtracted.
+    """
     back = quaternions.conjugate(root.rotations)
     return quaternions.rotate(_per_frame(back, velocity), velocity)
 

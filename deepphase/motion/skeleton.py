@@ -184,8 +184,10 @@ def path_length(skeleton: Skeleton, upper: int, lower: int) -> float:
 
 
 def longest_chains(skeleton: Skeleton) -> tuple[Array, Array]:
-    """(joints,) length of the longest chain below each joint, to its tip, and its first child or
-    -1."""
+    """(joints,) length of the longest chain below each joint, and the child through which it goes.
+
+    Lengths are to the farthest tip below, end sites included; the child of a last joint is -1.
+    """
     count = len(skeleton)
     lengths, children = np.zeros(count), np.full(count, -1)
     np.maximum.at(lengths, skeleton.end_parents, np.linalg.norm(skeleton.end_offsets, axis=1))

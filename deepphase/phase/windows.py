@@ -137,7 +137,12 @@ def split_by_source(
     seed: int,
     kinds: Callable[[str], Array] | None = None,
 ) -> Split:
-    """Hold out about a share of the frames; a file stays on one side, kinds of moments on both."""
+    """Hold out about a share `held_out` of the frames, by source file.
+
+    A clip, its mirror image and other pieces of the same file stay on one side. Where there is
+    only one source, the last part of each of its clips is held out. With `kinds`, the training
+    keeps clips of all kinds of moments that are held out, see :func:`held_out_sources`.
+    """
     every = list(zip(np.asarray(starts).tolist(), np.asarray(stops).tolist(), sources, strict=True))
     usable = [clip for clip in every if clip[1] - clip[0] >= window]
     if not usable:

@@ -295,8 +295,15 @@ class BodyRig:
         return np.asarray(change.swapaxes(1, 2) / _STEP)
 
     def transforms(self, values: Array) -> tuple[Array, Array]:
-        """Turns (poses, joints, 3, 3) from rest, and positions (poses, joints + ends, 3), of
-        controls."""
+        """Turns and positions of values (poses, controls).
+
+        Returns
+        -------
+        turns : (poses, joints of the skeleton, 3, 3)
+            From the rest pose, in the space of the character.
+        positions : (poses, joints, 3) metres
+            With the end sites.
+        """
         # Poses last, see `deepphase.rigs.matrices`.
         values = np.ascontiguousarray(values.T, np.float64)
         skeleton = self.skeleton

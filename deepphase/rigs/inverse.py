@@ -300,8 +300,10 @@ def refined(
     damping: float,
     weights: Array | None = None,
 ) -> tuple[Array, Array]:
-    """Values (poses, controls) nearer to targets, and positions, by damped least squares (Holden
-    2017)."""
+    """Values (poses, controls) whose joints are nearer to targets, and their positions.
+
+    Damped least squares (Holden 2017, 3.13 and algorithm 1); joints with weight 0 are free.
+    """
     found = np.clip(values, rig.lower, rig.upper)
     positions = np.empty((len(values), len(rig.joints), 3))
     importance = np.repeat(np.sqrt(np.ones(len(rig.joints)) if weights is None else weights), 3)

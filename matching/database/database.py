@@ -169,8 +169,10 @@ class MotionDatabase(ClipRows):
 
     @cached_property
     def arrays_sha256(self) -> str:
-        """Hash, by its file's hashes, of features and offered rows, by which an index knows its
-        database."""
+        """Hash of the features and offered rows, by which an index recognises its database.
+
+        Made of the hashes in the database's file, so that a large one is not read.
+        """
         digest = hashlib.sha256(repr(self.features.shape).encode())
         for array in (self.features, self.offered):
             digest.update(self._hash_of(array).encode())

@@ -21,7 +21,12 @@ POSES = {"reduced pose": ("feet", "spine"), "full pose": ("all",)}
 def pose_layout(
     layout: FeatureLayout, joints: tuple[str, ...], skeleton: Skeleton, roles: Roles
 ) -> FeatureLayout:
-    """Positions and velocities of joints, with the trajectory features of another layout."""
+    """Positions and velocities of joints, with the trajectory features of another layout.
+
+    The pose features together get the weight, relative to the trajectory, of the features that
+    they replace. A block of standardised values contributes its number of values times the square
+    of its weight.
+    """
     trajectory = [feature for feature in layout if feature.kind.startswith("trajectory")]
     replaced = sum(each.dims * each.weight**2 for each in layout if each not in trajectory)
     pose = FeatureLayout(

@@ -42,8 +42,11 @@ _MIN_LENGTH = 0.5
 
 
 def beat_phases(database: MotionDatabase) -> tuple[Array, Array] | None:
-    """Phase in cycles and frequency in Hz (rows,) of beats, 0 Hz without a clear one; None without
-    beats."""
+    """Beat phase and beat frequency of the rows of a database, in their own songs.
+
+    Returns `phase, frequency` (rows,) each: Cycles in [-0.5, 0.5), and Hz; 0 Hz in rows without a
+    clear beat. None if the database has no beat feature at the current frame.
+    """
     feature = next(
         (
             each

@@ -31,7 +31,14 @@ def dance_in_tempo(
     song: SongFeatures,
     request: DanceRequest,
 ) -> DanceResult:
-    """A dance to a song of any tempo by a database whose dances are in bars of four beats."""
+    """A dance to a song of any tempo by a database whose dances are in bars of four beats.
+
+    The song's beats, or half or twice as many, are brought to a tempo of the database's rows; the
+    dance to them is then played as much faster or slower. Beats of songs in other bars are
+    taken in fours.
+
+    `dance`: the dance to a song.
+    """
     found = beat_phases(database)
     if not song.has_beat or found is None:
         return dance(song, request)

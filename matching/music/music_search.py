@@ -39,8 +39,12 @@ VARIETY = 0.1
 
 
 class MusicSearch:
-    """Searches for one dancer by pose, phases and the song; the goal source sets `time_s` every
-    frame."""
+    """Searches for one dancer; see `deepphase.matching.player.trajectory_search.SearchPolicy`.
+
+    The query is the current pose and phases, and the audio features of the song, now and in the
+    future. Rows that were played recently cost more. `time_s` is the current time in the song,
+    which the goal source sets before every frame.
+    """
 
     def __init__(
         self,

@@ -45,8 +45,11 @@ def has_song_tracks(layout: FeatureLayout) -> bool:
 
 
 def song_track(song: SongFeatures, name: str) -> Array:
-    """(frames, values) of a feature, or "mel_mean_2", its mean over seconds, at 60 Hz; else
-    ParameterError."""
+    """(frames, values) float32 track of a song, 60 frames a second.
+
+    `name`: a song feature, as in "onset_strength", or its moving average over a centred window of
+    some seconds, as in "mel_mean_2". Raises ParameterError for an unknown track.
+    """
     feature, seconds = _parsed(name)
     rows = feature_values(song, feature)
     if not seconds:

@@ -267,8 +267,10 @@ class Playback:
         rotations[:, self.trunk] = quaternions.multiply(turns, rotations[:, self.trunk])
 
     def quiet_rows(self, allowed: Array) -> Array:
-        """(quiet,) up to eight of rows (rows,), rising, that can be held best: slow, feet under the
-        hips."""
+        """(quiet,) up to eight of the allowed rows (rows,), rising, whose poses can be held best.
+
+        Joints are slow, feet are on the floor and under the hips.
+        """
         rows = np.flatnonzero(allowed)
         rows = rows[np.unique(np.linspace(0, len(rows) - 1, _SOLE_ROWS).astype(int))]
         pair = np.stack([rows, np.minimum(rows + 1, len(self) - 1)])

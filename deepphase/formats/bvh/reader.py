@@ -61,7 +61,19 @@ def load_bvh(
     allow_truncated: bool = False,
     radians: bool = False,
 ) -> Clip:
-    """Read a BVH file as a clip: metres, Y up. What is inferred is said in `clip.source.notes`."""
+    """Read a BVH file as a clip: metres, Y up. What is inferred is said in `clip.source.notes`.
+
+    A joint's position channels take the place of its OFFSET, as in MotionBuilder's files. They are
+    added to it where only then the feet are on the floor (the root's), or the body keeps its size
+    (those of other joints). Position channels that do not change become the joint's offset.
+
+    OFFSETs of six numbers, as of the SOMA skeleton, have the joint's rest rotation in degrees about
+    X, Y and Z, in the order of its channels, which are not relative to it. Joints are turned so
+    that the rest pose has no rotations.
+
+    With `allow_truncated`, the whole frames before the first fault are taken. With `radians`, these
+    are what rotation channels are in, which no BVH file says.
+    """
     path = Path(path)
     # Checked before a long file is read.
     unit_m = checked_options(unit, up, fps)

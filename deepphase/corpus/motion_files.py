@@ -151,7 +151,11 @@ class MotionFile:
 def find_motion_files(
     inputs: str | Path | Sequence[str | Path], root: Path | None = None
 ) -> list[MotionFile]:
-    """All motion files among files and under folders, sorted by their relative path."""
+    """All motion files among files and under folders, sorted by their relative path.
+
+    Hidden files and archives of phases are skipped. Settings are looked for in the folder of a
+    file, and above it up to the folder among `inputs`, or up to `root`.
+    """
     given = existing(inputs)
     places = [path.absolute() for path in given]
     found: dict[Path, Path | None] = {}
@@ -244,7 +248,10 @@ def is_store(path: str | Path) -> bool:
 
 
 def is_store_folder(path: Path) -> bool:
-    """Whether a folder has the JSON of a store, or of one that a killed writer left aside."""
+    """Whether a folder has the JSON of a store.
+
+    A writer that was killed between its two renames left the older store aside: it is put back.
+    """
     try:
         if not os.path.lexists(path) and path.name and place_aside(path).exists():
             os.replace(place_aside(path), path)

@@ -99,7 +99,10 @@ class StoreWriter:
         self._open.close()
 
     def add(self, clip: Clip, provenance: Mapping[str, Any] | None = None) -> int:
-        """Spool a clip; returns its number, for :meth:`replace`."""
+        """Spool a clip; returns its number, for :meth:`replace`.
+
+        Raises ParameterError where its rate differs from that of earlier clips or is impossible.
+        """
         if self._fps is not None and float(clip.fps) != self._fps:
             raise ParameterError(
                 f"{clip.name}: it has {clip.fps:g} frames a second in a store of {self._fps:g}",

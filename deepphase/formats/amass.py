@@ -236,7 +236,11 @@ def _unknown_layout(archive: NpzArchive, key: str) -> FormatError:
 
 
 def load_amass(path: str | Path, *, up: str | None = None, fps: float | None = None) -> Clip:
-    """Read motion of the SMPL family as a clip: metres, Y up."""
+    """Read motion of the SMPL family as a clip: metres, Y up.
+
+    Poses of 22, 24, 52, 53 and 55 joints are read. The pelvis is at `trans`; the body model adds a
+    constant vector to it. Up is z unless the body stands along another axis or one is given.
+    """
     path = Path(path)
     checked_options(None, up, fps)
     archive = read_npz(path)
@@ -256,7 +260,10 @@ def load_amass(path: str | Path, *, up: str | None = None, fps: float | None = N
 
 
 def save_amass(clip: Clip, path: str | Path) -> None:
-    """Write a clip of 22 (as 52, fingers at rest), 24, 52, 53 or 55 joints as AMASS does: Z up."""
+    """Write a clip of the joints of the SMPL family, in any order, as AMASS does: Z up.
+
+    22 joints are written as the 52 of SMPL-H, with fingers at rest; 24, 52, 53 and 55 as they are.
+    """
     check_writable_body(clip, path)
     names = smpl_layout(clip)
     if names is None or clip.translated_joints.tolist() != [0]:

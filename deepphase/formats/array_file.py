@@ -125,7 +125,10 @@ def read_arrays(
     verify: bool = True,
     types: Mapping[str, str] = _ANY_TYPES,
 ) -> tuple[dict[str, Array], Header]:
-    """Arrays and header of a file; `types`, as "F32", by patterns of names: the first counts."""
+    """Read a whole file into memory: the arrays by name, and the header.
+
+    `types`, such as "F32", are by names or patterns of `fnmatch`: the first that fits counts.
+    """
     mapped, header = map_arrays(path, format=format, version=version, verify=False, types=types)
     arrays = {name: np.array(array) for name, array in mapped.items()}
     if verify:

@@ -107,7 +107,10 @@ def load_fbx(
 
 
 def save_fbx(clip: Clip, path: str | Path) -> None:
-    """Write a clip as an armature with one action, and a mesh; end sites become bones "..._end"."""
+    """Write a clip as an FBX file: an armature with one action, and a mesh to see it by.
+
+    End sites become bones named after their joints, with "_end".
+    """
     path = Path(path)
     check_writable_body(clip, path)
     check_writable(path)

@@ -102,7 +102,10 @@ def load(path: str | Path, *, floor: float | None = None, **options: Any) -> Cli
 
 
 def load_all(path: str | Path, *, floor: float | None = None, **options: Any) -> tuple[Clip, ...]:
-    """Read all animations of glTF, bodies of a file of markers, or else the one clip, as `load`."""
+    """Read all clips of a motion file: the animations of glTF, each with its own name.
+
+    Files of other formats hold one clip. Options and errors are those of `load`.
+    """
     kind = format_of(path)
     if kind.load_all is None or options.get("animation") is not None:
         return _read(kind.load, path, floor, options)

@@ -96,7 +96,11 @@ def load_points(
     floor: float | None = None,
     animation: int | None = None,
 ) -> PointTrack:
-    """Read a point track of .npz, .npy, .c3d, .trc or .csv: metres, Y up, gaps bridged."""
+    """Read a point track of .npz, .npy, .c3d, .trc or .csv: metres, Y up, gaps bridged.
+
+    Unit, up axis and rate have precedence over the file's; `floor` is the height in metres that
+    becomes 0, and `animation` the number of the body, where labels have prefixes of several.
+    """
     path, unit_m, level = Path(path), checked_options(unit, up, fps), checked_floor(floor)
     bodies = _bodies(path)
     if animation is not None and not 0 <= animation < len(bodies):

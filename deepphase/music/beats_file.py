@@ -72,7 +72,10 @@ class GivenBeats:
 
 
 def read_beats(path: str | Path) -> GivenBeats:
-    """The beats in a text file: a second a line, or second and number in the bar, or labels."""
+    """The beats in a text file: a second a line, or second and number in the bar, or labels.
+
+    Labels are those of Audacity. Empty lines and lines that begin with # are skipped.
+    """
     path = Path(path)
     text = read_text(path)
     rows: list[tuple[float, int | None]] = []

@@ -118,7 +118,10 @@ class SongFeatures:
 
     @property
     def has_beat(self) -> bool:
-        """Whether there are reliable beats, perhaps counted at half or twice the tempo."""
+        """Whether there are reliable beats; without them nothing follows a beat.
+
+        Beats that may be counted at half or twice the tempo are reliable as well.
+        """
         enough = MIN_CONFIDENCE * self.tempo_confidence
         return len(self.beats_s) > 1 and self.beat_confidence >= enough
 
@@ -149,7 +152,10 @@ class SongFeatures:
         return np.arange(len(self)) / self.fps
 
     def array(self, names: Sequence[str] = PAPER_FEATURES) -> Array:
-        """(frames, dims) float32: the features of these names; ParameterError for another."""
+        """(frames, dims) float32: the features of these names side by side.
+
+        Raises ParameterError for a name that is none.
+        """
         check_names(names)
         return np.concatenate([self.blocks[name] for name in names], axis=1)
 

@@ -25,7 +25,11 @@ def metrics_beside(model: Path, part: str = "") -> Path:
 
 
 def read_metrics(path: str | Path) -> dict[str, Array]:
-    """Columns that a training wrote, (rows,) float64 or NaN; empty where there is no file."""
+    """The columns of a file that a training wrote.
+
+    Returns column -> (rows,) float64, NaN where a row has no value. Empty where there is no such
+    file.
+    """
     rows = metrics_rows(Path(path))
     return {
         name: np.array([float(row[name]) if row[name] else math.nan for row in rows])

@@ -42,7 +42,11 @@ def load_gltf(
     unit: str | float | None = None,
     up: str | None = None,
 ) -> Clip:
-    """Read one animation of a .glb or .gltf as a clip. `clip.source.notes` says what was chosen."""
+    """Read one animation of a .glb or .gltf as a clip. `clip.source.notes` says what was chosen.
+
+    The joints are those of the skin with the most animated ones, else the animated nodes; the rest
+    pose is the file's. Animation and skin are names or numbers. Keys are sampled at the rate.
+    """
     scene = _Scene(path, skin, fps, unit, up)
     number, *others = scene.moving
     notes: tuple[str, ...] = ()

@@ -15,6 +15,8 @@ from deepphase.motion.skeleton import Skeleton
 # Percentiles of poses between which a joint bends, more of few poses; the margins around them of
 # knees and elbows, and of hocks, radians; and the mean sine of bends that shows an axis.
 _BAND, _FEW, _MARGIN, _SHOWN = 1.0, 300.0, (0.2, 0.4), 0.02
+# Poses from which on they show how far hocks bend, which have no bounds of their own.
+_HOCK_POSES = 30
 # Bounds of the least and the largest bend of knees and elbows, radians.
 _LEAST, _LARGEST = (-0.1, 0.0), (2.6, 3.0)
 # Joints before, in and after a hinge; the last are the hocks of quadrupeds.
@@ -33,11 +35,15 @@ class Hinges:
 
     @classmethod
     def from_poses(cls, skeleton: Skeleton, roles: Roles, poses: Array) -> Hinges:
-        """Hinges of knees and elbows, and of a quadruped's hocks, that `poses` (poses, joints, 4)
-        bend."""
+        """Hinges of knees and elbows, and of a quadruped's hocks, from captured local rotations.
+
+        Joints that `poses` (poses, joints, 4) do not bend, and limbs with more joints, have none;
+        few poses do not show hocks.
+        """
         rows = []
+        has_hocks = roles.kind == "quadruped" and len(poses) >= _HOCK_POSES
         for side in ("left", "right"):
-            for parts in _PARTS[: 3 if roles.kind == "quadruped" else 2]:
+            for parts in _PARTS[: 3 if has_hocks else 2]:
                 upper, joint, last = (getattr(roles, f"{side}_{part}") for part in parts)
                 end = getattr(roles, f"{side}_foot_end") if last is None else None
                 if upper is None or joint is None or skeleton.parents[joint] != upper:
@@ -61,7 +67,7 @@ class Hinges:
         kept = shown > _SHOWN
         axes = axes[kept] / shown[kept, None]
         found = cls(joints[kept], above[kept], below[kept], axes, np.zeros((kept.sum(), 2)))
-        band = max(_BAND, _FEW / len(poses))
+        band = min(max(_BAND, _FEW / len(poses)), 50.0)
         least, largest = np.percentile(found.bends(poses), (band, 100.0 - band), axis=0)
         rigid = ~np.array([row[3] for row in rows], bool)[kept]
         margin = np.where(rigid, *_MARGIN)

@@ -193,9 +193,7 @@ def _warn_of_other_rest_frames(members: list[tuple[FileFacts, Skeleton]]) -> Non
     names = members[0][1].names
     same_order = [member for member in members if member[1].names == names]
     skeletons = [skeleton for _, skeleton in same_order]
-    translated = np.array(
-        sorted({joint for facts, _ in same_order for joint in facts.translated_joints})
-    )
+    translated = np.unique(np.concatenate([each.translated_joints for each, _ in same_order]))
     bodies = same_rest_frames(skeletons, translated)
     largest = max(bodies, key=len)
     for body in bodies:

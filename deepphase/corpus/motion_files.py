@@ -255,6 +255,9 @@ def is_store_folder(path: Path) -> bool:
     try:
         if not os.path.lexists(path) and path.name and place_aside(path).exists():
             os.replace(place_aside(path), path)
+        # A pipe would be waited for.
+        if not (path / STORE_JSON).is_file():
+            return False
         with (path / STORE_JSON).open("rb") as file:
             return STORE_FORMAT.encode() in file.read(100)
     except OSError:

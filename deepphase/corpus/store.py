@@ -24,7 +24,7 @@ from deepphase.corpus.motion_files import STORE_FORMAT, STORE_JSON, is_store_fol
 from deepphase.corpus.store_writer import ARRAY_TYPES, ONE_BODY, STORE_VERSION
 from deepphase.errors import CheckpointError, DeepPhaseError, ParameterError
 from deepphase.files import check_size, json_hash
-from deepphase.formats.array_file import map_arrays, read_header
+from deepphase.formats.array_file import chunks, map_arrays, read_header
 from deepphase.formats.header_values import (
     check_numbers,
     checked_count,
@@ -225,6 +225,8 @@ def _arrays(path: Path, group: str, header: Mapping[str, Any], verify: bool) -> 
     for name, dtype in ARRAY_TYPES.items():
         if arrays[name].dtype != dtype:
             raise ValueError(f"{name} is of type {arrays[name].dtype}, not {np.dtype(dtype)}")
+        if verify and not all(np.isfinite(part).all() for part in chunks(arrays[name])):
+            raise ValueError(f"{name} has values that are not finite")
         if name not in _MAPPED:
             arrays[name] = np.array(arrays[name])
     return arrays
@@ -232,15 +234,15 @@ def _arrays(path: Path, group: str, header: Mapping[str, Any], verify: bool) -> 
 
 def _read_npy(path: Path, group: str, name: str, hashes: Mapping[str, str] | None) -> Array:
     file = path / group / f"{name}.npy"
-    with file.open("rb") as opened:
-        if hashes is not None:
+    if not file.is_file():
+        raise ValueError(f"{group}/{name}.npy is missing, or not a file")
+    if hashes is not None:
+        with file.open("rb") as opened:
             digest = hashlib.file_digest(opened, "sha256").hexdigest()
-            if digest != hashes[f"{group}/{name}"]:
-                raise ValueError(f"{group}/{name}.npy does not match its hash")
-            opened.seek(0)
-        if name in _MAPPED:
-            return np.lib.format.open_memmap(file, mode="r")
-        return np.lib.format.read_array(opened, allow_pickle=False)
+        if digest != hashes[f"{group}/{name}"]:
+            raise ValueError(f"{group}/{name}.npy does not match its hash")
+    # Mapped, so that a shape beyond the file is refused before memory is taken for it.
+    return np.lib.format.open_memmap(file, mode="r")
 
 
 def _skeletons(group: Mapping[str, Any], arrays: Mapping[str, Array]) -> tuple[Skeleton, ...]:

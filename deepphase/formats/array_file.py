@@ -272,7 +272,7 @@ def _read_table(path: Path, format: str | None, version: int | None) -> tuple[He
     return header, shapes
 
 
-def _chunks(array: Array | ComputedRows) -> Iterator[Array]:
+def chunks(array: Array | ComputedRows) -> Iterator[Array]:
     """The array in chunks of a few megabytes along its first axis."""
     if array.ndim == 0:
         array = np.reshape(array, 1)
@@ -291,7 +291,7 @@ def _write_array(file: BinaryIO, name: str, array: Array | ComputedRows) -> str:
     """Append the array's bytes and return their sha256."""
     digest = hashlib.sha256()
     stored = array.dtype.newbyteorder("<")
-    for chunk in _chunks(array):
+    for chunk in chunks(array):
         if stored.kind == "f" and not np.isfinite(chunk).all():
             raise ParameterError(
                 f"array {name!r} has values that are not finite; nothing was written",
@@ -306,7 +306,7 @@ def _write_array(file: BinaryIO, name: str, array: Array | ComputedRows) -> str:
 def _verify(path: Path, header: Header, arrays: Mapping[str, Array]) -> None:
     for name, array in arrays.items():
         digest = hashlib.sha256()
-        for chunk in _chunks(array):
+        for chunk in chunks(array):
             data = chunk.reshape(-1).view(np.uint8)
             digest.update(data.data)
             if chunk.dtype.kind == "f" and not np.isfinite(chunk).all():

@@ -25,8 +25,9 @@ from deepphase.controllers.dance.dancer import Dancer
 from deepphase.controllers.runtime.controller import Controller
 from deepphase.corpus.clip_store import ClipStore
 from deepphase.corpus.labels import read_label_table
-from deepphase.corpus.motion_files import SETTINGS_FILE, read_settings
+from deepphase.corpus.motion_files import SETTINGS_FILE, STORE_JSON, read_settings
 from deepphase.corpus.store import open_store
+from deepphase.corpus.store_writer import ARRAY_TYPES, write_store
 from deepphase.edit.config import EditorConfig
 from deepphase.edit.editor import MotionEditor
 from deepphase.edit.effector_motion import read_effector_paths
@@ -34,10 +35,10 @@ from deepphase.edit.targets import read_keys, read_targets
 from deepphase.edit.training import train_editor
 from deepphase.errors import CheckpointError
 from deepphase.features.layout import FeatureLayout
-from deepphase.files import temporary_folder
+from deepphase.files import json_hash, temporary_folder
 from deepphase.formats.load import load, load_all, save
 from deepphase.matching.database.database import MotionDatabase
-from deepphase.matching.learned.matcher import Matcher
+from deepphase.matching.learned.matcher import LearnedConfig, Matcher
 from deepphase.motion.ball import Ball
 from deepphase.motion.roles import load_description
 from deepphase.music import cache as song_cache
@@ -65,6 +66,7 @@ from deepphase.synthetic.gait_motion import locomotion
 from deepphase.terrain.ground_file import read_ground
 from deepphase.terrain.grounded_clip import ClipGround
 from deepphase.terrain.heightmap import Heightmap
+from deepphase.training.checkpoint import checked_checkpoint
 from tests.compatibility.test_formats import _FILES as FILES
 from tests.controllers.made_controllers import walking_store
 from tests.formats.bvh_text import two_joints
@@ -213,6 +215,36 @@ _HEIGHTS = np.linspace(0.0, 1.0, 30).reshape(5, 6)
 _TEXT_JOINTS = np.random.default_rng(0).random((4, 22, 3)).astype(np.float32)
 
 
+def _packed_store(path: Path) -> None:
+    """An archive of the files of a store, store.json as an array of one text."""
+    with temporary_folder() as folder:
+        write_store(folder, [_walk().sliced(0, 6), _walk().sliced(6, 15)])
+        files = {str(each.relative_to(folder))[:-4]: each for each in folder.rglob("*.npy")}
+        members = {name: file.read_bytes() for name, file in files.items()}
+        path.write_bytes(archive({**members, "meta": (folder / STORE_JSON).read_text()}))
+
+
+def _open_packed_store(path: Path) -> Any:
+    """The store in such an archive, with the right hashes."""
+    members = mutations.archive_members(path.read_bytes()) or {}
+    with temporary_folder() as folder:
+        hashes = {}
+        for name in (f"Hips-25/{name}" for name in ARRAY_TYPES):
+            file = folder / f"{name}.npy"
+            file.parent.mkdir(exist_ok=True)
+            file.write_bytes(content := members.get(name, b""))
+            hashes[name] = hashlib.sha256(content).hexdigest()
+        try:
+            header = json.loads(str(mutations.array_of(members.get("meta", b""))))
+            header = {**header, "sha256": hashes}
+            header.pop("json_sha256", None)
+            header["json_sha256"] = json_hash(header)
+        except (TypeError, ValueError):
+            header = []
+        (folder / STORE_JSON).write_text(json.dumps(header))
+        return open_store(folder)
+
+
 def _parquet(path: Path) -> None:
     from pyarrow import parquet, table
 
@@ -319,6 +351,7 @@ def _configs(kind: str) -> Callable[[Path], list[bytes]]:
     return lambda folder: [path.read_bytes() for path in sorted(shipped.glob("*.yaml"))]
 
 
+_POINT = {"fingerprint": "{}", "epoch": 3, "state_dict": {"bias": torch.zeros(20)}}
 _PATHS = "t,x,z,facing,gait\n0,0,0,0,walk\n0.5,0,1.5,0.1,walk\n2,1,3,0.8,run\n"
 _GAMEPAD = "t,move_x,move_z,look_x,look_z,style\n0,0,0,0,0,a\n1,0.5,-1,0,0.25,b\n2,0,1,0,0,b\n"
 _LABELS = "file,style,start_s,stop_s\nwalk_1.bvh,old,0,1.5\nwalk_1.bvh,young,2,3\nrun,old,,\n"
@@ -359,6 +392,7 @@ _CONFIGS = {
     "dance": DanceConfig,
     "editor": EditorConfig,
     "rig": RigConfig,
+    "learned": LearnedConfig,
 }
 _ARRAYS_OF_OTHERS = [archive(each) for each in (AMASS, OWN, JOINTS, POINTS)]
 _ARRAYS_OF_OTHERS.append(archive(AMASS, zipfile.ZIP_DEFLATED))
@@ -381,6 +415,14 @@ KINDS: dict[str, Kind] = {
     "amc": Kind(".amc", _in_folder("a.amc", _load_amc, ("a.asf", ASF)), _text(AMC), _WORDS),
     "asf": Kind(".asf", _in_folder("a.asf", _load_amc, ("a.amc", AMC)), _text(ASF), _WORDS),
     "store": _ours(".store", open_store, _kept("clips.store")),
+    "store in a folder": Kind(
+        ".npz", _open_packed_store, _by(_packed_store, ".npz"), mutations.ARCHIVE
+    ),
+    "resume point": Kind(
+        ".ckpt",
+        _in_folder("resume.ckpt", lambda folder: checked_checkpoint(folder, {})),
+        _by(lambda path: torch.save(_POINT, path), ".ckpt"),
+    ),
     "model": _ours(".model", load_extractor, _kept("default.model")),
     "model of any skeleton": _ours(
         ".model", PhaseModel.load, _by(_any_skeleton, ".model"), slow=True

@@ -8,6 +8,7 @@ import io
 import json
 import random
 import struct
+import warnings
 import zipfile
 from collections.abc import Callable, Sequence
 from copy import deepcopy
@@ -156,7 +157,8 @@ def _numbers(random: Random, content: bytes) -> bytes:
 TEXT = (_lines, _words, _words, _numbers)
 
 
-def _members(content: bytes) -> dict[str, bytes] | None:
+def archive_members(content: bytes) -> dict[str, bytes] | None:
+    """Name -> content of the members of an archive; None where it is none."""
     try:
         with zipfile.ZipFile(io.BytesIO(content)) as file:
             return {name.removesuffix(".npy"): file.read(name) for name in file.namelist()}
@@ -168,7 +170,7 @@ def _in_archive(
     change: Callable[[Random, dict[str, bytes], str], None],
 ) -> Callable[[Random, bytes], bytes]:
     def changed(random: Random, content: bytes) -> bytes:
-        members = _members(content)
+        members = archive_members(content)
         if not members:
             raise ValueError("no archive")
         change(random, members, random.choice(list(members)))
@@ -178,7 +180,8 @@ def _in_archive(
     return changed
 
 
-def _array(member: bytes) -> np.ndarray:
+def array_of(member: bytes) -> np.ndarray:
+    """The array of a member; zeros where it has none."""
     try:
         return np.lib.format.read_array(io.BytesIO(member), allow_pickle=False)
     except Exception:
@@ -192,7 +195,7 @@ def _stored(array: np.ndarray) -> bytes:
 
 
 def _values(random: Random, members: dict[str, bytes], key: str) -> None:
-    array = np.array(_array(members[key]))
+    array = np.array(array_of(members[key]))
     if array.size and array.dtype.kind in "fiu":
         for _ in range(random.choice((1, 1, 5))):
             value = random.choice((*NUMBERS, random.uniform(-10, 10)))
@@ -206,16 +209,17 @@ def _values(random: Random, members: dict[str, bytes], key: str) -> None:
 
 
 def _types(random: Random, members: dict[str, bytes], key: str) -> None:
-    array = _array(members[key])
+    array = array_of(members[key])
     try:
-        with np.errstate(all="ignore"):
+        with np.errstate(all="ignore"), warnings.catch_warnings():
+            warnings.simplefilter("ignore", np.exceptions.ComplexWarning)
             members[key] = _stored(array.astype(random.choice(_DTYPES)))
-    except (TypeError, ValueError, RuntimeError, np.exceptions.ComplexWarning):
+    except (TypeError, ValueError, RuntimeError):
         members[key] = _stored(np.array([{}, None], object))
 
 
 def _shapes(random: Random, members: dict[str, bytes], key: str) -> None:
-    array = _array(members[key])
+    array = array_of(members[key])
     what = random.randrange(6)
     if what == 0:
         array = array.reshape(-1)
@@ -258,7 +262,7 @@ def _texts(random: Random, members: dict[str, bytes], key: str) -> None:
     if "meta" not in members:
         return _values(random, members, key)
     try:
-        tree = json.loads(str(_array(members["meta"])))
+        tree = json.loads(str(array_of(members["meta"])))
     except ValueError:
         return _values(random, members, key)
     members["meta"] = _stored(np.array(json.dumps(changed_tree(random, tree))))

@@ -24,7 +24,10 @@ def archive(arrays: dict[str, Any], compression: int = zipfile.ZIP_STORED) -> by
     buffer = io.BytesIO()
     with zipfile.ZipFile(buffer, "w", compression) as file:
         for name, array in arrays.items():
-            file.writestr(f"{name}.npy", array if isinstance(array, bytes) else member(array))
+            # Without the time of writing: a case made again has the same bytes.
+            info = zipfile.ZipInfo(f"{name}.npy")
+            content = array if isinstance(array, bytes) else member(array)
+            file.writestr(info, content, compression)
     return buffer.getvalue()
 
 

@@ -62,9 +62,10 @@ def folder(tmp_path, monkeypatch):
     (tmp_path / "mocap.store").touch()
     (tmp_path / "mocap.db").touch()
     (tmp_path / "loop.bvh").symlink_to("loop.bvh")
-    for suffix in ("bvh", "csv", "npy", "model", "parquet", "controller"):
-        os.mkfifo(tmp_path / f"pipe.{suffix}")
-        os.mkfifo(tmp_path / "captures" / f"pipe.{suffix}")
+    for name in ("bvh", "csv", "npy", "model", "parquet", "controller"):
+        os.mkfifo(tmp_path / f"pipe.{name}")
+        os.mkfifo(tmp_path / "captures" / f"pipe.{name}")
+    os.mkfifo(tmp_path / "captures" / "store.json")
     return tmp_path
 
 

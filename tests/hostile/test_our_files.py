@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 
 from deepphase.errors import CheckpointError, DeepPhaseError, FormatError
+from deepphase.files import temporary_folder
 from deepphase.formats import array_file
 from deepphase.formats.load import load, save
 from deepphase.formats.points import load_points
@@ -19,7 +20,14 @@ from deepphase.matching.search import searcher
 from deepphase.matching.search.searcher import open_searcher
 from tests.compatibility.test_formats import _FILES as FILES
 from tests.hostile.kinds import KINDS
-from tests.hostile.mutations import ARRAY_FILE, array_file_parts, changed_bytes, signed_array_file
+from tests.hostile.mutations import (
+    ARRAY_FILE,
+    archive_members,
+    array_file_parts,
+    changed_bytes,
+    signed_array_file,
+)
+from tests.hostile.npz_cases import archive, header
 from tests.hostile.test_fuzz import CASES, bounds
 
 # Kind -> places of values in its header.
@@ -143,22 +151,13 @@ def test_files_without_a_checksum_are_read(tmp_path):
 
 def _free_texts():
     """An archive whose 30,000,000 texts have no letters, and no bytes."""
-    header = b"{'descr': '<U0', 'fortran_order': False, 'shape': (30000000,), }"
-    member = b"\x93NUMPY\x01\x00" + len(header).to_bytes(2, "little") + header
-    content = io.BytesIO()
-    np.savez(content, positions=np.ones((9, 3, 3)), fps=60.0)
-    with zipfile.ZipFile(content, "a") as archive:
-        archive.writestr("names.npy", member)
-    return content.getvalue()
+    texts = header("{'descr': '<U0', 'fortran_order': False, 'shape': (30000000,), }")
+    return archive({"positions": np.ones((9, 3, 3)), "fps": 60.0, "names": texts})
 
 
 def _zeros():
     """An archive of 20 kB that unpacks to 20 MB."""
-    content, zeros = io.BytesIO(), io.BytesIO()
-    np.save(zeros, np.zeros(2_500_000))
-    with zipfile.ZipFile(content, "w", zipfile.ZIP_DEFLATED) as archive:
-        archive.writestr("meta.npy", zeros.getvalue())
-    return content.getvalue()
+    return archive({"meta": np.zeros(2_500_000)}, zipfile.ZIP_DEFLATED)
 
 
 def _free_rows():
@@ -186,7 +185,16 @@ def _nested(line):
     )
 
 
+def _free_joints():
+    """A store that declares the joints of 3,000,000,000,000 clips."""
+    joints = header("{'descr': '<f8', 'fortran_order': False, 'shape': (3000000000000, 25, 3), }")
+    with temporary_folder() as folder:
+        (content,) = KINDS["store in a folder"].examples(folder)
+    return archive({**archive_members(content), "Hips-25/offsets": joints})
+
+
 _BOMBS = {
+    "joints": ("store in a folder", _free_joints),
     "points": ("npz", _free_texts),
     "phases": ("phases", _zeros),
     "heights": ("ground", _zeros),

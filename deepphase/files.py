@@ -174,11 +174,6 @@ def check_writable(path: str | Path, example: str = "file", *, room: int = 1 << 
         with tempfile.TemporaryFile(dir=target.parent) as file:
             file.write(bytes(room))
             file.flush()
-        with suppress(FileNotFoundError):
-            owner, folder = target.lstat().st_uid, target.parent.stat()
-            # As in /tmp, where users replace their own files only.
-            if folder.st_mode & stat.S_ISVTX and _user() not in (0, owner, folder.st_uid):
-                raise PermissionError(errno.EPERM, "it belongs to another user")
 
 
 @contextmanager
@@ -197,6 +192,16 @@ def writing(path: str | Path) -> Iterator[None]:
 def _replaceable(path: str | Path, example: str = "file") -> Path:
     """The regular file, or the new name in an existing folder, that a path leads to."""
     target = Path(os.path.realpath(path))
+    for each in (Path(path), target):
+        with suppress(FileNotFoundError, NotADirectoryError):
+            owner, folder = each.lstat().st_uid, each.parent.stat()
+            # As in /tmp, where users replace their own files only, and links may lead anywhere.
+            if each.is_symlink():
+                trusted = owner in (_user(), folder.st_uid)
+            else:
+                trusted = _user() in (0, owner, folder.st_uid)
+            if folder.st_mode & stat.S_ISVTX and not trusted:
+                raise PermissionError(errno.EPERM, "it belongs to another user")
     try:
         target.parent.mkdir(parents=True, exist_ok=True)
         # Of the path as given: the descriptors under /dev and /proc have no other name.

@@ -241,8 +241,12 @@ def _read_npy(path: Path, group: str, name: str, hashes: Mapping[str, str] | Non
             digest = hashlib.file_digest(opened, "sha256").hexdigest()
         if digest != hashes[f"{group}/{name}"]:
             raise ValueError(f"{group}/{name}.npy does not match its hash")
-    # Mapped, so that a shape beyond the file is refused before memory is taken for it.
-    return np.lib.format.open_memmap(file, mode="r")
+    try:
+        # Mapped, so that a shape beyond the file is refused before memory is taken for it.
+        return np.lib.format.open_memmap(file, mode="r")
+    # The header is read as Python, whose parser has many errors.
+    except Exception:
+        raise ValueError(f"{group}/{name}.npy is not a NumPy array of its size") from None
 
 
 def _skeletons(group: Mapping[str, Any], arrays: Mapping[str, Array]) -> tuple[Skeleton, ...]:

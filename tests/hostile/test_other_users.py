@@ -85,6 +85,17 @@ def test_another_users_result_is_refused_before_long_work(shared):
         check_writable("mine")
 
 
+def test_a_link_of_another_user_does_not_lead_a_result_away(shared, capsys):
+    (shared / "mine.bvh").symlink_to("own/mine.bvh")
+    with another_user():
+        (shared / "out.bvh").symlink_to("own/new.bvh")
+    assert main(["convert", "open/walk.bvh", "-o", "out.bvh"]) == 2
+    assert "another user" in capsys.readouterr().err
+    assert not (shared / "own" / "new.bvh").exists()
+    assert main(["convert", "open/walk.bvh", "-o", "mine.bvh"]) == 0
+    assert (shared / "own" / "mine.bvh").exists()
+
+
 def test_a_closed_cache_is_none(shared, monkeypatch):
     monkeypatch.setenv(cache.CACHE_VARIABLE, str(shared / "own"))
     monkeypatch.setattr(cache, "decoded", lambda content, path: None)

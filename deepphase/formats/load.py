@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from deepphase.errors import FormatError, ParameterError
-from deepphase.formats.reading import checked_floor, with_doubts, with_notes
+from deepphase.formats.reading import checked_floor, listed, numbered, with_doubts, with_notes
 from deepphase.motion.clip import Clip
 
 
@@ -19,11 +19,12 @@ from deepphase.motion.clip import Clip
 class MotionFormat:
     """A format of motion files; functions may be named, as in "package.module:function".
 
+    `load` reads one clip; a format whose files hold several may have `load_all` alone.
     `begins` are first bytes by which an upload is recognized, whatever its name.
     """
 
     name: str
-    load: Callable[..., Clip] | str
+    load: Callable[..., Clip] | str | None = None
     save: Callable[..., None] | str | None = None
     load_all: Callable[..., tuple[Clip, ...]] | str | None = None
     list_animations: Callable[[str | Path], tuple[tuple[int, str], ...]] | str | None = None
@@ -98,7 +99,16 @@ def load(path: str | Path, *, floor: float | None = None, **options: Any) -> Cli
     ParameterError
         If no format's reader has such an option.
     """
-    return _read(format_of(path).load, path, floor, options)[0]
+    kind = format_of(path)
+    if kind.load is not None:
+        return _read(kind.load, path, floor, options)[0]
+    animation = options.pop("animation", None)
+    clips = load_all(path, floor=floor, **options)
+    names = [clip.name for clip in clips]
+    number = 0 if animation is None else numbered(names, animation, "animation")
+    others = listed([f"{i} {name!r}" for i, name in enumerate(names) if i != number], 12)
+    note = f"animation {number} {names[number]!r} was read; there are also {others}"
+    return with_notes(clips[number], [note] if others and animation is None else [])
 
 
 def load_all(path: str | Path, *, floor: float | None = None, **options: Any) -> tuple[Clip, ...]:
@@ -108,7 +118,7 @@ def load_all(path: str | Path, *, floor: float | None = None, **options: Any) ->
     """
     kind = format_of(path)
     if kind.load_all is None or options.get("animation") is not None:
-        return _read(kind.load, path, floor, options)
+        return (load(path, floor=floor, **options),)
     options.pop("animation", None)
     return _read(kind.load_all, path, floor, options)
 
@@ -120,8 +130,9 @@ def _read(
     function, suffix, height = _function(reader), Path(path).suffix, checked_floor(floor)
     # The readers of other formats are imported only for an option that this one lacks.
     if not options.keys() <= set(option_names(function)):
-        others = (option_names(_function(kind.load)) for kind in MOTION_FORMATS.values())
-        known = dict.fromkeys(chain(option_names(function), *others))
+        others = (kind.load or kind.load_all for kind in MOTION_FORMATS.values())
+        names = (option_names(_function(other)) for other in others if other)
+        known = dict.fromkeys(chain(option_names(function), *names))
         _check_options(options, tuple(known), "motion files", path)
     clips = call_reader(function, path, options, f"{suffix} files")
     clips = (clips,) if isinstance(clips, Clip) else clips
@@ -174,7 +185,7 @@ def list_animations(path: str | Path) -> tuple[tuple[int, str], ...]:
     """Number and name of each clip that `load_all` reads; empty where a file holds one clip."""
     kind = format_of(path)
     if kind.list_animations is None:
-        return ()
+        return () if kind.load else tuple(enumerate(clip.name for clip in load_all(path)))
     found: tuple[tuple[int, str], ...] = _function(kind.list_animations)(path)
     return found
 

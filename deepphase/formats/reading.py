@@ -201,6 +201,19 @@ def unique_names(names: Sequence[str]) -> tuple[tuple[str, ...], list[str]]:
     return tuple(unique), renamed
 
 
+def numbered(names: Sequence[str], given: str | int, what: str) -> int:
+    """Which of the named things of a file a name or a number means. Raises ParameterError."""
+    if isinstance(given, str):
+        if given in names:
+            return names.index(given)
+        if given.isdecimal() and len(given) < 10:
+            given = int(given)
+    if isinstance(given, str) or not 0 <= given < len(names):
+        shown = ", ".join(f"{i} {name!r}" for i, name in enumerate(names[:12])) or "none"
+        raise ParameterError(f"there is no {what} {given!r}", hint=f"there are: {shown}")
+    return given
+
+
 def listed(names: Sequence[str], shown: int = 5) -> str:
     """The first few of many names."""
     return ", ".join(names[:shown]) + (", ..." if len(names) > shown else "")

@@ -6,9 +6,17 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from deepphase.errors import FormatError
+from deepphase.corpus.clips import clips_in
+from deepphase.errors import FormatError, ParameterError
 from deepphase.formats.frame_rates import CHECK
-from deepphase.formats.load import MOTION_FORMATS, load, save
+from deepphase.formats.load import (
+    MOTION_FORMATS,
+    MotionFormat,
+    list_animations,
+    load,
+    load_all,
+    save,
+)
 from deepphase.motion.clip import joint_positions
 from deepphase.motion.mirror import reflected
 from deepphase.motion.orientation import rotate_from_y_up, scaled
@@ -153,6 +161,23 @@ def test_points_keep_their_places_in_every_format(tmp_path, suffix):
     order = [again.skeleton.names.index(name) for name in clip.skeleton.names]
     np.testing.assert_allclose(joint_positions(again)[:, order], joint_positions(clip), atol=1e-5)
     assert not again.has_rotations
+
+
+def test_a_format_of_several_clips_needs_one_reader(tmp_path, monkeypatch):
+    def read(path, *, fps=None):
+        clips = [locomotion(seed, 1.0).clip for seed in (0, 1)]
+        return tuple(replace(clip, name=name) for clip, name in zip(clips, "ab", strict=True))
+
+    monkeypatch.setitem(MOTION_FORMATS, ".two", MotionFormat("two clips", load_all=read))
+    path = tmp_path / "file.two"
+    path.touch()
+    assert list_animations(path) == ((0, "a"), (1, "b"))
+    assert [clip.name for clip in load_all(path, unit="cm")] == ["a", "b"]
+    assert [load(path, animation=given).name for given in (None, 1, "b", "0")] == list("abba")
+    assert any("also 1 'b'" in note for note in load(path).source.notes)
+    with pytest.raises(ParameterError, match="no animation 'c'"):
+        load_all(path, animation="c")
+    assert [entry.load().name for entry in clips_in([path])] == ["file a", "file b"]
 
 
 def test_pickles_are_refused_with_the_arrays_to_save(tmp_path):

@@ -11,6 +11,7 @@ from deepphase.apps.dashboard.pages.train import collection
 from deepphase.apps.dashboard.parts import drawing, songs, steerables
 from deepphase.apps.dashboard.parts.session import Session, read_upload
 from deepphase.errors import DeepPhaseError
+from deepphase.formats.load import load_all
 from deepphase.music.beats_file import read_beats
 from tests.hostile.kinds import KINDS
 from tests.hostile.mutations import mutated
@@ -34,9 +35,11 @@ def _kept(kind):
     return lambda own, content: kind.read_upload(own, _NAME, content)
 
 
+# All formats of one file.
+_MOTION = [name for name, kind in KINDS.items() if kind.read is load_all and name != "gltf"]
 # Place -> how it takes a file, and the kinds that it reads.
 PLACES = {
-    "motion": (_data, "bvh/npz/motion/glb/c3d/trc/motive/mvnx/joints of text"),
+    "motion": (_data, "/".join(_MOTION)),
     "controller": (_kept(steerables.CONTROLLERS), "controller"),
     "matcher": (_kept(steerables.MATCHERS), "matcher"),
     "model": (_kept(collection.MODELS), "model/contact phases/pca phases"),

@@ -215,7 +215,7 @@ def suffix_of(content: bytes) -> str:
         return ".c3d"
     raise FormatError(
         f"this is {foreign}" if foreign else "this is not a known motion format",
-        hint="upload BVH, .npz (AMASS, points, our own), .glb, C3D, TRC, Motive's CSV or MVNX",
+        hint=f"upload {', '.join(f'.{suffix}' for suffix in MOTION_SUFFIXES)}",
     )
 
 

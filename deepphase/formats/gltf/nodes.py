@@ -9,9 +9,15 @@ import numpy as np
 from scipy.spatial.transform import Rotation
 
 from deepphase.arrays import Array
-from deepphase.errors import FormatError, ParameterError
+from deepphase.errors import FormatError
 from deepphase.formats.gltf.document import Item, is_index
-from deepphase.formats.reading import MAX_JOINTS, check_joint_count, children_of, unique_names
+from deepphase.formats.reading import (
+    MAX_JOINTS,
+    check_joint_count,
+    children_of,
+    numbered,
+    unique_names,
+)
 from deepphase.motion.quaternions import IDENTITY
 
 # How far exporters' rounding may carry a scale from 1, or the axes of a matrix from right angles.
@@ -164,25 +170,12 @@ def find_joints(tree: NodeTree, animated: Collection[int], skin: str | int | Non
     return _joint_tree(tree, joints, animated, notes)
 
 
-def named_number(items: list[Item], given: str | int, what: str) -> int:
-    """Which of the objects a name or a number means."""
-    names = [item.text("name") for item in items]
-    if isinstance(given, str):
-        if given in names:
-            return names.index(given)
-        if given.isdecimal() and len(given) < 10:
-            given = int(given)
-    if isinstance(given, str) or not 0 <= given < len(items):
-        shown = ", ".join(f"{i} {name!r}" for i, name in enumerate(names[:12])) or "none"
-        raise ParameterError(f"there is no {what} {given!r}", hint=f"there are: {shown}")
-    return given
-
-
 def _chosen_skin(
     tree: NodeTree, skins: list[Item], animated: set[int], given: str | int | None
 ) -> tuple[list[int], tuple[str, ...]]:
     if given is not None:
-        return _skin_joints(tree, skins[named_number(skins, given, "skin")]), ()
+        names = [skin.text("name") for skin in skins]
+        return _skin_joints(tree, skins[numbered(names, given, "skin")]), ()
     every = [_skin_joints(tree, skin) for skin in skins]
     moved = [len(animated.intersection(joints)) for joints in every]
     if not any(moved):

@@ -17,13 +17,14 @@ from deepphase.formats.frame_rates import (
     sampling_rate,
 )
 from deepphase.formats.gltf.document import open_gltf
-from deepphase.formats.gltf.nodes import find_joints, named_number, our_extras, read_nodes
+from deepphase.formats.gltf.nodes import find_joints, our_extras, read_nodes
 from deepphase.formats.gltf.tracks import Keys, channel_target, read_tracks, sample_joints
 from deepphase.formats.reading import (
     RawMotion,
     checked_options,
     in_metres_y_up,
     listed,
+    numbered,
     unique_names,
 )
 from deepphase.motion.clip import Clip, Source, is_plausible_rate
@@ -51,7 +52,8 @@ def load_gltf(
     number, *others = scene.moving
     notes: tuple[str, ...] = ()
     if animation is not None:
-        number = named_number(scene.animations, animation, "animation")
+        animations = [item.text("name") for item in scene.animations]
+        number = numbered(animations, animation, "animation")
         if number not in scene.moving:
             raise scene.animations[number].fault("moves none of the joints")
     elif others:

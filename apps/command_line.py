@@ -19,6 +19,7 @@ from typing import Any, Literal, NoReturn
 from deepphase.apps.input_checks import check_inputs
 from deepphase.apps.options import ConfigOption, OptionGroup, split_changes
 from deepphase.apps.terminal import Outcome
+from deepphase.config import config_names
 from deepphase.errors import ParameterError
 
 # Parameter -> its short flag.
@@ -99,10 +100,13 @@ def command_parser(program: str, command: Callable[..., Any], *, required: bool)
     )
     groups = {name: own for name, own in parameters.items() if _is_group(own[0])}
     for name, (kind, default) in parameters.items():
+        text = texts.get(name, "")
         if isinstance(default, ConfigOption):
+            names, folder = ", ".join(config_names(default.kind)), f"configs/{default.kind}"
+            text += f" A YAML file, or one of {folder}: {names}."
             kind, default = str, default.default
         if name not in groups:
-            _add(parser, name, kind, default, texts.get(name, ""), required)
+            _add(parser, name, kind, default, text, required)
     for kind, default in groups.values():
         heading = (inspect.getdoc(kind) or "").partition("\n")[0].rstrip(".")
         group, hints = parser.add_argument_group(heading), typing.get_type_hints(kind)

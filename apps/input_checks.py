@@ -123,7 +123,7 @@ def _check_kind(place: str, path: Path, skeleton: str | None) -> None:
 
 def _check_phases(name: str, values: Mapping[str, Any], changes: Mapping[str, Any]) -> None:
     """Raise ParameterError where the network of a config needs phases and there is no model."""
-    from deepphase.controllers.schema.config import GATES, GATES_OF_PHASES
+    from deepphase.controllers.schema.config import GATES_OF_PHASES, SHIPPED_NETWORKS
     from deepphase.corpus.motion_files import find_motion_files, is_store
     from deepphase.formats.load import holds_points
 
@@ -131,7 +131,7 @@ def _check_phases(name: str, values: Mapping[str, Any], changes: Mapping[str, An
     section = content.get("network") if isinstance(content, dict) else None
     named = section.get("name") if isinstance(section, dict) else None
     network = changes.get("network.name", named)
-    if GATES.get(network) not in GATES_OF_PHASES:
+    if SHIPPED_NETWORKS.get(network, ("none",))[0] not in GATES_OF_PHASES:
         return
     hint = "give --model: the file of `deepphase train phase` or `deepphase fit phases`"
     if name == "train dance":

@@ -6,6 +6,7 @@ import hashlib
 import importlib
 import json
 import os
+import pkgutil
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -24,18 +25,29 @@ class OptionGroup:
     """Base class of dataclasses that give a command one option per field, with its help text."""
 
 
+# Kind of config -> its class, imported when one is read.
+_CONFIG_CLASSES = {
+    "phase": "deepphase.phase.config:PhaseConfig",
+    "controller": "deepphase.controllers.config:ControllerConfig",
+    "learned": "deepphase.matching.learned.matcher:LearnedConfig",
+    "matching": "deepphase.features.layout:FeatureLayout",
+    "dance": "deepphase.controllers.dance.config:DanceConfig",
+    "editor": "deepphase.edit.config:EditorConfig",
+    "rig": "deepphase.rigs.config:RigConfig",
+}
+
+
 @dataclass(frozen=True)
 class ConfigOption:
     """Default of a command's parameter `config`, which is given the config itself."""
 
-    place: str  # Module and class, as in "deepphase.phase.config:PhaseConfig"; imported when read
+    kind: str  # Folder of the shipped configs
     default: str  # Name of the config that is used where none is named
     has_keys: bool = True  # Whether it has sections with keys, which --set changes
 
     def load(self, name: str, values: Mapping[str, Any]) -> Any:
         """The config of that name or file, with values such as {"training.seed": 1}."""
-        module, _, kind = self.place.partition(":")
-        load = getattr(importlib.import_module(module), kind).load
+        load = pkgutil.resolve_name(_CONFIG_CLASSES[self.kind]).load
         config = load(name)
         try:
             return load(name, **values) if values else config

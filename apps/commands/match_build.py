@@ -14,7 +14,6 @@ if TYPE_CHECKING:
     from deepphase.matching.database.database import MotionDatabase
     from deepphase.matching.search.request import Searcher
 
-_LAYOUTS = "deepphase.features.layout:FeatureLayout"
 _DEFAULT, _ON_GROUND = "phase_trajectory", "ground_trajectory"
 
 
@@ -22,7 +21,7 @@ def command(
     stores: list[Path],
     output: Path,
     model: Path | None = None,
-    config: Any = ConfigOption(_LAYOUTS, _DEFAULT, has_keys=False),  # noqa: B008 (frozen)
+    config: Any = ConfigOption("matching", _DEFAULT, has_keys=False),  # noqa: B008 (frozen)
     index: str = "auto",
     labels: str | None = None,
     skeleton: str | None = None,
@@ -41,7 +40,7 @@ def command(
         Phase model of `deepphase train phase`, or a baseline of `deepphase fit phases`; needed if
         the features include phases.
     config
-        Features of a frame: a YAML file, or the name of a shipped layout (configs/matching).
+        Features of a frame.
     index
         Search index, which queries and runs then use: exact, or a string of FAISS's index_factory
         such as IVF1024,Flat or HNSW16, whose recall is printed. auto is exact.

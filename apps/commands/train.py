@@ -32,7 +32,7 @@ _RUN = TrainingOptions()
 def phase_command(
     stores: list[Path],
     output: Path,
-    config: Any = ConfigOption("deepphase.phase.config:PhaseConfig", "default"),  # noqa: B008
+    config: Any = ConfigOption("phase", "default"),  # noqa: B008
     features: str | None = None,
     start: Path | None = None,
     memory: str | None = None,
@@ -49,8 +49,7 @@ def phase_command(
     output
         Model file to write.
     config
-        Config of the network and its training: a YAML file, or the name of a shipped one
-        (configs/phase).
+        Config of the network and its training.
     features
         Audio features to train on, separated by commas, as in mel,chroma,onset_strength. The songs
         in the folder are then used even if it contains motion as well.
@@ -111,7 +110,7 @@ def controller_command(
     model: Path | None = None,
     terrain: list[Path] | None = None,
     ball: list[Path] | None = None,
-    config: Any = ConfigOption("deepphase.controllers.config:ControllerConfig", "experts"),  # noqa: B008
+    config: Any = ConfigOption("controller", "experts"),  # noqa: B008
     skeleton: str | None = None,
     run: TrainingOptions = _RUN,
 ) -> None:
@@ -131,9 +130,7 @@ def controller_command(
         Folders and files of balls of the clips, from `deepphase fit ball` on the same store. The
         controller then dribbles.
     config
-        Config of the network, its inputs and its training: a YAML file, or one of pfnn, experts,
-        mann, lmp, no_phase, vinn, nn, nn_phase, erd, erd_phase, gp, pfgp, experts_paper,
-        pfnn_paper, vinn_paper, ball and ball_no_phase.
+        Config of the network, its inputs and its training.
     """
     from dataclasses import replace
 
@@ -182,7 +179,7 @@ def matching_command(
     database: Path,
     output: Path,
     include: str | None = None,
-    config: Any = ConfigOption("deepphase.matching.learned.matcher:LearnedConfig", "default"),  # noqa: B008
+    config: Any = ConfigOption("learned", "default"),  # noqa: B008
     run: TrainingOptions = _RUN,
 ) -> None:
     """Compress a motion database by a network that is trained on it: learned motion matching.
@@ -199,7 +196,7 @@ def matching_command(
     include
         Play actions, too, not only idle and locomotion; as of `deepphase match run`.
     config
-        Config of the network and its training: a YAML file, or default (configs/learned).
+        Config of the network and its training.
     """
     from deepphase.apps.commands.match_run import played_moments
     from deepphase.apps.verdicts import matcher_verdict
@@ -223,7 +220,7 @@ def dance_command(
     dances: Path,
     output: Path,
     model: Path | None = None,
-    config: Any = ConfigOption("deepphase.controllers.dance.config:DanceConfig", "experts"),  # noqa: B008
+    config: Any = ConfigOption("dance", "experts"),  # noqa: B008
     songs: Path | None = None,
     skeleton: str | None = None,
     run: TrainingOptions = _RUN,
@@ -242,8 +239,7 @@ def dance_command(
     model
         Phase model of `deepphase train phase`. Networks without phases need none.
     config
-        Config of the network, its inputs and its training: experts, no_phase, paper, or a YAML
-        file.
+        Config of the network, its inputs and its training.
     songs
         Folder that holds the songs, if the store lies elsewhere.
     """
@@ -292,7 +288,7 @@ def dance_command(
 def editor_command(
     store: Path,
     output: Path,
-    config: Any = ConfigOption("deepphase.edit.config:EditorConfig", "masked"),  # noqa: B008
+    config: Any = ConfigOption("editor", "masked"),  # noqa: B008
     skeleton: str | None = None,
     run: TrainingOptions = _RUN,
 ) -> None:
@@ -303,8 +299,7 @@ def editor_command(
     output
         Editor file to write. OUTPUT.report.json is the report.
     config
-        Config of the network and its training: a YAML file, masked, or inbetween for gaps before a
-        target pose (configs/editor).
+        Config of the network and its training; inbetween is for gaps before a target pose.
     """
     from deepphase.apps.verdicts import editor_verdict
     from deepphase.edit.report import report_lines
@@ -390,7 +385,7 @@ def rig_command(
     rig: Path,
     output: Path,
     poses: Path | None = None,
-    config: Any = ConfigOption("deepphase.rigs.config:RigConfig", "default"),  # noqa: B008
+    config: Any = ConfigOption("rig", "default"),  # noqa: B008
     skeleton: str | None = None,
     run: TrainingOptions = _RUN,
 ) -> None:
@@ -410,7 +405,7 @@ def rig_command(
         A store, a folder of motion files, or one motion file with the poses that are learnt; the
         motion file of the rig by default. Other bodies are retargeted.
     config
-        Config of the inverse: a YAML file, or default (configs/rig).
+        Config of the inverse.
     """
     from deepphase.apps.verdicts import rig_verdict
     from deepphase.formats.load import load

@@ -18,21 +18,17 @@ saved with it can be loaded. A file only names its network: reading it imports n
 
 from __future__ import annotations
 
+import pkgutil
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, get_args
 
-from deepphase.controllers.networks.baselines import Plain, PlainConfig, Recurrent, RecurrentConfig
-from deepphase.controllers.networks.experts import Experts, ExpertsConfig
-from deepphase.controllers.networks.gaussian_process import GaussianProcess, GaussianProcessConfig
 from deepphase.controllers.networks.network import (
     ControllerNetwork,
     ControllerNetworkConfig,
     NetworkDims,
 )
-from deepphase.controllers.networks.pfnn import Pfnn, PfnnConfig
-from deepphase.controllers.networks.variational import Variational, VariationalConfig
-from deepphase.controllers.schema.config import GATES, Gate
+from deepphase.controllers.schema.config import SHIPPED_NETWORKS, Gate
 from deepphase.errors import ParameterError
 
 
@@ -64,21 +60,6 @@ class NetworkKind:
         return self.config(**{**self.defaults, **values})
 
 
-# lmp is the mixture of experts with the phases of a contact phase model.
-_CLASSES: dict[str, tuple[type[ControllerNetwork], type[ControllerNetworkConfig]]] = {
-    "pfnn": (Pfnn, PfnnConfig),
-    **dict.fromkeys(("experts", "mann", "lmp", "no_phase"), (Experts, ExpertsConfig)),
-    "vinn": (Variational, VariationalConfig),
-    **dict.fromkeys(("nn", "nn_phase"), (Plain, PlainConfig)),
-    **dict.fromkeys(("erd", "erd_phase"), (Recurrent, RecurrentConfig)),
-    **dict.fromkeys(("gp", "pfgp"), (GaussianProcess, GaussianProcessConfig)),
-}
-_SHIPPED = {
-    name: NetworkKind(*_CLASSES[name], gate, {"phases": 10} if name == "pfgp" else {})
-    for name, gate in GATES.items()
-}
-
-
 def _checked(name: str, kind: NetworkKind) -> NetworkKind:
     for each, base in (
         (kind.network, ControllerNetwork),
@@ -103,7 +84,17 @@ def _checked(name: str, kind: NetworkKind) -> NetworkKind:
     return kind
 
 
-NETWORKS = dict(_SHIPPED)
+def _shipped(name: str, gate: Gate, place: str) -> NetworkKind:
+    network, config = (
+        pkgutil.resolve_name(f"deepphase.controllers.networks.{place}{end}")
+        for end in ("", "Config")
+    )
+    return _checked(
+        name, NetworkKind(network, config, gate, {"phases": 10} if name == "pfgp" else {})
+    )
+
+
+NETWORKS = {name: _shipped(name, *row) for name, row in SHIPPED_NETWORKS.items()}
 """Name -> network: the shipped ones, and those that programs register."""
 
 
@@ -143,7 +134,7 @@ def register_network(
         If the name is that of a shipped network, a class does not extend its base class, or the
         gate or a default is unknown.
     """
-    if name in _SHIPPED:
+    if name in SHIPPED_NETWORKS:
         raise ParameterError(f"{name!r} is a shipped network", hint="choose another name")
     kind = NETWORKS[name] = _checked(name, NetworkKind(network, config, gate, defaults))
     return kind

@@ -12,21 +12,25 @@ from deepphase.features.feature import TRAJECTORY_BLOCKS
 
 Gate = Literal["phase", "manifold", "feet", "goal", "none"]
 GATES_OF_PHASES = ("phase", "manifold")
-GATES: dict[str, Gate] = {
-    "pfnn": "phase",
-    "experts": "manifold",
-    "mann": "feet",
-    "lmp": "manifold",
-    "no_phase": "goal",
-    "vinn": "phase",
-    "nn": "none",
-    "nn_phase": "phase",
-    "erd": "none",
-    "erd_phase": "phase",
-    "gp": "phase",
-    "pfgp": "phase",
+# lmp is the mixture of experts with the phases of a contact phase model.
+SHIPPED_NETWORKS: dict[str, tuple[Gate, str]] = {
+    "pfnn": ("phase", "pfnn:Pfnn"),
+    "experts": ("manifold", "experts:Experts"),
+    "mann": ("feet", "experts:Experts"),
+    "lmp": ("manifold", "experts:Experts"),
+    "no_phase": ("goal", "experts:Experts"),
+    "vinn": ("phase", "variational:Variational"),
+    "nn": ("none", "baselines:Plain"),
+    "nn_phase": ("phase", "baselines:Plain"),
+    "erd": ("none", "baselines:Recurrent"),
+    "erd_phase": ("phase", "baselines:Recurrent"),
+    "gp": ("phase", "gaussian_process:GaussianProcess"),
+    "pfgp": ("phase", "gaussian_process:GaussianProcess"),
 }
-"""Shipped network -> what its weights depend on; its class is in `networks.registry`."""
+"""Name -> what the weights depend on, and module and class in `networks`, without torch.
+
+The class of the config is in the same module, with Config behind the name.
+"""
 CYCLES_UNIT = "cycles"
 """Unit of cyclic blocks, which are not normalised."""
 POSE_BLOCKS = ("joint_position", "joint_velocity", "joint_rotation")

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import fields
+
 import numpy as np
 import torch
 
@@ -10,6 +12,7 @@ from deepphase.controllers.config import ControllerConfig
 from deepphase.controllers.data.controller_data import ControllerData
 from deepphase.controllers.data.sample_rows import SampleSplit
 from deepphase.controllers.data.samples import ControllerSamples, schema_of_store
+from deepphase.controllers.networks.network import ControllerNetworkConfig
 from deepphase.controllers.networks.normalised import NormalisedController
 from deepphase.controllers.networks.registry import make_network, network_kind
 from deepphase.corpus.clip_store import ClipStore
@@ -67,6 +70,13 @@ def walking_store() -> ClipStore:
     """Two people, one of whom walks a curve."""
     clips = [locomotion(1, 4.0).clip, locomotion(2, 5.0, turn_rate=0.5).clip]
     return ClipStore.from_clips(clips)
+
+
+def config_with(name: str, **sizes) -> ControllerNetworkConfig:
+    """The config of a network with those of the sizes that it has."""
+    kind = network_kind(name)
+    own = {field.name for field in fields(kind.config)}
+    return kind.make_config(**{size: value for size, value in sizes.items() if size in own})
 
 
 def samples_for(

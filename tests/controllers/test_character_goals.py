@@ -12,7 +12,7 @@ from deepphase.controllers.config import ControllerConfig
 from deepphase.controllers.data.initial_states import InitialStates
 from deepphase.controllers.data.samples import ControllerSamples, schema_of_store
 from deepphase.controllers.networks.normalised import NormalisedController
-from deepphase.controllers.networks.registry import NETWORKS
+from deepphase.controllers.networks.registry import NETWORKS, make_network
 from deepphase.controllers.runtime.characters import Characters
 from deepphase.controllers.runtime.controller import Controller
 from deepphase.controllers.runtime.engine_export import export_controller
@@ -25,7 +25,12 @@ from deepphase.steering.goal_sources import PathGoals
 from deepphase.steering.path import GroundPath, circle
 from deepphase.steering.run import rollout
 from deepphase.synthetic.gait_motion import locomotion
-from tests.controllers.made_controllers import FormulaPhases, samples_for, walking_store
+from tests.controllers.made_controllers import (
+    FormulaPhases,
+    config_with,
+    samples_for,
+    walking_store,
+)
 from tests.controllers.onnx_network import OnnxNetwork
 from tests.controllers.replaying import replay_of, unchanged
 
@@ -37,18 +42,13 @@ def store() -> ClipStore:
 
 def untrained(name: str, store: ClipStore) -> tuple[Controller, ControllerSamples]:
     samples = samples_for(name, store)
-    sizes = {"hidden": 16}
-    if name in ("experts", "mann", "lmp", "no_phase"):
-        sizes = {"experts": 4, "gating_hidden": 8, "hidden": 16}
-    if name in ("gp", "pfgp"):
-        sizes = {"samples": 12}
+    small = config_with(name, experts=4, gating_hidden=8, hidden=16, samples=12)
     torch.manual_seed(0)
-    kind = NETWORKS[name]
-    network = kind.network(samples.schema.dims, kind.make_config(**sizes))
+    network = make_network(name, samples.schema.dims, small)
     running = NormalisedController(
         network, *samples.normalisations(), carried=samples.schema.carried
     )
-    if name in ("gp", "pfgp"):
+    if network.is_fitted:
         inputs, gate = running.normalised(
             torch.from_numpy(samples.inputs), torch.from_numpy(samples.gate)
         )

@@ -7,10 +7,11 @@ from deepphase.config import config_names
 from deepphase.controllers.config import ControllerConfig
 from deepphase.controllers.networks.network import NetworkDims
 from deepphase.controllers.networks.registry import NETWORKS, make_network, network_kind
-from deepphase.controllers.schema.config import GATES
+from deepphase.controllers.schema.config import SHIPPED_NETWORKS
 from deepphase.errors import ParameterError
+from tests.controllers.made_controllers import config_with
 
-NAMES = list(GATES)
+NAMES = list(SHIPPED_NETWORKS)
 
 
 def test_every_network_has_a_recipe_of_its_name():
@@ -31,10 +32,8 @@ def test_recipes_are_the_papers_and_come_back(name):
 @pytest.mark.parametrize("name", NAMES)
 def test_every_network_maps_frames_to_frames(name):
     gate = {"none": 0, "phase": 1}.get(network_kind(name).gate, 6)
-    small = {"gp": {"samples": 20}, "pfgp": {"samples": 20}}.get(name, {"hidden": 16})
-    made = make_network(
-        name, NetworkDims(9, gate, 5), network_kind(name).make_config(**small)
-    ).eval()
+    small = config_with(name, hidden=16, samples=20)
+    made = make_network(name, NetworkDims(9, gate, 5), small).eval()
     inputs, gates = torch.randn(3, 9), torch.rand(3, gate)
     state = made.initial_state(3)
     assert len(state) == len(made.state_names)

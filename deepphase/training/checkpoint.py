@@ -59,7 +59,7 @@ def checked_checkpoint(folder: Path, fingerprint: Mapping[str, Any]) -> Path:
         before = json.loads(content[_FINGERPRINT])
     except Exception as error:
         raise CheckpointError(
-            f"this is a damaged checkpoint: {str(error).splitlines()[0]}",
+            f"this is a damaged checkpoint: {(str(error) or 'it is cut').splitlines()[0]}",
             hint="remove this folder to start again",
             path=point,
         ) from None

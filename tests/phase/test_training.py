@@ -315,9 +315,10 @@ def test_unfinished_training_is_not_overwritten(tmp_path):
         train_phase(clips, config(), folder=tmp_path, accelerator="cpu")
     with pytest.raises(CheckpointError, match=r"network\.channels was 2, now 3"):
         train_phase(clips, config(**{"network.channels": 3}), folder=tmp_path, resume=True)
-    (tmp_path / "resume.ckpt").write_bytes(b"PK broken")
-    with pytest.raises(CheckpointError, match="damaged"):
-        train_phase(clips, config(), folder=tmp_path, resume=True)
+    for content in (b"PK broken", b""):
+        (tmp_path / "resume.ckpt").write_bytes(content)
+        with pytest.raises(CheckpointError, match="damaged"):
+            train_phase(clips, config(), folder=tmp_path, resume=True)
     with pytest.raises(CheckpointError, match="no checkpoint"):
         train_phase(clips, config(), folder=tmp_path / "work", resume=True)
     assert not (tmp_path / "work").exists()

@@ -314,7 +314,8 @@ class App {
   writeTime(last) {
     const { el, history, paused, shownIndex } = this;
     const put = (target, name, value) => { if (target[name] !== value) target[name] = value; };
-    el.time.max = history.count - 1;
+    // Its end is the present: without a graphics card, a slider in every picture is a good part of it.
+    if (shownIndex !== null || paused || this.pictures % 8 === 0) el.time.max = history.count - 1;
     el.time.value = last;
     const back = (history.count - 1 - last) / history.frameRate;
     put(el.clock, "textContent", shownIndex === null ? (paused ? "paused" : "live") : `−${back.toFixed(2)} s`);

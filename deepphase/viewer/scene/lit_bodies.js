@@ -9,9 +9,9 @@ const COARSE = 2.5, CROWD = 4.2;
 // Steps of detail, from the most to the least: cells of meshes, and share of pixels along each side.
 const STEPS = [[1, 1], [1, 0.85], [1.6, 0.72], [COARSE, 0.6], [COARSE, 0.45]];
 // The same without a graphics card, and the step that characters in constant motion begin with.
-const SOFTWARE_STEPS = [[1, 0.7], [1.6, 0.7], [COARSE, 0.7], [COARSE, 0.6], [3, 0.5]], MOVING_STEP = 2;
-// Seconds of a picture that is late, and of one that leaves time for more detail.
-const LATE_S = 0.028, EARLY_S = 0.02;
+const SOFTWARE_STEPS = [[1, 0.7], [1.6, 0.7], [COARSE, 0.7], [COARSE, 0.6], [COARSE, 0.5]], MOVING_STEP = 2;
+// Seconds of a picture that is late, on a graphics card and by software, and of one that leaves time for more detail.
+const LATE_S = [0.028, 0.038], EARLY_S = 0.02;
 // Seconds of late pictures before there is less detail, and of early ones before there is more: at first, and at most
 // after more detail was too much.
 const LATE_FOR_S = 0.7, EARLY_FOR_S = [4, 120];
@@ -116,7 +116,7 @@ export class LitBodies {
   // Less detail where several pictures in a row are late, more where they have long been early; `time`: seconds of one.
   adapt(time) {
     const grown = (sum, grows) => (grows ? sum + Math.min(time, 0.5 * LATE_FOR_S) : Math.max(sum - 4 * time, 0));
-    this.late = grown(this.late, time > LATE_S);
+    this.late = grown(this.late, time > LATE_S[Number(this.renderer.bySoftware)]);
     this.early = grown(this.early, time < EARLY_S);
     const change = this.late > LATE_FOR_S ? 1 : this.early > this.patience ? -1 : 0;
     if (!change) return;
@@ -139,14 +139,20 @@ export class LitBodies {
     const { renderer } = this;
     if (passed) this.adapt(passed);
     renderer.look = LOOKS[look.dark ? "dark" : "light"];
-    renderer.resize(camera.width, camera.height, this.steps[this.step][1]);
     const groups = [...this.shown.keys()].map((key) => ({ body: this.bodyOf(key), characters: characters.filter((each) => each.key === key) }));
     if (balls.length) {
       this.ball ??= renderer.addBody(ballMesh(balls[0].radius));
       groups.push({ body: this.ball, characters: balls.map(({ place }) => ({ ...BALL, positions: place })) });
     }
+    const copied = () => context.drawImage(renderer.canvas, 0, 0, camera.width, camera.height);
+    // Without a graphics card the next picture of a motion is drawn while the page goes on: the one before is shown.
+    const isLate = renderer.bySoftware && this.moving && renderer.isDrawn;
+    if (isLate) copied();
+    renderer.resize(camera.width, camera.height, this.steps[this.step][1]);
     renderer.draw({ camera, groups, marks, floor, gridStep: step, reach });
-    context.drawImage(renderer.canvas, 0, 0, camera.width, camera.height);
+    if (isLate) renderer.gl.flush();
+    else copied();
+    renderer.isDrawn = true;
   }
 }
 

@@ -73,7 +73,7 @@ export class Renderer {
   constructor(canvas, plane) {
     // Without a graphics card, pictures have fewer pixels and simpler shadows.
     const bySoftware = Number(software ??= drawsBySoftware());
-    const gl = canvas.getContext("webgl2", { antialias: !bySoftware, alpha: false, powerPreference: "high-performance" });
+    const gl = canvas.getContext("webgl2", { antialias: !bySoftware, preserveDrawingBuffer: Boolean(bySoftware), alpha: false, powerPreference: "high-performance" });
     if (!gl) throw new Error(NO_WEBGL);
     Object.assign(this, { canvas, gl, bySoftware: Boolean(bySoftware), shadowSize: SHADOW_SIZES[bySoftware], shadeSamples: SHADE_SAMPLES[bySoftware] });
     this.programs = {

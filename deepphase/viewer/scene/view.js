@@ -7,7 +7,7 @@ import { Panels } from "../tracks/panels.js";
 import { LitBodies } from "./lit_bodies.js";
 import { MOST_CHARACTERS, TINTS } from "./renderer.js";
 import { Scene } from "./scene.js";
-import { Surface } from "./surface2d.js";
+import { LayeredSurface } from "./surface2d.js";
 import { blendTurns, clamp, mix } from "../vectors.js";
 
 // Seconds in which the camera fits itself to a body that has become longer, and follows its middle.
@@ -26,7 +26,7 @@ export class View extends Scene {
     this.marks.level = this.camera.level = (x, z) => this.level(x, z);
     this.shown = { trajectory: true, contacts: true, wheels: true, panels: true };
     const has = { manifold: asset.manifold, gating: asset.experts > 1, cost: asset.kind !== "controller" };
-    this.canvases = Object.fromEntries(Object.keys(has).map((name) => [name, new Surface(elements[name], () => {})]));
+    this.canvases = Object.fromEntries(Object.keys(has).map((name) => [name, new LayeredSurface(elements[name], () => {})]));
     for (const [name, value] of Object.entries(has)) elements[`${name}-card`].hidden = !value;
   }
 
@@ -79,11 +79,11 @@ export class View extends Scene {
     const lit = this.drawBodies(context, bodies, { size: size.height, step: size.gridStep, passed: seconds });
     if (!lit && this.lit.missing) Object.assign(this.elements.plain, { textContent: this.lit.missing, hidden: false });
     if (this.shown.wheels && now[0].phases) this.wheels(context, middle, trail);
-    // Where pictures are late, panels are drawn in every second one.
-    if (!this.shown.panels || (this.lit.isReduced && this.pictures++ % 2)) return;
-    this.panels.manifold(this.canvases.manifold, trail, frameRate);
-    this.panels.gating(this.canvases.gating, trail, frameRate);
-    this.panels.cost(this.canvases.cost, trail, frameRate);
+    this.pictures++;
+    // Where pictures are late, each has one of the panels.
+    Object.entries(this.canvases).forEach(([name, canvas], at, { length }) => {
+      if (this.shown.panels && (!this.lit.isReduced || this.pictures % length === at)) this.panels[name](canvas, trail, frameRate);
+    });
   }
 
   // A body between two frames.

@@ -54,16 +54,19 @@ export class Panels {
   manifold(surface, trail, frameRate) {
     const { plot, asset: { manifold } } = this;
     if (!manifold || !surface.drawable) return;
-    const context = surface.begin();
     plot.frame(surface.width, surface.height);
-    const { points, phase } = manifold;
-    const count = points.length / 3;
-    const step = Math.max(1, Math.ceil(count / POINTS));
-    for (let i = 0; i < count; i += step) {
-      const [x, y] = plot.place(points[3 * i], points[3 * i + 1], points[3 * i + 2]);
-      const hue = 360 * (phase ? phase[i] - Math.floor(phase[i]) : i / count);
-      fillBox(context, x - 1, y - 1, 2, 2, `hsla(${hue.toFixed(0)},62%,${look.dark ? 62 : 48}%,0.35)`);
-    }
+    const seen = [plot.camera.yaw, plot.camera.pitch, look.dark].join();
+    if (seen !== this.seen) [this.seen, surface.stale] = [seen, true];
+    const context = surface.beginOver((behind) => {
+      const { points, phase } = manifold;
+      const count = points.length / 3;
+      const step = Math.max(1, Math.ceil(count / POINTS));
+      for (let i = 0; i < count; i += step) {
+        const [x, y] = plot.place(points[3 * i], points[3 * i + 1], points[3 * i + 2]);
+        const hue = 360 * (phase ? phase[i] - Math.floor(phase[i]) : i / count);
+        fillBox(behind, x - 1, y - 1, 2, 2, `hsla(${hue.toFixed(0)},62%,${look.dark ? 62 : 48}%,0.35)`);
+      }
+    });
     const path = trail.slice(-Math.round(RING_S * frameRate)).filter((frame) => frame.manifold);
     plot.drawTrail(context, path.map((frame) => plot.place(...frame.manifold)), { colour: look.ink, disc: styleOf(5).colour, rim: look.ink, radius: 4.5 });
   }

@@ -67,7 +67,7 @@ def _sidebar() -> None:
     st.subheader("Collection", anchor=False)
     found = folder.open_folder()
     # Looked at before the clips are opened as well, as the work may end between.
-    preparing = found is not None and folder.files_done(found) is not None
+    preparing = found is not None and folder.preparation(found) is not None
     sources = collection.clip_sources()
     if sources:
         chooser("Clips", collection.CLIPS_KEY, sources, addressed=True)
@@ -76,7 +76,7 @@ def _sidebar() -> None:
         st.caption("Nothing to show yet.")
     if found is not None:
         st.caption(f"Folder :material/folder: {messages.plain(found.path.name)}")
-        if preparing or folder.files_done(found) is not None:
+        if preparing or folder.preparation(found) is not None:
             st.fragment(_await_files, run_every=_LOOK_S)(found)
         for error in found.refused[:5]:
             st.caption(f":material/warning: {messages.error_sentence(error)}")
@@ -89,11 +89,19 @@ def _sidebar() -> None:
 
 def _await_files(found: folder.FoundFolder) -> None:
     """Say how many motion files are prepared, while the first one is shown; then open them all."""
-    done, count = folder.files_done(found), len(found.motion)
-    if done is None:
+    own, count = folder.preparation(found), len(found.motion)
+    if own is None:
         # What is chosen on the page stays, as all of the files have it too.
         st.rerun()
-    st.progress(done / count, f"Preparing the motion files: {done:,} of {count:,}")
+    elif own.cancelled:
+        st.caption(f"Cancelled: of {count:,} motion files, the first one is shown.")
+        if st.button("Prepare all of them", icon=":material/play_arrow:"):
+            folder.prepare_again(found)
+            st.rerun()
+    else:
+        messages.draw_bar("Preparing the motion files", own.done, count, own.began)
+        if st.button("Cancel", icon=":material/stop:", key="cancel preparing"):
+            own.cancelled = True
 
 
 def _models() -> None:

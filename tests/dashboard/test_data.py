@@ -122,8 +122,7 @@ def test_a_folder_is_shown_while_it_is_prepared_and_keeps_what_is_chosen(tmp_pat
     edited = players(app)
     assert "between 5 keys" in words(app)
     whole.set()
-    while folder.files_done(look_into(tmp_path)) is not None:
-        time.sleep(0.01)
+    _await_all(tmp_path)
     app.run()
     assert app.selectbox(key="edited clip").options == ["ba_x1", "ba_y1", "bb_x1", "bc_y1"]
     assert (players(app), "between 5 keys" in words(app)) == (edited, True)
@@ -138,6 +137,33 @@ def test_a_folder_is_shown_while_it_is_prepared_and_keeps_what_is_chosen(tmp_pat
     assert scene(players(app)[0])["takes"][0]["name"] == "bc_y1", "too short for phases"
     app = opened("data", monkeypatch, tmp_path, {"clip": "nobody"})
     assert "These clips have no nobody" in words(app)
+
+
+def _await_all(path):
+    while folder.preparation(look_into(path)) is not None:
+        time.sleep(0.01)
+
+
+def test_a_preparation_is_cancelled_and_begun_again(tmp_path, monkeypatch, clip):
+    for name in ("walk_1", "walk_2"):
+        save_bvh(clip, tmp_path / f"{name}.bvh")
+    prepare = folder.prepare
+
+    def endless(files, *given, progress, **named):
+        while len(files) > 1:
+            progress("reading", 1, 2, "")
+            time.sleep(0.01)
+        return prepare(files, *given, progress=progress, **named)
+
+    monkeypatch.setattr(folder, "_AT_ONCE_BYTES", 0)
+    monkeypatch.setattr(folder, "prepare", endless)
+    app = opened("data", monkeypatch, tmp_path)
+    app.button(key="cancel preparing").click().run()
+    assert list(table(app.run())["Clip"]) == ["walk_1"]
+    monkeypatch.setattr(folder, "prepare", prepare)
+    next(each for each in app.sidebar.button if each.label == "Prepare all of them").click().run()
+    _await_all(tmp_path)
+    assert list(table(app.run())["Clip"]) == ["walk_1", "walk_2"]
 
 
 def test_a_folder_keeps_what_is_said_of_it(tmp_path, monkeypatch, clip):

@@ -6,10 +6,9 @@ from typing import Any
 
 import streamlit as st
 
-from deepphase.apps.dashboard.parts import messages, steerables, widgets
+from deepphase.apps.dashboard.parts import collection, messages, steerables, widgets
 from deepphase.apps.dashboard.parts.choosers import ListedSource, chooser
 from deepphase.apps.dashboard.parts.drawing import choose_path
-from deepphase.apps.dashboard.parts.encodings import play_open_clip
 from deepphase.apps.dashboard.parts.steerables import RunRequest, ShownRun, Steerable
 from deepphase.apps.runs.run import compared_take, frame_columns, write_motions
 from deepphase.controllers.runtime.frame import BLENDS, CharacterSettings
@@ -46,7 +45,7 @@ def page() -> None:
     )
     left, right = widgets.wide_columns("control", [3, 7])
     result, meanwhile = right.container(), right.empty()
-    play_open_clip(meanwhile, _PLAYER_HEIGHT, _SHOWN)
+    collection.play_open_clip(meanwhile, _PLAYER_HEIGHT, _SHOWN)
     with left:
         source = chooser("Controller or motion", steerables.STEERABLE_KEY, steerables.steerables())
         request = opened = None

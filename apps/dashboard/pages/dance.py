@@ -12,9 +12,8 @@ from typing import Any
 import streamlit as st
 
 from deepphase.apps.dance_sources import DanceSource
-from deepphase.apps.dashboard.parts import messages, widgets
+from deepphase.apps.dashboard.parts import collection, messages, widgets
 from deepphase.apps.dashboard.parts.choosers import FileKind, ListedSource, chooser
-from deepphase.apps.dashboard.parts.encodings import play_open_clip
 from deepphase.apps.dashboard.parts.folder import FoundFile, open_folder
 from deepphase.apps.dashboard.parts.songs import OpenSong, choose_part, choose_song
 from deepphase.apps.reports.dance_report import dance_report, dance_take
@@ -138,7 +137,7 @@ def page() -> None:
     )
     left, right = widgets.wide_columns("dance", [3, 7])
     bar, begin = right.container(), right.empty()
-    play_open_clip(begin, _PLAYER_HEIGHT, _SHOWN)
+    collection.play_open_clip(begin, _PLAYER_HEIGHT, _SHOWN)
     opened = song = None
     requests: list[DanceRequest] = []
     with left:

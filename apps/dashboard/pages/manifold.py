@@ -17,7 +17,8 @@ from deepphase.apps.dashboard.parts.encodings import Encodings
 from deepphase.apps.dashboard.parts.messages import plain
 from deepphase.apps.dashboard.parts.steerables import steer_on_the_manifold
 from deepphase.arrays import Array
-from deepphase.phase.manifold import Ring
+from deepphase.phase.manifold import ManifoldProjection, Ring
+from deepphase.phase.parameters import PhaseParameters
 from deepphase.viewer.take import ManifoldCloud, Take, point_colours
 
 # Names of axes: those of the steadiest cycle that plays, of all frames, and principal components.
@@ -50,7 +51,7 @@ class _Played:
         for passage in self.passages:
             clip, first, stop = passage
             own = {name: path(passage) for name, path in paths.items()}
-            parameters = read.phases(clip).parameters[first:stop] if phases else None
+            parameters = _parameters(read, passage) if phases else None
             parts.append(
                 cloud_view.played_part(clip, start / fps, first / fps, fps, own, parameters)
             )
@@ -87,9 +88,12 @@ def page() -> None:
             _other_spaces(read, max_points, played, ring)
 
 
+def _parameters(read: Encodings, passage: Passage) -> PhaseParameters:
+    return read.phases(passage.clip).parameters[passage.start : passage.stop]
+
+
 def _manifold_of(read: Encodings, passage: Passage) -> Array:
-    phases = read.phases(passage.clip).parameters
-    return phases[passage.start : passage.stop].manifold()
+    return _parameters(read, passage).manifold()
 
 
 def _picture(
@@ -269,12 +273,19 @@ def _other_spaces(read: Encodings, max_points: int, played: _Played, ring: Ring 
             draw(cloud, id, name, places, values)
     st.caption(
         "The same frames, colours and moment in other spaces: the velocities that the network "
-        "reads, the embedding of an autoencoder with fully connected layers in place of the phase "
-        "layers, and poses. Only the phases show timing as an angle and amplitude as a radius."
+        "reads, an embedding without phases, and poses. Only the phases show timing as an angle "
+        "and amplitude as a radius."
     )
     with columns[1]:
         other_read = clouds.embedded(read)
         if other_read is None:
+            curves = clouds.latent(cloud.cloud.parameters)
+            places = Places.principal(ManifoldProjection.fit(curves), curves, "latent unit")
+            draw(
+                cloud, id, "Latent curves", places,
+                lambda passage: clouds.latent(_parameters(read, passage)),
+            )  # fmt: skip
+            clouds.offer_embedding(read)
             return
         other = open_cloud(other_read, max_points)
         id = clouds.frames_id(other_read, other)

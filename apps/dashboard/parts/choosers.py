@@ -176,24 +176,32 @@ def put_moment(seconds: float) -> None:
     st.session_state[_MOMENT_CLIP] = shown_clip()
 
 
-def suggest_moment(clip: str, seconds: float) -> None:
-    """Show a clip, which opens at a moment where the address has none."""
+def suggest_moment(clip: str, seconds: float, count: int) -> None:
+    """Show one of `count` clips, which opens at a moment where the address has none."""
+    if shown_clip() not in (clip, "") and st.query_params.get(CLIP_KEY) == shown_clip():
+        st.query_params.pop(CLIP_KEY)
     remember_clip(clip)
-    st.session_state[_SUGGESTED] = (clip, seconds)
+    st.session_state[_SUGGESTED] = (clip, seconds, count)
 
 
 def takes_suggestion(names: Sequence[str]) -> bool:
-    """Whether no clip of these names is chosen: a page that opens may show a suggested one."""
-    shown = shown_clip()
-    opens = is_opened() and CLIP_KEY not in st.query_params
-    return shown not in names or (opens and shown == st.session_state.get(_SUGGESTED, ("",))[0])
+    """Whether no clip of these names is chosen: a page that opens may show a suggested one.
+
+    So may a page of which nothing was chosen, where the first suggestion was of fewer clips.
+    """
+    shown, address = shown_clip(), st.query_params
+    suggested, _, count = st.session_state.get(_SUGGESTED, ("", 0.0, 0))
+    opens = is_opened() and CLIP_KEY not in address
+    grew = count < len(names) and st.session_state[_PAGE] == "manifold"
+    grew = grew and _MOMENT not in address and _STOPPED not in address
+    return shown not in names or (shown == suggested and (opens or grew))
 
 
 def moment_of(clip: str) -> float:
     """Seconds of the address's moment; the suggested one, else 0, without one of this clip."""
     given = st.query_params.get(_MOMENT)
     if given is None:
-        suggested, seconds = st.session_state.get(_SUGGESTED, ("", 0.0))
+        suggested, seconds, _ = st.session_state.get(_SUGGESTED, ("", 0.0, 0))
         return seconds if suggested == clip else 0.0
     # A moment that came with the address belongs to the clip that came with it.
     if st.session_state.setdefault(_MOMENT_CLIP, clip) != clip:

@@ -29,6 +29,7 @@ from deepphase.motion.root_trajectory import root_trajectory, to_root_space
 from deepphase.motion.skeleton import Skeleton, ancestors
 from deepphase.phase.manifold import ManifoldProjection, ring_projection
 from deepphase.phase.model import PhaseModel
+from deepphase.phase.parameters import PhaseParameters
 from deepphase.viewer.actor import links_of
 
 # Angle of the view on the poses, radians, and their steps from the middle: int8.
@@ -180,20 +181,30 @@ def joint_links(skeleton: Skeleton, joints: tuple[str, ...]) -> Array:
 
 
 def embedded(read: Encodings) -> Encodings | None:
-    """The clips by an embedding; if there is none for them, the page offers to train one."""
+    """The clips by an embedding with the model's window; None where there is none for them."""
     for source in model_sources(read.clips, embeddings=True):
         model = source.open()
         if model.extractor.window == read.extractor.window:
             return encodings.encodings(read.clips, model)
-    st.caption("An autoencoder without phase layers trains in a minute, for this session only.")
-    if isinstance(read.extractor, PhaseModel) and st.button(
-        "Train it", type="primary", key="train embedding"
-    ):
+    return None
+
+
+def latent(parameters: PhaseParameters) -> Array:
+    """(frames, channels): the model's latent curves at each frame, as its sinusoids give them."""
+    return parameters.sinusoid(np.zeros(1))[..., 0]
+
+
+def offer_embedding(read: Encodings) -> None:
+    """Offer to train an embedding of the clips."""
+    st.caption(
+        "The latent curves of the phase model, before angle and amplitude are read from them. "
+        "An autoencoder without phase layers, as in DeepPhase, trains in a minute."
+    )
+    if isinstance(read.extractor, PhaseModel) and st.button("Train it", key="train embedding"):
         path = session().new_path(MODELS.suffix)
         _trained(read.store, read.extractor).save(path)
         session().add_file(path, _EMBEDDING_NAME)
         st.rerun()
-    return None
 
 
 def _trained(store: ClipStore, model: PhaseModel) -> PhaseModel:

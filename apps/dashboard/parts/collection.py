@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterable
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
@@ -11,23 +12,28 @@ from typing import Any, NamedTuple
 import numpy as np
 import scipy.fft
 import streamlit as st
+from streamlit.delta_generator import DeltaGenerator
 
 from deepphase.apps.dashboard.parts import folder
 from deepphase.apps.dashboard.parts.choosers import (
     CLIP_KEY,
+    SHOWN_S,
     FileKind,
     ListedSource,
     choose,
     choose_clip,
     is_opened,
+    shown_index,
 )
 from deepphase.apps.dashboard.parts.session import session
+from deepphase.apps.dashboard.parts.widgets import show_player
 from deepphase.apps.demo import EMBEDDING, PHASES
+from deepphase.apps.reports.player import takes_of_clips
 from deepphase.arrays import Array
 from deepphase.corpus.clip_store import ClipStore
 from deepphase.corpus.motion_files import STORE_FORMAT
 from deepphase.corpus.store import open_store, store_groups
-from deepphase.errors import ParameterError
+from deepphase.errors import DeepPhaseError, ParameterError
 from deepphase.phase.config import ANY_SKELETON
 from deepphase.phase.extractor import PhaseExtractor, load_model
 from deepphase.phase.model import PhaseModel
@@ -227,6 +233,16 @@ def open_ahead(_found: folder.FoundFolder) -> tuple[OpenClips, OpenModel] | None
     clips = sources[0].open()
     model = _models_for(clips, filter(_is_model, _found.files))[0].open()
     return clips, model
+
+
+def play_open_clip(place: DeltaGenerator, height: int, shown: str) -> None:
+    """Play the open clip at a place, until the session's state says that more was `shown` there."""
+    if not st.session_state.get(shown):
+        with place.container(), suppress(DeepPhaseError):
+            store = open_clips().store
+            clip = store.clip(shown_index(store.names))
+            (take,) = takes_of_clips([clip.sliced(0, round(SHOWN_S * clip.fps))])
+            show_player(take, height=height, playing=True, key="meanwhile")
 
 
 def open_model(clips: OpenClips) -> OpenModel:

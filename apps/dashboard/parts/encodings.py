@@ -11,20 +11,12 @@ from typing import Any, cast
 
 import numpy as np
 import streamlit as st
-from streamlit.delta_generator import DeltaGenerator
 
 from deepphase.apps.dashboard.parts import collection
-from deepphase.apps.dashboard.parts.choosers import (
-    SHOWN_S,
-    Span,
-    shown_index,
-    suggest_moment,
-    takes_suggestion,
-)
+from deepphase.apps.dashboard.parts.choosers import Span, suggest_moment, takes_suggestion
 from deepphase.apps.dashboard.parts.collection import OpenClips, OpenModel
 from deepphase.apps.dashboard.parts.folder import FoundFolder
-from deepphase.apps.dashboard.parts.messages import give_way, show_error, working
-from deepphase.apps.dashboard.parts.widgets import show_player
+from deepphase.apps.dashboard.parts.messages import draw_bar, give_way, show_error, working
 from deepphase.apps.reports.manifold_cloud import ground_speed
 from deepphase.apps.reports.player import takes_of_clips
 from deepphase.arrays import Array
@@ -72,6 +64,7 @@ class Encodings:
         self.reading = False
         self.failed: DeepPhaseError | None = None
         self._quiet_s = 0.0
+        self.began = time.monotonic()
         self._frames = _chosen_frames(
             clips.store.lengths * (model.extractor.fps / clips.store.fps), model.extractor.window
         )
@@ -119,7 +112,7 @@ class Encodings:
             self._quiet_s = quiet_s
             if self.reading or self.failed or self.is_whole:
                 return
-            self.reading = True
+            self.reading, self.began = True, time.monotonic()
         threading.Thread(target=self._read_all, args=(first,), daemon=True).start()
 
     def _read_all(self, first: int) -> None:
@@ -214,16 +207,6 @@ def signals(read: Encodings, index: int) -> Array:
     return read.extractor.signals.read(read.store.clip(index))
 
 
-def play_open_clip(place: DeltaGenerator, height: int, shown: str) -> None:
-    """Play the open clip at a place, until the session's state says that more was `shown` there."""
-    if not st.session_state.get(shown):
-        with place.container(), suppress(DeepPhaseError):
-            store = collection.open_clips().store
-            clip = store.clip(shown_index(store.names))
-            (take,) = takes_of_clips([clip.sliced(0, round(SHOWN_S * clip.fps))])
-            show_player(take, height=height, playing=True, key="meanwhile")
-
-
 def suggest_clip() -> None:
     """Let pages open on a cycle that moves, where none of the open clips is chosen."""
     # The page shows an error.
@@ -232,7 +215,7 @@ def suggest_clip() -> None:
         names = read.store.names
         if read.clips.id != "demo" and takes_suggestion(names):
             found = first_sight(read)
-            suggest_moment(names[found.clip], found.start_s)
+            suggest_moment(names[found.clip], found.start_s, len(names))
 
 
 @st.cache_resource(max_entries=_CACHED_PAIRS, show_spinner=False, hash_funcs=BY_CLIPS_AND_MODEL)
@@ -296,7 +279,7 @@ def show_reading(read: Encodings) -> None:
     if read.failed is not None:
         show_error(read.failed)
     else:
-        st.progress(known / count, f"Reading phases: {known:,} of {count:,} clips")
+        draw_bar("Reading phases", known, count, read.began)
 
 
 class _KnownPhases:

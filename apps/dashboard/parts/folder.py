@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import threading
+import time
 import weakref
 from collections.abc import Callable, Hashable, Mapping
 from contextlib import ExitStack, suppress
@@ -209,8 +210,24 @@ class _PreparedStore:
 
 # All sessions share them, and a thread prepares one before a session begins.
 _prepared = ResultCache[_PreparedStore](4)
-# Key of a store -> how many of its files a thread has prepared; None at its end.
-_done: dict[Hashable, int | None] = {}
+
+
+@dataclass
+class Preparation:
+    """How far a thread is with the motion files of a folder, and what became of it."""
+
+    began: float = field(default_factory=time.monotonic)
+    done: int = 0
+    ended: bool = False
+    cancelled: bool = False
+
+
+class _Cancelled(Exception):
+    """A preparation that the user has cancelled."""
+
+
+# Key of a store -> its preparation by a thread.
+_preparations: dict[Hashable, Preparation] = {}
 
 
 def _key(found: FoundFolder) -> Hashable:
@@ -228,40 +245,51 @@ def prepared_store(found: FoundFolder, *, whole: bool = True) -> Stamp:
     store of the first one. Raises FormatError where no file can be used.
     """
     key, large = _key(found), sum(size for *_, size in found.motion) > _AT_ONCE_BYTES
-    if large and not whole and _prepared.find(key) is None and _done.get(key, 0) is not None:
+    own = _preparations.get(key)
+    if large and not whole and _prepared.find(key) is None and (own is None or not own.ended):
         with suppress(FormatError):
             stamp = prepared_store(_first(found))
-            if key not in _done:
-                _done[key] = 0
+            if own is None:
+                _preparations[key] = Preparation()
                 threading.Thread(target=_prepare, args=(found,), daemon=True).start()
             return stamp
     make = partial(_PreparedStore, found)
     return _prepared.find_or_make(key, make, "Preparing the motion files").stamp
 
 
-def files_done(found: FoundFolder) -> int | None:
-    """How many motion files a thread has prepared; None where none prepares them."""
-    return _done.get(_key(found))
+def preparation(found: FoundFolder) -> Preparation | None:
+    """The preparation of the motion files that goes on or was cancelled; None without one."""
+    own = _preparations.get(_key(found))
+    return None if own is None or own.ended else own
+
+
+def prepare_again(found: FoundFolder) -> None:
+    """Let the next page prepare the motion files, of which a preparation was cancelled."""
+    _preparations.pop(_key(found), None)
 
 
 def _prepare(found: FoundFolder) -> None:
     """Prepare the motion files, and give way to pages."""
-    key, waited = _key(found), 0.0
-    _done[key] = 0
+    waited = 0.0
+    own = _preparations.setdefault(_key(found), Preparation())
 
     def progress(step: str, done: int, total: int, words: str) -> None:
         nonlocal waited
-        _done[key] = done
+        own.done = done
         waited += give_way(_PAGE_S, _MOST_WAITED_S - waited)
+        if own.cancelled and total > 1:
+            raise _Cancelled
 
     try:
         for part in (_first(found), found):
             # A page makes it again, and shows the error.
             with suppress(DeepPhaseError):
                 _prepared.make(_key(part), partial(_PreparedStore, part), progress)
+    except _Cancelled:
+        return
     finally:
-        # However it ends: pages wait for it.
-        _done[key] = None
+        # However it ends, pages wait for it; of one that was cancelled, they show the first file.
+        own.ended = not own.cancelled or _prepared.find(_key(found)) is not None
 
 
 def prepare_ahead(folder: Path, then: Callable[[FoundFolder], object]) -> threading.Thread:

@@ -86,6 +86,18 @@ def plain(text: object) -> str:
     return clean
 
 
+def draw_bar(
+    what: str, done: int, total: int, began: float, words: str = "", *, place: Any = st
+) -> None:
+    """Draw a bar with its counts and the time left; `began` as `time.monotonic` gave it."""
+    share = min(max(done / max(total, 1), 0.0), 1.0)
+    left = (time.monotonic() - began) * (1 - share) / share if share > 0 else 0.0
+    parts = [f"{what}, {done:,} of {total:,}" if total else what]
+    parts += [f"{left:.0f} s left"] if share > 0 and left >= 1 else []
+    parts += [plain(words)] if words else []
+    place.progress(share, text=", ".join(parts))
+
+
 @contextmanager
 def working(what: str, *, long: bool = False) -> Iterator[Progress]:
     """Context with a progress callback for long work: a bar with a text and the time left.
@@ -105,12 +117,7 @@ def working(what: str, *, long: bool = False) -> Iterator[Progress]:
         if now - began < _SHOW_AFTER_S or (now - drawn < _UPDATE_S and done < total):
             return
         drawn = now
-        share = min(max(done / max(total, 1), 0.0), 1.0)
-        left = (now - began) * (1 - share) / share if share > 0 else 0.0
-        parts = [f"{what}: {step}, {done:,} of {total:,}" if total else f"{what}: {step}"]
-        parts += [f"{left:.0f} s left"] if share > 0 and left >= 1 else []
-        parts += [plain(words)] if words else []
-        place.progress(share, text=", ".join(parts))
+        draw_bar(f"{what}: {step}", done, total, began, words, place=place)
 
     try:
         yield progress

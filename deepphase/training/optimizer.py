@@ -308,5 +308,7 @@ class FastestThreads:
 def timed_counts(most: int) -> list[int]:
     """The number of threads of each step that is timed; none where there is nothing to choose."""
     counts = sorted({*(1 << power for power in range(most.bit_length())), most})
-    chooses = most > 1 and "OMP_NUM_THREADS" not in os.environ
+    # OpenMP warns of a value that is no number, and takes all cores.
+    stated = os.environ.get("OMP_NUM_THREADS", "").split(",")[0].strip()
+    chooses = most > 1 and not stated.isdecimal()
     return [count for count in counts for _ in range(_TIMED)] if chooses else []

@@ -34,8 +34,7 @@ def training_step(network, optimizer, batch, precision=torch.float32):
     def step() -> None:
         windows = batch()
         with torch.autocast("cpu", torch.bfloat16, enabled=precision == torch.bfloat16):
-            out = network(windows)
-        loss = torch.nn.functional.mse_loss(out.float(), windows)
+            loss = network.loss(windows)
         optimizer.zero_grad()
         loss.backward()
         optimizer.step()

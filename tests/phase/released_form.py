@@ -45,6 +45,9 @@ class PlainAutoencoder(nn.Module):
         latent = amplitude * torch.sin(2 * math.pi * (frequency * self.times + phase)) + offset
         return self.deconv2(torch.tanh(self.norm3(self.deconv1(latent))))
 
+    def loss(self, x):
+        return nn.functional.mse_loss(self(x), x)
+
     @torch.no_grad()
     def take_weights(self, ours: PeriodicAutoencoder) -> None:
         """Copy all weights of our network."""

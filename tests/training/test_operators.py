@@ -6,9 +6,13 @@ from typing import Any
 
 import pytest
 import pytorch_lightning as pl
+import torch
 from torch.utils._python_dispatch import TorchDispatchMode
 
 import deepphase as dp
+from deepphase.controllers.runtime.network_state import angle_of, unit_at, unit_pairs
+from deepphase.phase.networks.autoencoder import cycles
+from deepphase.training.task import trainer_options
 from tests.formula_motion import swinging
 from tests.training.test_captured_step import MADE, given_trainer, made_batch
 
@@ -69,3 +73,27 @@ def test_operators_of_other_steps(name, most):
     with Operators() as operators:
         module.training_step(batch).backward()
     assert 0 < operators.count <= most
+
+
+def test_derivatives_of_fewer_operators_are_those_of_differences():
+    pairs = torch.randn(2, 7, 2, dtype=torch.float64, generator=torch.Generator().manual_seed(0))
+    y, x = pairs.unbind(-1)
+    for function, *values in (
+        (cycles, y, x),
+        (angle_of, torch.complex(x, y)),
+        (unit_at, y),
+        (lambda values: unit_pairs(values, 1e-6), pairs),
+    ):
+        given = [value.clone().requires_grad_() for value in values]
+        assert torch.autograd.gradcheck(function, given, check_undefined_grad=False)
+
+
+def test_origins_have_finite_derivatives():
+    zeros = [torch.zeros(3, requires_grad=True) for _ in range(2)]
+    (cycles(*zeros) + angle_of(torch.complex(*zeros))).sum().backward()
+    assert all(each.grad.isfinite().all() for each in zeros)
+
+
+def test_trainings_are_in_single_precision_where_nothing_is_said():
+    """CPUs without products in bfloat16 are slower by it than in float32."""
+    assert pl.Trainer(**trainer_options({}, max_epochs=1)).precision == "32-true"

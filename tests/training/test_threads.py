@@ -40,10 +40,12 @@ def test_the_fastest_number_of_threads_is_taken(seconds, best, tried, counts, mo
     assert f"it by {best} of 4 threads" in capsys.readouterr().err
     with fastest.step(1):
         assert counts[-1] == 1
-    monkeypatch.setenv("OMP_NUM_THREADS", "2")
-    for _ in range(6):
-        with FastestThreads("it").step(4):
-            assert counts[-1] == 4
+
+
+@pytest.mark.parametrize(("stated", "tried"), [("", 12), ("all", 12), ("2,1", 0), (" 4", 0)])
+def test_a_number_in_the_environment_overrules(stated, tried, monkeypatch):
+    monkeypatch.setenv("OMP_NUM_THREADS", stated)
+    assert len(optimizer.timed_counts(4)) == tried
 
 
 def test_steps_with_fewer_threads_are_not_timed(counts, capsys):

@@ -6,12 +6,14 @@ transforms themselves are products with constant matrices: at this length they b
 the speed of GEMM in any precision, and export as plain operators.
 
 Everything inside is laid out (time, batch, channels), so that each transform is a single matrix
-product without a permutation.
+product without a permutation. Cosines are even in time and sines odd: sums and differences of the
+frames on both sides of the middle one ("folded" frames) need half the products.
 """
 
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from typing import Literal, NamedTuple
 
 import torch
@@ -68,7 +70,8 @@ class Convolution(nn.Module):
         fourier += 4 * bins * in_channels * out_channels
         direct = kernel * window * in_channels * out_channels
         self.form = form or ("fourier" if fourier < direct else "direct")
-        if band_hz is not None and band_hz < 0.5 * fps:
+        self.is_whole = band_hz is None or band_hz >= 0.5 * fps
+        if band_hz is not None and not self.is_whole:
             bins, self.form = int(band_hz * period / fps) + 1, "fourier"
         if max(steps) > 1 and 2 * max(steps) * (bins - 1) > period:
             raise ParameterError(
@@ -106,12 +109,14 @@ class Convolution(nn.Module):
             self.kernel_transform,
             self.inverse_transform if to_time is None else to_time,
         )
+        # Of few frequencies, folding costs what it spares; on a GPU, launches.
+        folds = self.is_whole and signal.is_cpu
         with torch.autocast(device, enabled=False):
             cast = [tensor.to(dtype) for tensor in tensors]
             if not torch.is_grad_enabled():
-                return _convolved(*cast)[0] + self.bias
+                return _convolved(*cast, folds=folds)[0] + self.bias
             period = _period(self.window, self.kernel)
-            return _FourierConvolution.apply(*cast, self.bias.to(dtype), period)
+            return _FourierConvolution.apply(*cast, self.bias.to(dtype), period, folds)
 
 
 class FrequencyBasis(nn.Module):
@@ -129,14 +134,14 @@ class FrequencyBasis(nn.Module):
 
     def __init__(self, first: Convolution, last: Convolution) -> None:
         super().__init__()
-        inverse = last.inverse_transform.double()
+        inverse = last.inverse_transform.T.double()
         # Sines and cosines of the same frames; the sine of frequency 0 is none.
         vectors, sizes, _ = torch.linalg.svd(inverse, full_matrices=False)
         basis = vectors[:, sizes > 1e-6 * sizes[0]].T
         for name, value in (
             ("basis", basis),
             ("to_bins", first.signal_transform.double() @ basis.T),
-            ("to_time", basis @ inverse),
+            ("to_time", (basis @ inverse).T),
         ):
             self.register_buffer(name, value.float().contiguous(), persistent=False)
 
@@ -161,7 +166,10 @@ def downsampled_frames(window: int, step: int) -> Tensor:
 def _transform_matrices(
     window: int, kernel: int, bins: int, steps: tuple[int, int]
 ) -> tuple[Tensor, Tensor, Tensor]:
-    """Real DFTs of window and kernel, real parts first, and the inverse; time 0 is the centre."""
+    """Real DFTs of window and kernel, real parts first, and the inverse's transpose.
+
+    Time 0 is the centre.
+    """
     period = _period(window, kernel)
     bin_ = torch.arange(bins, dtype=torch.float64)[:, None]
 
@@ -171,11 +179,49 @@ def _transform_matrices(
 
     weight = torch.full_like(bin_, 2.0 / period)
     weight[0] = 1.0 / period
-    inverse = (transform(downsampled_frames(window, steps[1])) * torch.cat([weight, weight])).T
+    inverse = transform(downsampled_frames(window, steps[1])) * torch.cat([weight, weight])
     # A frame stands for the ones beside it that were left out.
     signal = steps[0] * transform(downsampled_frames(window, steps[0]))
     taps = transform(downsampled_frames(kernel, 1))
-    return signal.float(), taps.float(), inverse.contiguous().float()
+    return signal.float(), taps.float(), inverse.float()
+
+
+def _folded(frames: Tensor) -> tuple[Tensor, Tensor]:
+    """Sums and differences of the frames (time, columns) on both sides of the middle one."""
+    half = len(frames) // 2
+    before, after = frames[: half + 1].flip(0), frames[half:]
+    even, odd = after + before, after - before
+    even[0] *= 0.5
+    return even, odd
+
+
+def _to_bins(signal: Tensor, matrix: Tensor, folds: bool) -> Tensor:
+    """(time, ., .) -> (2, bins, ., .), real and imaginary parts."""
+    time, *others = signal.shape
+    columns = signal.reshape(time, -1)
+    if not folds:
+        return (matrix @ columns).view(2, -1, *others)
+    parts = columns.new_empty(2, len(matrix) // 2, columns.shape[1])
+    halves = matrix[:, time // 2 :].chunk(2)
+    for part, half, folded in zip(parts, halves, _folded(columns), strict=True):
+        torch.mm(half, folded, out=part)
+    return parts.view(2, -1, *others)
+
+
+def _to_time(parts: Sequence[Tensor], matrix: Tensor, folds: bool) -> Tensor:
+    """The transpose of `_to_bins`."""
+    real, imag = (part.flatten(1) for part in parts)
+    cosines, sines = (each.T for each in matrix.chunk(2))
+    if folds:
+        half = len(cosines) // 2
+        even, odd = cosines[half:] @ real, sines[half:] @ imag
+        signal = torch.cat([(even[1:] - odd[1:]).flip(0), even + odd])
+    elif isinstance(parts, Tensor):
+        signal = matrix.T @ parts.view(len(matrix), -1)
+    else:
+        # Two products cost less than one and a copy of both parts into one array.
+        signal = torch.addmm(cosines @ real, sines, imag)
+    return signal.view(-1, *parts[0].shape[1:])
 
 
 def _convolved(
@@ -185,56 +231,49 @@ def _convolved(
     taps_to_bins: Tensor,
     to_time: Tensor,
     *,
+    folds: bool,
     level: tuple[Tensor, int] | None = None,
 ) -> tuple[Tensor, Tensor, Tensor]:
     """The product in the frequency domain; also both spectra, (2, bins, ...), for the gradient.
 
     `level` (out,), times a number, is added to the real part of frequency 0.
     """
-    time, batch, ins = signal.shape
-    outs, bins = weight.shape[2], to_bins.shape[0] // 2
-    spectrum = (to_bins @ signal.reshape(time, batch * ins)).view(2, bins, batch, ins)
-    kernel = (taps_to_bins @ weight.reshape(-1, ins * outs)).view(2, bins, ins, outs)
+    spectrum = _to_bins(signal, to_bins, folds)
+    kernel = _to_bins(weight, taps_to_bins, folds)
     # Networks correlate: signal * conj(kernel).
     real = torch.baddbmm(torch.bmm(spectrum[0], kernel[0]), spectrum[1], kernel[1])
     imag = torch.baddbmm(torch.bmm(spectrum[1], kernel[0]), spectrum[0], kernel[1], alpha=-1)
     if level is not None:
         real[0].add_(level[0], alpha=level[1])
-    # Two products cost less than one and a copy of both parts into one array.
-    out = torch.addmm(
-        to_time[:, :bins] @ real.view(bins, -1), to_time[:, bins:], imag.view(bins, -1)
-    )
-    return out.view(-1, batch, outs), spectrum, kernel
+    return _to_time((real, imag), to_time, folds), spectrum, kernel
 
 
 class _FourierConvolution(torch.autograd.Function):
     """`_convolved` with a derivative that does not spend its time on filling zeros."""
 
     @staticmethod
-    def forward(ctx, signal, weight, to_bins, taps_to_bins, to_time, bias, period):
+    def forward(ctx, signal, weight, to_bins, taps_to_bins, to_time, bias, period, folds):
         # A constant is the lowest of the bins: there it costs no pass over all frames.
         tensors = signal, weight, to_bins, taps_to_bins, to_time
-        out, spectrum, kernel = _convolved(*tensors, level=(bias, period))
+        out, spectrum, kernel = _convolved(*tensors, folds=folds, level=(bias, period))
         ctx.save_for_backward(spectrum, kernel, to_bins, taps_to_bins, to_time)
-        ctx.period = period
+        ctx.period, ctx.folds = period, folds
         return out
 
     @staticmethod
     def backward(ctx, grad):
         spectrum, kernel, to_bins, taps_to_bins, to_time = ctx.saved_tensors
-        _, bins, batch, ins = spectrum.shape
-        outs = kernel.shape[3]
-        grad = (to_time.T @ grad.reshape(-1, batch * outs)).view(2, bins, batch, outs)
+        grad = _to_bins(grad, to_time, ctx.folds)
         grad_signal = grad_weight = grad_bias = None
         if ctx.needs_input_grad[5]:
             grad_bias = ctx.period * grad[0, 0].sum(0)
         if ctx.needs_input_grad[1]:
-            both = _products(spectrum.transpose(2, 3), grad, 1).view(2 * bins, ins * outs)
-            grad_weight = (taps_to_bins.T @ both).view(-1, ins, outs)
+            both = _products(spectrum.transpose(2, 3), grad, 1)
+            grad_weight = _to_time(both, taps_to_bins, ctx.folds)
         if ctx.needs_input_grad[0]:
-            both = _products(grad, kernel.transpose(2, 3), -1).view(2 * bins, batch * ins)
-            grad_signal = (to_bins.T @ both).view(-1, batch, ins)
-        return grad_signal, grad_weight, None, None, None, grad_bias, None
+            both = _products(grad, kernel.transpose(2, 3), -1)
+            grad_signal = _to_time(both, to_bins, ctx.folds)
+        return grad_signal, grad_weight, None, None, None, grad_bias, None, None
 
 
 def _products(left: Tensor, right: Tensor, sign: int) -> Tensor:
@@ -334,7 +373,9 @@ class PeriodicAutoencoder(nn.Module):
 
     def loss(self, windows: Tensor) -> Tensor:
         """Mean squared error of the reconstruction of (batch, signals, frames), for training."""
-        return nn.functional.mse_loss(self(windows).float(), windows)
+        # In the layout of memory, which the loss would not keep.
+        outside, frames = (each.permute(2, 0, 1) for each in (self(windows), windows))
+        return nn.functional.mse_loss(outside.float(), frames)
 
     def sinusoids(self, encoding: Encoding) -> Tensor:
         """(batch, channels, latent frames): the fitted latent. Starke et al. 2022, eq. 5."""

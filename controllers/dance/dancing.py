@@ -126,11 +126,11 @@ def smooth_and_lock_feet(run: Run, controller: Controller, bandwidth_hz: float, 
         for values in (run.translations, run.positions, run.angles)
     )
     translations = translations.astype(np.float32)
+    locks = CharacterFeet(
+        controller.skeleton, controller.schema, run.characters, poses=controller.poses
+    )
     if feet:
         poses = BodyPoses(controller.skeleton, controller.schema)
-        locks = CharacterFeet(
-            controller.skeleton, controller.schema, run.characters, poses=controller.poses
-        )
         for frame in range(len(run)):
             # `hold` changes the rotations in place.
             locked = rotations[:, frame].copy()
@@ -138,6 +138,8 @@ def smooth_and_lock_feet(run: Run, controller: Controller, bandwidth_hz: float, 
             locks.hold(locked, local, run.contacts[:, frame], 1.0 / run.fps)
             rotations[:, frame] = locked
         rotations = _low_passed_rotations(rotations, LOCKED_BAND * bandwidth_hz, run.fps)
+    for each in rotations:
+        locks.hinges.constrain(each)
     return replace(
         run, rotations=rotations, translations=translations, positions=positions, angles=angles
     )

@@ -134,7 +134,7 @@ class CharacterFeet:
     `limbs` are the legs, `columns` (limbs,) the places of their feet among the contacts. `soles`
     (2, limbs) metres of the last joints and tips of all limbs over uneven ground while they stand,
     see `deepphase.terrain.laying.median_soles`. Hinges are found from `poses` (poses, joints, 4),
-    local rotations. `lowest`: last joint of each limb -> metres: lowest
+    local rotations, or else from the rest pose. `lowest`: last joint of each limb -> metres: lowest
     place of its tip on a flat floor, to which feet are lifted.
     """
 
@@ -159,9 +159,9 @@ class CharacterFeet:
             default=0.0,
         )
         self.ends = limbs.ends(skeleton, roles)
-        self._solver = solver = LimbSolver(skeleton, limbs, self.ends, poses)
-        self.joints, self.limb_hinges, self.ranges = solver.joints, solver.hinges, solver.ranges
-        self.hinges = None if poses is None else Hinges.from_poses(skeleton, roles, poses)
+        self.hinges = Hinges.from_poses(skeleton, roles, poses)
+        self._solver = solver = LimbSolver(skeleton, limbs, self.ends, self.hinges)
+        self.joints = solver.joints
         self.soles = None
         if soles is not None:
             of_limb = dict(zip(every.last.tolist(), np.asarray(soles, np.float64).T, strict=True))
@@ -209,16 +209,9 @@ class CharacterFeet:
         then to be lowered; None on a flat floor.
         """
         touching = contacts[:, self.columns] > _IN_CONTACT
-        drop = self._lock.apply(
+        return self._lock.apply(
             rotations, local_positions, touching, seconds, offsets, resting, slips, heights
         )
-        self.constrain(rotations)
-        return drop
-
-    def constrain(self, rotations: Array) -> None:
-        """Turn knees, elbows and hocks of (characters, joints, 4) into the range of the data."""
-        if self.hinges is not None:
-            self.hinges.constrain(rotations)
 
 
 @dataclass(frozen=True, eq=False)

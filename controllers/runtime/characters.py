@@ -268,7 +268,7 @@ class Characters:
         place, angle = self._history.place, self._history.angle
         level = _first(part.level(place, angle) for part in self._parts)
         rotations, translations = self._poses.in_world(pose, place, angle, level)
-        self._feet.constrain(rotations)
+        self._feet.hinges.constrain(rotations)
         unlocked = swinging = None
         if self.settings.foot_ik:
             unlocked = rotations[:, self._feet.joints]

@@ -116,8 +116,8 @@ def _blocks(layout: FeatureLayout) -> dict[str, list[int]]:
 
 
 def _limbs(controller: Controller) -> dict[str, dict[str, Array]]:
-    """Joints (legs, 4) of each leg from the hip to the tip, with its hinge and contact column, and
-    the hinges of knees, elbows and hocks."""
+    """Joints (legs, 4) of each leg from the hip to the tip, with its contact column, and the
+    hinges of knees, elbows and hocks."""
     lowest = controller.data.get("lowest_tips")
     feet = CharacterFeet(
         controller.skeleton, controller.schema, 1, lowest=lowest, poses=controller.poses
@@ -128,11 +128,9 @@ def _limbs(controller: Controller) -> dict[str, dict[str, Array]]:
         **lowest,
         "ends": feet.ends,
         "joints": np.stack([limbs.upper, limbs.middle, limbs.last, limbs.tips], axis=1),
-        "hinges": feet.limb_hinges,
-        "ranges": feet.ranges,
         "contacts": feet.columns,
     }
-    return {"legs": legs} | ({} if feet.hinges is None else {"hinges": asdict(feet.hinges)})
+    return {"legs": legs, "hinges": asdict(feet.hinges)}
 
 
 def _ground(controller: Controller) -> dict[str, Any]:

@@ -141,7 +141,7 @@ def constrained(
         else:
             wanted[:, :legs] += find_holds(moved, roles, leg, flags=contacts).shifts
         wanted = faded_to(wanted, places, targeted, _TARGET_FADE_S, clip.fps)
-        made = with_tips_at(moved, limbs, wanted)
+        made = with_tips_at(moved, roles, limbs, wanted)
         apart = np.linalg.norm(joint_positions(made)[:, limbs.tips] - wanted, axis=-1)[:, :legs]
         if apart[standing].max(initial=0.0) < _STANDS_M:
             break

@@ -204,7 +204,7 @@ def _onto_paths(clip: Clip, space: MotionSpace, paths: EffectorPaths, contacts: 
     tips = joint_positions(clip)[:, limbs.tips].astype(np.float64)
     places, known = paths.places[:, columns], paths.known[:, columns]
     wanted = faded_to(tips, places, known, HOLD_BLEND_S, clip.fps)
-    return with_tips_at(clip, limbs, wanted)
+    return with_tips_at(clip, roles, limbs, wanted)
 
 
 def _findings(

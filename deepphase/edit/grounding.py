@@ -345,4 +345,4 @@ def _held(
             holds.append((first, last))
         shifts[:, foot] = faded_corrections(shifts[:, foot].copy(), holds, blend)
     moved = joint_positions(clip)[:, limbs.tips] + shifts
-    return with_tips_at(clip, limbs, moved), held, left
+    return with_tips_at(clip, roles, limbs, moved), held, left

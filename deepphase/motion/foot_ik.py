@@ -11,6 +11,7 @@ from numba import float64, int64, njit, void
 
 from deepphase.arrays import Array, compiled
 from deepphase.motion import quaternions
+from deepphase.motion.hinges import Hinges
 from deepphase.motion.roles import Roles
 from deepphase.motion.skeleton import Skeleton, ancestors, joint_depths
 
@@ -24,13 +25,8 @@ _NEARLY_STRAIGHT, _STRAIGHT_SHARE = 0.5, 0.4
 # for target bends of up to four times. The remaining error at the target is millimetres.
 _FIRM_BEND = 0.15
 _TINY = 1e-12
-# Poses, at most, of which hinges are found, and the share in them of the body's own left and right,
-# which gives the side of limbs that stay straight.
-_HINGE_POSES, _SIDE_SHARE = 2000, 0.02
-# Percentiles of poses between which a middle joint bends, the margin around them, and bounds of
-# the least and the largest bend, radians.
-_HINGE_BAND, _MARGIN = (0.1, 99.9), 0.05
-_LEAST_BEND, _LARGEST_BEND = (-0.1, 0.0), (2.6, 3.0)
+# Bends of a middle joint that is no hinge, radians.
+_ANY_BEND = (-0.1, 3.0)
 
 
 @dataclass(frozen=True, eq=False)
@@ -43,7 +39,6 @@ class LegChains:
     tips: Array  # (limbs,) joints that touch the floor: toes, or `last` where a limb has none
     # (limbs,) direction in which a straight limb bends: 1 forward (knees), -1 backward (elbows).
     bends: Array
-    pairs: Array  # (limbs, 2) joints: the upper ones of the left and the right limb of each pair
 
     @classmethod
     def from_skeleton(cls, skeleton: Skeleton, roles: Roles) -> LegChains:
@@ -53,7 +48,6 @@ class LegChains:
             parts.append((("shoulder", "elbow", "hand", "hand"), -1))
         rows = []
         for names, bend in parts:
-            pair = [getattr(roles, f"{side}_{names[0]}") for side in ("left", "right")]
             for side in ("left", "right"):
                 upper, middle, last, tip = (getattr(roles, f"{side}_{name}") for name in names)
                 # The upper joint of a limb has a parent: it is not the root.
@@ -61,11 +55,9 @@ class LegChains:
                     below is not None and above in ancestors(skeleton, below)
                     for above, below in ((upper, middle), (middle, last))
                 ):
-                    both = [upper if joint is None else joint for joint in pair]
-                    rows.append([upper, middle, last, last if tip is None else tip, bend, *both])
-        found = np.array(rows, np.int64).reshape(-1, 7)
-        uppers, middles, lasts, tips = found[:, :4].T
-        return cls(uppers, middles, lasts, tips, found[:, 4].astype(float), found[:, 5:])
+                    rows.append([upper, middle, last, last if tip is None else tip, bend])
+        uppers, middles, lasts, tips, bends = np.array(rows, np.int64).reshape(-1, 5).T
+        return cls(uppers, middles, lasts, tips, bends.astype(float))
 
     def __len__(self) -> int:
         return len(self.upper)
@@ -126,8 +118,8 @@ class LimbSolver:
     """Forward and inverse kinematics of a skeleton's limbs, for many frames or characters at once.
 
     `ends` (limbs, 3), as of `LegChains.ends`, are the points that count as tips, in metres from the
-    tips' joints, which are then last joints. From `poses` (poses, joints, 4), local rotations such
-    as those of a clip, by default the rest pose, the hinges of the middle joints are found.
+    tips' joints, which are then last joints. `hinges` are those of the body, which inverse
+    kinematics needs.
     """
 
     def __init__(
@@ -135,13 +127,12 @@ class LimbSolver:
         skeleton: Skeleton,
         limbs: LegChains,
         ends: Array | None = None,
-        poses: Array | None = None,
+        hinges: Hinges | None = None,
     ) -> None:
-        self.limbs = limbs
+        self.limbs, self.hinges = limbs, hinges
         self._ends = None if ends is None or not ends.any() else ends
         chain = np.stack([limbs.upper, limbs.middle, limbs.last, limbs.tips])
-        used = [*chain.flat, *limbs.pairs.flat]
-        needed = {above for joint in used for above in ancestors(skeleton, int(joint))}
+        needed = {above for joint in chain.flat for above in ancestors(skeleton, int(joint))}
         # Parents come before children, in order of depth.
         joints = np.array(sorted(needed), np.int64)
         self._joints = joints[np.argsort(joint_depths(skeleton)[joints], kind="stable")]
@@ -151,56 +142,23 @@ class LimbSolver:
         self._parents = place[skeleton.parents[self._joints]]
         self._solved, self._chain = chain[:3], place[chain]
         self._above = self._parents[self._chain[:3]]
-        self.hinges, self.ranges = self._hinges(skeleton, poses, place)
-
-    def _hinges(self, skeleton: Skeleton, poses: Array | None, place: Array) -> tuple[Array, Array]:
-        """Axes (limbs, 3) about which middle joints bend to their side, in the frame of their
-        parent, and their least and largest bend (limbs, 2), radians."""
-        limbs = self.limbs
-        if poses is None or not len(poses):
-            poses = np.tile([0.0, 0.0, 0.0, 1.0], (1, len(skeleton), 1))
-        rows = np.unique(np.linspace(0, len(poses) - 1, _HINGE_POSES).astype(int))
-        places = np.broadcast_to(skeleton.offsets, (len(rows), len(skeleton), 3))
-        left, right = place[limbs.pairs.T]
-        chain = np.stack([left, *self._chain[1:3], right])
-        above, positions = self._forward(poses[rows], places, chain)
-        upper = np.where(
-            (limbs.upper == limbs.pairs[:, 0])[:, None, None], positions[0], positions[3]
-        )
-        thigh, shin = positions[1] - upper, positions[2] - positions[1]
-        both = np.maximum(np.linalg.norm(thigh, axis=-1) * np.linalg.norm(shin, axis=-1), _TINY)
-        turning = np.cross(thigh, shin) / both[..., None]
-        across = limbs.bends[:, None, None] * (positions[0] - positions[3])
-        across /= np.maximum(np.linalg.norm(across, axis=-1, keepdims=True), _TINY)
-        turning, across = (np.einsum("lfji,lfj->lfi", above[1], each) for each in (turning, across))
-        axes = (turning + _SIDE_SHARE * across).mean(axis=1)
-        axes /= np.maximum(np.linalg.norm(axes, axis=-1, keepdims=True), _TINY)
-        bends = np.arctan2(np.vecdot(turning, axes[:, None]), np.vecdot(thigh, shin) / both)
-        least, largest = np.percentile(bends, _HINGE_BAND, axis=1)
-        return axes, np.stack(
-            [np.clip(least - _MARGIN, *_LEAST_BEND), np.clip(largest + _MARGIN, *_LARGEST_BEND)],
-            axis=1,
-        )
-
-    def _forward(self, rotations: Array, places: Array, chain: Array) -> tuple[Array, Array]:
-        """World matrices (3, limbs, frames, 3, 3) above joints, and positions of a chain."""
-        frames, limbs = len(rotations), len(self.limbs)
-        matrices = np.empty((3, limbs * frames, 3, 3))
-        positions = np.empty((4, limbs * frames, 3))
-        _limb_transforms(
-            rotations.take(self._joints, axis=1).astype(np.float64),
-            places.take(self._joints, axis=1).astype(np.float64),
-            self._parents,
-            chain,
-            self._above,
-            matrices,
-            positions,
-        )
-        return matrices.reshape(3, limbs, frames, 3, 3), positions.reshape(4, limbs, frames, 3)
+        self._axes, self._ranges = np.zeros((len(limbs), 3)), np.tile(_ANY_BEND, (len(limbs), 1))
+        if hinges is not None:
+            limb, hinge = np.nonzero(limbs.middle[:, None] == hinges.joints)
+            self._axes[limb], self._ranges[limb] = hinges.axes[hinge], hinges.ranges[hinge]
 
     def transforms(self, rotations: Array, local_positions: Array) -> LimbTransforms:
         """Forward kinematics of local rotations (frames, joints, 4) and positions."""
-        found = LimbTransforms(*self._forward(rotations, local_positions, self._chain))
+        frames, limbs = len(rotations), len(self.limbs)
+        matrices, positions = np.empty((3, limbs * frames, 3, 3)), np.empty((4, limbs * frames, 3))
+        _limb_transforms(
+            rotations.take(self._joints, axis=1).astype(np.float64),
+            local_positions.take(self._joints, axis=1).astype(np.float64),
+            *(self._parents, self._chain, self._above, matrices, positions),
+        )
+        found = LimbTransforms(
+            matrices.reshape(3, limbs, frames, 3, 3), positions.reshape(4, limbs, frames, 3)
+        )
         if self._ends is not None:
             own = rotations[:, self.limbs.last].swapaxes(0, 1)
             ends = quaternions.rotate(own.astype(np.float64), self._ends[:, None])
@@ -218,22 +176,28 @@ class LimbSolver:
         transforms: LimbTransforms,
         targets: Array,
         tilts: Array | None = None,
-    ) -> None:
+    ) -> Array:
         """Change local rotations (frames, joints, 4) so that last joints are at (limbs, frames, 3).
 
-        They keep their orientation in the world, or are turned there by `tilts` (limbs, frames, 4).
+        They keep their orientation in the world, or are turned there by `tilts` (limbs, frames, 4),
+        as far as hinges let what has changed. Returns (frames,) bool: hinges kept a
+        joint from there.
         """
+        before = None if self.hinges is None else self.hinges.bends(rotations)
         local = rotations.take(self.joints, axis=1).astype(np.float64)
         _turn_limbs(
             np.ascontiguousarray(transforms.positions).reshape(4, -1, 3),
             np.ascontiguousarray(transforms.above).reshape(3, -1, 3, 3),
             np.array(targets, np.float64, order="C").reshape(-1, 3),
-            self.hinges,
-            self.ranges,
+            self._axes,
+            self._ranges,
             _NO_TILTS if tilts is None else np.array(tilts, np.float64, order="C").reshape(-1, 4),
             local,
         )
         rotations[:, self.joints] = local
+        if self.hinges is None:
+            return np.zeros(len(rotations), bool)
+        return self.hinges.constrain(rotations, before)
 
 
 @compiled(

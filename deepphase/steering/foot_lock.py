@@ -228,7 +228,15 @@ class FootLock:
         reached, tilts = within_reach(upper, last, targets, length), None
         if self._ground is not None:
             tilts = _toes_down(last, tips, (reached - targets)[..., 1])
-        solver.reach(rotations, transforms, reached, tilts)
+        kept = solver.reach(rotations, transforms, reached, tilts)
+        if kept.any():
+            # Once more, from where hinges left the limbs.
+            own, goals = rotations[kept], reached[:, kept]
+            turned = solver.transforms(own, local_positions[kept])
+            if tilts is None:
+                goals += turned.positions[2] - turned.positions[3] + (tips - last)[:, kept]
+            solver.reach(own, turned, goals)
+            rotations[kept] = own
         return drops
 
     def _lifted(self, missing: Array, resting: Array | None, seconds: float) -> Array:

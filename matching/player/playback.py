@@ -22,6 +22,7 @@ from deepphase.motion import quaternions
 from deepphase.motion.clip import Clip, Source, global_transforms, joint_positions
 from deepphase.motion.contacts import GRAVITY, foot_contacts
 from deepphase.motion.foot_ik import LegChains, LimbSolver
+from deepphase.motion.hinges import Hinges
 from deepphase.motion.roles import Roles, find_roles
 from deepphase.motion.skeleton import Skeleton, ancestors, bone_lengths, path_length, subtree_mask
 from deepphase.progress import Progress
@@ -217,7 +218,12 @@ class Playback:
     def limb_solver(self) -> LimbSolver:
         """Solver of the limbs, whose tips are the points that touch the floor."""
         ends = self.limbs.ends(self.skeleton, self.roles)
-        return LimbSolver(self.skeleton, self.limbs, ends, self.rotations[self._some_rows])
+        return LimbSolver(self.skeleton, self.limbs, ends, self.hinges)
+
+    @cached_property
+    def hinges(self) -> Hinges:
+        """Hinges of the body with the range of some rows."""
+        return Hinges.from_poses(self.skeleton, self.roles, self.rotations[self._some_rows])
 
     @property
     def _some_rows(self) -> Array:

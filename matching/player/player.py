@@ -372,6 +372,7 @@ class Player:
             ahead = np.stack([np.sin(self._angle), np.cos(self._angle)], axis=-1)
             translations[:, 0, 1] += ground_level(self._ground, self._position, ahead)
         unlocked = None
+        self.playback.hinges.constrain(rotations)
         if self.settings.foot_lock:
             unlocked = rotations[:, self.spec.locked_joints]
             self._local[:, self.playback.translated_joints] = translations

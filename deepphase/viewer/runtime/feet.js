@@ -18,17 +18,22 @@ const MAX_TURN = 0.6, MAX_POINTED = 1.1, LEAST_FOOT = 0.3;
 // A nearly straight leg bends as if it were bent by this angle in radians.
 const FIRM_BEND = 0.15;
 const TINY_LENGTH = 1e-12;
+// Radians by which a bend may be beyond its range unnoticed.
+const SLACK = 1e-6;
+const NO_HINGE = { axis: [0, 0, 0], range: [-0.1, 3.0] };
 
 /** Locks the feet of one character, frame by frame. */
 export class FootLock {
   /** Of an asset whose header has `legs` and the settings `foot_lock`, as `FootLock` in Python has them. */
-  constructor({ header: { legs, hinges = null, foot_lock: settings }, skeleton }) {
+  constructor({ header: { legs, hinges, foot_lock: settings }, skeleton }) {
     this.settings = settings;
-    this.hinges = hinges;
+    this.hinges = hinges.joints.map((joint, index) => ({
+      joint, above: hinges.above[index], below: hinges.below[index], axis: hinges.axes[index], range: hinges.ranges[index],
+    }));
     this.rates = { locked: springRate(settings.catch_halflife_s), free: springRate(settings.release_halflife_s) };
     this.parents = skeleton.parents;
     this.legs = legs.joints.map(([upper, middle, last, tip], leg) => ({
-      upper, middle, last, tip, hinge: legs.hinges[leg], range: legs.ranges[leg], contact: legs.contacts[leg],
+      upper, middle, last, tip, hinge: this.hinges.find(({ joint }) => joint === middle) ?? NO_HINGE, contact: legs.contacts[leg],
       end: legs.ends?.[leg] ?? [0, 0, 0], lowest: legs.lowest?.[leg] ?? -Infinity,
       locked: false, point: [0, 0], offset: [0, 0], speed: [0, 0], moving: null, placed: [0, 0], stepLeft: 0, stepHeight: 0,
     }));
@@ -42,11 +47,12 @@ export class FootLock {
     const { worldRotations, worldPositions } = this;
     forwardKinematics(this.parents, localRotations, localPositions, worldRotations, worldPositions);
     const at = (joint) => Array.from(worldPositions.subarray(3 * joint, 3 * joint + 3));
-    const states = this.legs.map((leg) => {
+    const placesOf = (leg) => {
       const [upper, middle, last, joint] = [leg.upper, leg.middle, leg.last, leg.tip].map(at);
       const tip = add(joint, rotate(turn(worldRotations, leg.tip), leg.end));
       return { upper, middle, last, tip, length: distance(upper, middle) + distance(middle, last), place: [tip[0], tip[2]] };
-    });
+    };
+    const states = this.legs.map(placesOf);
     this.step(states, resting, seconds);
     states.forEach((state, index) => {
       const leg = this.legs[index];
@@ -55,35 +61,52 @@ export class FootLock {
       state.shift = [0, 1].map((axis) => held[axis] - state.place[axis]);
     });
     const { lifts, drop } = ground ? ground.moved(states, seconds) : { lifts: null, drop: 0 };
-    this.legs.forEach((leg, index) => {
-      const { upper, middle, last, tip, length: reach, shift } = states[index];
+    const goals = this.legs.map((leg, index) => {
+      const { upper, last, tip, length: reach, shift } = states[index];
       const lift = leg.stepHeight * Math.sin(Math.PI * (1 - leg.stepLeft / this.settings.step_s)) ** 2;
       const sunk = ground ? 0 : Math.max(leg.lowest - tip[1], 0);
       const target = add(last, [shift[0], (lifts ? lifts[index] + drop : sunk) + lift, shift[1]]);
-      const hinge = rotate(turn(worldRotations, this.parents[leg.middle]), leg.hinge);
       const goal = withinReach(upper, last, target, reach);
-      const turns = twoJointTurns(upper, middle, last, goal, hinge, leg.range);
-      const kept = inverse(multiply(turns[0], turns[1]));
-      turns.push(lifts ? multiply(kept, toesDown(last, tip, goal[1] - target[1])) : kept);
-      [leg.upper, leg.middle, leg.last].forEach((joint, k) => this.turnJoint(joint, turns[k], localRotations));
+      this.reach(leg, states[index], goal, lifts ? toesDown(last, tip, goal[1] - target[1]) : null, localRotations);
+      return goal;
     });
-    this.constrain(localRotations);
+    if (this.constrain(localRotations)) {
+      // Once more, from where hinges left the legs.
+      forwardKinematics(this.parents, localRotations, localPositions, worldRotations, worldPositions);
+      this.legs.forEach((leg, index) => {
+        const { last, tip } = states[index], turned = placesOf(leg);
+        const moved = subtract(subtract(turned.last, last), subtract(turned.tip, tip));
+        this.reach(leg, turned, lifts ? goals[index] : add(goals[index], moved), null, localRotations);
+      });
+      this.constrain(localRotations);
+    }
     return drop;
   }
 
-  /** Turn knees, elbows and hocks into the range of the data, as `Hinges` in Python. */
+  /** Turn a leg, whose joints have places in the world, so that its last joint is at its goal, and its foot by `tilt`. */
+  reach(leg, { upper, middle, last }, goal, tilt, localRotations) {
+    const hinge = rotate(turn(this.worldRotations, this.parents[leg.middle]), leg.hinge.axis);
+    const turns = twoJointTurns(upper, middle, last, goal, hinge, leg.hinge.range);
+    const kept = inverse(multiply(turns[0], turns[1]));
+    turns.push(tilt ? multiply(kept, tilt) : kept);
+    [leg.upper, leg.middle, leg.last].forEach((joint, k) => this.turnJoint(joint, turns[k], localRotations));
+  }
+
+  /** Turn knees, elbows and hocks into the range of the data, as `Hinges` in Python; whether any was turned. */
   constrain(localRotations) {
-    this.hinges?.joints.forEach((joint, index) => {
-      const [above, below, axis, [least, largest]] = ["above", "below", "axes", "ranges"].map((name) => this.hinges[name][index]);
+    let turned = false;
+    this.hinges.forEach(({ joint, above, below, axis, range: [least, largest] }) => {
       const own = rotate(turn(localRotations, joint), below), across = without(above, axis);
       const bend = Math.atan2(dot(axis, cross(across, own)), dot(across, own));
-      if (bend >= least && bend <= largest) return;
+      if (bend >= least - SLACK && bend <= largest + SLACK) return;
+      turned = true;
       // From one end of the range round to the other, without a jump.
       const round = least - bend < 0 ? least - bend + 2 * Math.PI : least - bend;
       const goal = least + smooth(0, 2 * Math.PI - (largest - least), round) * (largest - least);
       const half = 0.5 * (goal - bend);
       localRotations.set(multiply([...scaled(axis, Math.sin(half)), Math.cos(half)], turn(localRotations, joint)), 4 * joint);
     });
+    return turned;
   }
 
   /** Begin a step of the foot that is farthest from its place, and go on with steps that have begun. */

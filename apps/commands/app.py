@@ -54,7 +54,7 @@ def command(folder: Path | None = None, port: int | None = None) -> None:
             path=folder,
         )
     names = host_names(os.environ.get(HOST_NAMES_VARIABLE, ""))
-    port = free_port(port, 8501)
+    free_port(port, 8501)
     os.environ[HOST_NAMES_VARIABLE] = ",".join(names)
     samples = None
     if folder is None:
@@ -63,10 +63,10 @@ def command(folder: Path | None = None, port: int | None = None) -> None:
         note("the shipped person walks")
         folder = samples = sample_folder()
     os.environ[FOLDER_VARIABLE] = "" if folder is None else str(folder.absolute())
-    _serve({**_SETTINGS, **THEME, "server.port": port}, port, samples)
+    _serve({**_SETTINGS, **THEME}, port, samples)
 
 
-def _serve(settings: dict[str, object], port: int, samples: Path | None) -> None:
+def _serve(settings: dict[str, object], port: int | None, samples: Path | None) -> None:
     from streamlit.web import bootstrap
 
     from deepphase.apps.dashboard.entry import warm_up
@@ -79,6 +79,9 @@ def _serve(settings: dict[str, object], port: int, samples: Path | None) -> None
     bootstrap.load_config_options(flag_options=options)
     # Imports and the first phases take seconds, so they are done before the address is printed.
     warm_up()
+    # Another dashboard, whose address this would be, may have begun meanwhile.
+    options["server_port"] = port = free_port(port, 8501)
+    bootstrap.load_config_options(flag_options=options)
     note(f"open http://{HOST}:{port}  (Ctrl-C ends it)")
     if samples is not None:
         # It ends with the server; the next one goes on.

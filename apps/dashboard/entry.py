@@ -19,7 +19,10 @@ from deepphase.arrays import counted
 from deepphase.errors import DeepPhaseError
 
 # Modules that Streamlit imports at their first use, and one that compiles itself on a new machine.
-_LAZY_IMPORTS = ("pandas", "pyarrow", "plotly.graph_objects", "deepphase.matching.search.exact")
+_LAZY_IMPORTS = (
+    *("pandas", "pyarrow", "plotly.graph_objects", "deepphase.matching.search.exact"),
+    "streamlit.web.server.starlette.starlette_server",
+)
 # What a first run or dance imports: a second, while the first page is read.
 _LATER_IMPORTS = ("scipy.signal", "scipy.stats")
 # Seconds that the server waits for the clips of its folder; pages show how far larger ones are.

@@ -5,9 +5,11 @@ from __future__ import annotations
 import socket
 
 import pytest
+from streamlit.web import bootstrap
 
 from deepphase.apps.cli import main
 from deepphase.apps.commands import app
+from deepphase.apps.dashboard import entry
 from deepphase.apps.hosts import free_port
 from deepphase.errors import DeepPhaseError
 
@@ -34,6 +36,21 @@ def test_a_port_that_is_taken_is_refused_or_passed_over():
         assert free_port(None, port) > port
     with pytest.raises(DeepPhaseError, match="--port must lie"):
         free_port(0, 8501)
+
+
+def test_a_port_that_is_taken_meanwhile_is_passed_over(tmp_path, monkeypatch, capsys):
+    given, first = {}, free_port(None, 8501)
+    with socket.socket() as other:
+        monkeypatch.setattr(
+            entry, "warm_up", lambda: (other.bind(("127.0.0.1", first)), other.listen())
+        )
+        monkeypatch.setattr(bootstrap, "load_config_options", lambda flag_options: None)
+        monkeypatch.setattr(bootstrap, "run_asgi_app", lambda *words: given.update(words[-1]))
+        monkeypatch.setattr(app.signal, "signal", lambda *_: None)
+        monkeypatch.setenv(app.FOLDER_VARIABLE, "")
+        assert main(["app", str(tmp_path)]) == 0
+    assert given["server_port"] > first
+    assert f"open http://127.0.0.1:{given['server_port']} " in "".join(capsys.readouterr())
 
 
 def test_the_server_listens_locally_and_sends_no_telemetry(tmp_path, monkeypatch):

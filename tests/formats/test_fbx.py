@@ -122,6 +122,16 @@ def _waited_for(value, seconds=20.0):
     raise AssertionError("it did not happen")
 
 
+def test_the_worker_has_no_network(tmp_path):
+    (tmp_path / "bpy.py").write_text("import socket\nsocket.create_connection(('127.0.0.1', 9))")
+    (tmp_path / "request.json").write_text('{"task": "read"}')
+    command = [sys.executable, Path(fbx.__file__).with_name("fbx_worker.py"), tmp_path]
+    environment = os.environ | {"PYTHONPATH": str(tmp_path)}
+    with subprocess.Popen(command, stdin=subprocess.PIPE, env=environment) as process:
+        process.wait(60)
+    assert "no network in this process" in (tmp_path / "answer.json").read_text()
+
+
 def test_what_is_no_fbx_is_refused_before_blender_starts(tmp_path, monkeypatch):
     monkeypatch.setattr(fbx, "_run", None)
     path = tmp_path / "walk.fbx"

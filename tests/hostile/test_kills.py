@@ -67,10 +67,10 @@ _MAKING = (
     "samples dances --of dances --seconds 8",
 )
 _SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGKILL, signal.SIGHUP)
-# Seconds of processor time in which a signal ends a command, and seconds in which what it started
-# ends after it.
-_ENDS_S, _LEAVES_S = 2.0, 2.0
-_LOOKS_EVERY_S = 0.01
+# Seconds of processor time in which a signal ends a command, and by the clock of a busy machine
+# those in which what it started ends after it.
+_ENDS_S, _LEAVES_S = 2.0, 20.0
+_LOOKS_EVERY_S = 0.05
 
 
 @dataclass

@@ -214,7 +214,11 @@ def _joined(archive: NpzArchive, root: str, body: str) -> tuple[tuple[str, ...],
 def _vectors(archive: NpzArchive, key: str) -> Array:
     """(frames, joints, 3) rotation vectors, stored so, as one row per frame, or as matrices."""
     shape = archive.shape(key)
-    if len(shape) == 4 and shape[2:] == (3, 3) and 0 not in shape:
+    holds_matrices = len(shape) > 3 and shape[-2:] == (3, 3)
+    # Programs that make or estimate motion have a first axis of one.
+    if shape[:1] == (1,) and len(shape) == (5 if holds_matrices else 3 + (shape[-1] == 3)):
+        shape = shape[1:]
+    if len(shape) == 4 and holds_matrices and 0 not in shape:
         try:
             matrices = Rotation.from_matrix(archive.array(key).reshape(-1, 3, 3))
         except ValueError:
@@ -223,8 +227,7 @@ def _vectors(archive: NpzArchive, key: str) -> Array:
     flat = len(shape) == 2 and shape[1] % 3 == 0
     if not flat and (len(shape) != 3 or shape[2] != 3):
         raise _unknown_layout(archive, key)
-    array = archive.array(key)
-    return array.reshape(shape[0], shape[1] // 3, 3) if flat else array
+    return archive.array(key).reshape(shape[0], -1, 3)
 
 
 def _unknown_layout(archive: NpzArchive, key: str) -> FormatError:
@@ -301,7 +304,11 @@ def _translations(archive: NpzArchive, frames: int) -> Array:
     if not key:
         fact = "no array 'trans': the file has no translation of the body"
         raise archive.fault(fact, archive.contents)
-    translations = archive.array(key, (None, 3))
+    translations = archive.array(key)
+    if translations.ndim == 3 and 1 in translations.shape[:2]:
+        translations = translations.reshape(-1, translations.shape[-1])
+    if translations.ndim != 2 or translations.shape[1] != 3:
+        raise archive.fault(f"array {key!r} is {translations.shape}, expected ({frames}, 3)")
     if _AIST_SCALE in archive:
         scale = archive.scalar(_AIST_SCALE)
         if not scale > 1e-6:

@@ -28,6 +28,7 @@ from deepphase.formats.frame_rates import resolve_rate
 from deepphase.formats.reading import (
     RawMotion,
     Unit,
+    bridged,
     check_joint_count,
     checked_options,
     children_of,
@@ -83,7 +84,7 @@ def load_amc(
     lines = _lines(path)
     skeleton_path = _asf_beside(path)
     asf = _read_asf(skeleton_path)
-    frames = _read_frames(lines, path, asf)
+    frames, numbers = _read_frames(lines, path, asf)
     rate, notes = resolve_rate({"CMU's rate": _CMU_FPS}, fps, path)
     notes = (f"the skeleton of {skeleton_path.name}", *notes)
     if fps is None:
@@ -116,7 +117,8 @@ def load_amc(
         if channel in _MOVES:
             moves[:, _MOVES.index(channel)] = frames[names[0]][:, column]
     raw = RawMotion(body, rotations, (asf.position + moves)[:, None], rate)
-    return in_metres_y_up(raw, unit_m, up, Source(str(path), fps=rate, notes=notes))
+    clip = in_metres_y_up(raw, unit_m, up, Source(str(path), fps=rate, notes=notes))
+    return bridged(clip, numbers)
 
 
 def _turns(bone: _Bone, values: Array, radians: float) -> Array:
@@ -255,11 +257,11 @@ def _channels(words: Sequence[str]) -> tuple[str, ...] | None:
     return channels if known else None
 
 
-def _read_frames(lines: list[Line], path: Path, asf: _Asf) -> dict[str, Array]:
-    """Bone -> (frames, channels) values; bones that a frame leaves out are at rest."""
+def _read_frames(lines: list[Line], path: Path, asf: _Asf) -> tuple[dict[str, Array], list[str]]:
+    """Bone -> (frames, channels) values, and frames' numbers; bones that are left out rest."""
     fault = partial(FormatError, hint=_MAKE_AGAIN, path=path)
     rows: dict[str, list[list[float]]] = {name: [] for name in asf.bones}
-    frames = 0
+    frames, numbers = 0, list[str]()
     for line, words in lines:
         if words[0].startswith(":"):
             if words[0].lower() == ":radians":
@@ -267,6 +269,7 @@ def _read_frames(lines: list[Line], path: Path, asf: _Asf) -> dict[str, Array]:
             continue
         if len(words) == 1 and words[0].isdigit():
             frames += 1
+            numbers.append(words[0])
             continue
         bone = asf.bones.get(words[0])
         if bone is None or not frames:
@@ -292,4 +295,4 @@ def _read_frames(lines: list[Line], path: Path, asf: _Asf) -> dict[str, Array]:
         width = len(asf.bones[name].channels)
         own.extend([0.0] * width for _ in range(frames - len(own)))
         found[name] = np.array(own, np.float64).reshape(frames, width)
-    return found
+    return found, numbers

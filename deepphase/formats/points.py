@@ -187,8 +187,7 @@ def _track(
     floor: float,
 ) -> PointTrack:
     fault = partial(FormatError, path=path)
-    if path.suffix.lower() in _MARKER_READERS:
-        data = seen_markers(data, path)
+    data = seen_markers(data, path)
     rate, notes = resolve_rate(data.rates, fps, path)
     if fps is None and path.suffix.lower() == ".npy":
         notes = (*notes, f"{rate:g} frames a second are assumed, as of motion from text")

@@ -125,6 +125,19 @@ def test_poses_in_parts_are_the_poses_in_one(tmp_path, joints):
     np.testing.assert_array_equal(parts.rotations, whole.rotations)
 
 
+def test_a_first_or_second_axis_of_one_is_left_out(tmp_path):
+    poses = walk_poses(40, 22)
+    plain = load(written_smpl(tmp_path / "plain.npz", joints=22))
+    trans = np.load(tmp_path / "plain.npz")["trans"]
+    matrices = Rotation.from_rotvec(poses.reshape(-1, 3)).as_matrix().reshape(40, 22, 3, 3)
+    for pose, path in ((poses, trans[None]), (poses.reshape(40, 66), trans[:, None]),
+                       (matrices, trans)):  # fmt: skip
+        read = load(written_smpl(tmp_path / "batch.npz", poses=pose[None], trans=path))
+        np.testing.assert_allclose(joint_positions(read), joint_positions(plain), atol=1e-6)
+    one = load(written_smpl(tmp_path / "one.npz", poses=matrices[:1], trans=trans[:1]))
+    assert len(one) == 1
+
+
 def test_hands_in_components_are_left_out_aloud(tmp_path):
     parts = split(walk_poses(40, 22), 22) | {"left_hand_pose": np.zeros((40, 12))}
     clip = load(written_smpl(tmp_path / "parts.npz", **parts))

@@ -97,6 +97,14 @@ def test_joints_are_where_the_format_puts_them(tmp_path):
     np.testing.assert_allclose(np.abs(clip.rotations[1, :, 3]), 1.0, atol=1e-9)
 
 
+def test_frames_that_are_missing_are_on_straight_lines(tmp_path):
+    rows = AMC + "10\nroot 4 20 6 0 0 0\n"
+    clip = load(written(tmp_path, amc=rows), up="y")
+    moved = INCH * np.array([[1, 20, 3], [2, 20, 4], [3, 20, 5], [4, 20, 6]])
+    np.testing.assert_allclose(clip.translations[:, 0], moved, atol=1e-9)
+    assert any("1 frames are missing" in note for note in clip.source.notes)
+
+
 def test_the_skeleton_of_the_clip_the_subject_or_the_folder_is_read(tmp_path):
     for name in ("any.asf", "02.ASF", "02_01.asf"):
         clip = load(written(tmp_path, skeleton=name), fps=60)

@@ -108,6 +108,11 @@ def test_angles_of_a_bvh_in_radians_are_read_where_that_is_said(tmp_path):
 def test_a_body_that_lies_glides_or_is_far_away_is_doubted(tmp_path):
     walk, path = locomotion(0, 2.0).clip, tmp_path / "walk.glb"
     steps = locomotion(0, 14.0).clip
+    deltas = np.diff(walk.translations, axis=0, prepend=walk.translations[:1])
+    sides = [walk.skeleton.names.index(f"{side}{part}") for side in ("Left", "Right")
+             for part in ("UpLeg", "Leg", "Foot", "ToeBase")]  # fmt: skip
+    swapped = replace(walk, rotations=walk.rotations.copy())
+    swapped.rotations[60:, sides] = walk.rotations[60:, sides[4:] + sides[:4]]
     lying = rotate_from_y_up(walk, "z")
     stiff = replace(walk, rotations=np.repeat(walk.rotations[:1], len(walk), axis=0))
     high = replace(walk, translations=walk.translations + np.array([0, 84.0, 0]))
@@ -119,6 +124,11 @@ def test_a_body_that_lies_glides_or_is_far_away_is_doubted(tmp_path):
     for clip, words in (
         (replace(walk, translations=walk.translations * 0.01), "in another unit than the bones"),
         (replace(walk, translations=walk.translations * (1, 1, -1)), "both feet slide"),
+        (replace(walk, translations=walk.translations * (2, 1, 2)), "both feet slide"),
+        (replace(walk, translations=walk.translations * (0.5, 1, 0.5)), "both feet slide"),
+        (replace(walk, translations=deltas), "add them up"),
+        (replace(walk, translations=deltas * (1, 0, 1) + (0, 0.9, 0)), "add them up"),
+        (swapped, "exchange their places at frame 60"),
         (replace(walk, rotations=walk.rotations * (-1, -1, -1, 1)), "the knees bend backwards"),
         (reflected(walk), "named left is on the right"), (twice, "every pose stands in 2 frames"),
         (lying, "--up z"), (stiff, "no limb moves"), (high, "m above 0"), (walk, ""),

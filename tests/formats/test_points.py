@@ -131,6 +131,28 @@ def test_points_of_video_stand_upright_and_have_sides(tmp_path):
     assert any("places in a picture" in note for note in picture.source.notes)
 
 
+def test_points_at_zero_were_not_seen(tmp_path):
+    points = points_of(walker(seconds=2.0)).track.positions
+    edges = [[0, 1], [2, 3], [3, 4]]
+    gaps = points.copy()
+    gaps[10:14, 3], gaps[:, 0] = 0.0, 0.0
+    seen = np.ones(points.shape[:2], bool)
+    seen[20, 5] = False
+    np.savez(tmp_path / "gaps.npz", positions=gaps, fps=30.0, edges=edges, present=seen)
+    track = load_points(tmp_path / "gaps.npz")
+    assert track.edges.tolist() == [[1, 2], [2, 3]]
+    share = np.linspace(0, 1, 6)[1:-1, None]
+    line = points[9, 3] + (points[14, 3] - points[9, 3]) * share
+    np.testing.assert_allclose(track.positions[10:14, 2], line, atol=1e-9)
+    np.testing.assert_array_equal(track.positions[20], points[20, 1:])
+    assert np.argwhere(~track.present).tolist() == [[10, 2], [11, 2], [12, 2], [13, 2], [20, 4]]
+    # Around the hips, as of pose estimation, these are the origin.
+    middle = points.mean(axis=1, keepdims=True)
+    centred = np.concatenate([middle, points], axis=1) - middle
+    np.savez(tmp_path / "centred.npz", positions=centred, fps=30.0)
+    assert load_points(tmp_path / "centred.npz").positions.shape == centred.shape
+
+
 def refused(tmp_path, **changes):
     arrays = {"positions": np.random.default_rng(0).standard_normal((5, 4, 3)), "fps": 30.0}
     arrays |= changes
@@ -155,6 +177,6 @@ def test_bad_files_get_one_clear_error(tmp_path):
     assert "from point 0 to point 4" in refused(tmp_path, edges=np.array([[0, 1], [0, 4]]))
     assert "units of 'parsec'" in refused(tmp_path, units="parsec")
     assert "5,000 points" in refused(tmp_path, positions=np.zeros((1, 5000, 3)))
-    assert "from the origin" in refused(tmp_path, positions=np.full((5, 4, 3), 1e9))
+    assert "from the origin" in refused(tmp_path, positions=np.full((5, 4, 3), 9e6))
     assert "not a point track" in refused(tmp_path, positions=None)
     assert "center" in refused(tmp_path, positions=None, joints_rel=np.zeros((5, 4, 3)))

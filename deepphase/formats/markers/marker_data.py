@@ -54,8 +54,17 @@ class MarkerData:
 
     def chosen(self, points: Sequence[int], *notes: str) -> MarkerData:
         """Some of the points, in this order, with more notes."""
-        names, positions = tuple(self.names[p] for p in points), self.positions[:, list(points)]
-        return replace(self, names=names, positions=positions, notes=(*self.notes, *notes))
+        row = np.full(len(self.names), -1)
+        row[list(points)] = np.arange(len(points))
+        edges = row[self.edges]
+        return replace(
+            self,
+            names=tuple(self.names[point] for point in points),
+            positions=self.positions[:, list(points)],
+            notes=(*self.notes, *notes),
+            edges=edges[(edges >= 0).all(axis=1)],
+            present=None if self.present is None else self.present[:, list(points)],
+        )
 
 
 def marker_bodies(data: MarkerData) -> list[MarkerData]:
@@ -99,8 +108,8 @@ def _unseen(positions: Array) -> Array:
     zeros = (positions == 0).all(axis=-1)
     always = zeros.all(axis=0)
     others = positions[:, ~always]
-    if always.sum() == 1 and others.size:
-        # One point may be the origin of the others, which are then all around it.
+    if always.any() and others.size:
+        # These points may be the origin of the others, which are then all around it.
         near = np.nan_to_num(others)
         around = (near.min(axis=1) < 0) & (near.max(axis=1) > 0)
         zeros[:, always] &= around.all(axis=-1).mean() < 0.9
@@ -111,7 +120,7 @@ def seen_markers(data: MarkerData, path: Path) -> MarkerData:
     """Markers that are seen often enough, with gaps bridged, and which were seen."""
     names, renamed = unique_names(data.names)
     notes = [f"repeated labels were numbered: {listed(renamed, _LISTED)}"] if renamed else []
-    positions = np.array(data.positions, np.float64)
+    positions = np.array(data.positions)
     frames, points = positions.shape[:2]
     fault = partial(FormatError, path=path)
     if frames == 0 or points == 0:
@@ -149,4 +158,6 @@ def seen_markers(data: MarkerData, path: Path) -> MarkerData:
         for axis in range(3):
             places = positions[seen, point, axis]
             positions[gap, point, axis] = np.interp(index[gap], index[seen], places)
+    if data.present is not None:
+        present &= data.present
     return replace(data, notes=(*data.notes, *notes), present=present)

@@ -3,23 +3,22 @@
 from __future__ import annotations
 
 import math
-from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Any
 from xml.parsers import expat
 
 import numpy as np
-from scipy.interpolate import make_interp_spline
 
 from deepphase.arrays import Array
 from deepphase.errors import FormatError
-from deepphase.formats.frame_rates import CHECK, CORRECTED, resolve_rate
+from deepphase.formats.frame_rates import resolve_rate
 from deepphase.formats.npz.joint_arrays import fitted_clip, unit_quaternions
 from deepphase.formats.reading import (
     COMMAS,
     EXPORT_AGAIN,
     Unit,
+    bridged,
     check_joint_count,
     checked_options,
     foreign_content,
@@ -28,16 +27,12 @@ from deepphase.formats.reading import (
     read_content,
     unique_names,
 )
-from deepphase.motion import quaternions
 from deepphase.motion.clip import Clip, Source
 
 # Numbers of a segment in the elements that are read.
 _WIDTHS = {"orientation": 4, "position": 3}
 _CONNECTORS = ("connector1", "connector2")
 _DEEPEST = 32
-# Frames that are missing for each that is there, as of markers that are seen in a tenth of the
-# frames; and seconds over which nobody knows what the body did.
-_MOST_MISSING, _LONG_GAP_S = 9, 0.25
 
 
 def load_mvnx(
@@ -71,34 +66,9 @@ def load_mvnx(
         raise fault("orientations contradict the positions of the segments")
     if content.has_commas:
         notes = (*notes, COMMAS)
-    clip, missing = _bridged(clip, content.indices)
-    notes = (*notes, *fit_notes, *missing, f"a unit of {unit_m:g} m")
-    return in_metres_y_up(clip, unit_m, up, Source(str(path), fps=rate, notes=notes))
-
-
-def _bridged(clip: Clip, indices: list[str]) -> tuple[Clip, tuple[str, ...]]:
-    """The clip with the frames that its indices leave out bridged by straight lines, and a note."""
-    if not all(index.isascii() and index.isdigit() and len(index) < 10 for index in indices):
-        return clip, ()
-    numbers = np.array([int(index) for index in indices])
-    steps = np.diff(numbers)
-    # Indices that all grow by as much are those of every other frame, and leave out none.
-    if not len(steps) or steps.max() < 2 or steps.min() == steps.max():
-        return clip, ()
-    gap = int(steps.argmax())
-    missing, longest = int((steps - 1).sum()), int(steps[gap]) - 1
-    note = f"{missing:,} frames are missing, at most {longest:,} together after {numbers[gap]}"
-    if steps.min() < 1 or missing > _MOST_MISSING * len(clip):
-        return clip, (f"{CHECK}{note}: the motion jumps there",)
-    place = np.arange(numbers[-1] - numbers[0] + 1)
-    rotations, translations = (
-        make_interp_spline(numbers - numbers[0], values, k=1)(place)
-        for values in (quaternions.sign_continuous(clip.rotations), clip.translations)
-    )
-    clip = replace(clip, rotations=quaternions.normalized(rotations), translations=translations)
-    long = longest > _LONG_GAP_S * clip.fps
-    doubt = f"{CHECK}too long to be known: cut it out" if long else ""
-    return clip, (f"{CORRECTED}{note}: bridged by straight lines{doubt and '; '}{doubt}",)
+    notes = (*notes, *fit_notes, f"a unit of {unit_m:g} m")
+    clip = in_metres_y_up(clip, unit_m, up, Source(str(path), fps=rate, notes=notes))
+    return bridged(clip, content.indices)
 
 
 class _Content:

@@ -112,7 +112,7 @@ DONE, BUG, MISTAKE = 0, 1, 2
 _TITLE = "deepphase: phase manifolds from unlabelled motion capture"
 
 # Job -> command -> one line for the overview. Its function is `command` in the module of its name,
-# such as commands/match_run.py, or of several in one module `phase_command` in commands/train.py.
+# such as commands/rig_controls.py, and of "train phase" `phase_command` in commands/train.py.
 # A module is imported when its command is called.
 JOBS = {
     "Clips": {
@@ -306,12 +306,9 @@ def _refuse(words: list[str], subcommands: list[str]) -> NoReturn:
 
 def command_named(name: str) -> Callable[..., Any]:
     """The function of a command, such as "train phase"."""
-    module, function = name.replace("-", "_").replace(" ", "_"), "command"
-    first, _, second = name.partition(" ")
-    if first in ("train", "fit", "edit"):
-        module, function = first, f"{second}_command"
+    module, _, second = name.replace("-", "_").partition(" ")
     found = importlib.import_module(f"deepphase.apps.commands.{module}")
-    command: Callable[..., Any] = getattr(found, function)
+    command: Callable[..., Any] = getattr(found, f"{second}_command".removeprefix("_"))
     return command
 
 

@@ -213,6 +213,11 @@ class SteeringOptions(OptionGroup):
     root_motion: Literal["auto", "root", "hips", "in_place"] = "auto"
 
 
+def parse_names(text: str | None) -> list[str]:
+    """The names of a list such as "Hips, Head"; none of None."""
+    return [name.strip() for name in (text or "").split(",") if name.strip()]
+
+
 def parse_labels(text: str | None) -> dict[str, list[str]]:
     """Values of each label, parsed from text such as "style=old+happy,action=walk"."""
     labels = {}

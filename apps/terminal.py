@@ -72,6 +72,8 @@ _LINE_SHARE = 0.1
 _LINE_S = 3.0
 # Files that are named where several are left out for one reason.
 _FILES_LISTED = 3
+# Rows of long tables that are printed.
+_ROWS = 40
 # Values of a label that are listed, the most frequent ones.
 _LISTED_VALUES = 12
 # Frames in which kinds of moments are looked for, 17 minutes: more take longer and say the same.
@@ -266,20 +268,25 @@ def refuse_unwritten(refused: Sequence[DeepPhaseError]) -> None:
         raise CheckpointError(fact, hint="the reasons are listed above")
 
 
-def table(columns: Sequence[str], rows: Sequence[Sequence[str]], title: str = "") -> None:
-    """Print a table of texts."""
-    drawn = Table(
-        title=Text(printable(title)) if title else None,
-        title_justify="left",
-        box=None,
-        pad_edge=False,
-    )
+def note_some(texts: Sequence[str], more: str, most: int = 20) -> None:
+    """Print the first of many lines, and how many are left, with words on them."""
+    for text in texts[:most]:
+        note(text)
+    if len(texts) > most:
+        note(f"... and {len(texts) - most} more {more}")
+
+
+def table(columns: Sequence[str], rows: Sequence[Sequence[str]], more: str = "") -> None:
+    """Print a table of texts; with words on what is left, the first rows alone."""
+    drawn = Table(box=None, pad_edge=False)
     for column in columns:
         drawn.add_column(Text(printable(column)), overflow="fold")
-    for row in rows:
+    for row in rows[: _ROWS if more else None]:
         # Text is printed as it is; a string would be read as markup, and :name: as an emoji.
         drawn.add_row(*[Text(printable(cell)) for cell in row])
     console.print(drawn)
+    if more and len(rows) > _ROWS:
+        note(f"... and {len(rows) - _ROWS} more {more}")
 
 
 @dataclass(frozen=True)

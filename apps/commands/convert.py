@@ -6,8 +6,8 @@ from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
-from deepphase.apps.options import FileOptions, claimed
-from deepphase.apps.terminal import each_clip, note, refuse_unwritten, table, warn
+from deepphase.apps.options import FileOptions, claimed, parse_names
+from deepphase.apps.terminal import each_clip, note, note_some, refuse_unwritten, table, warn
 from deepphase.arrays import counted
 from deepphase.errors import ParameterError
 
@@ -15,7 +15,6 @@ if TYPE_CHECKING:
     from deepphase.corpus.clips import ClipEntry
     from deepphase.motion.clip import Clip
 
-_MAX_LISTED = 60
 # Notes that are printed, of all files together.
 _MAX_NOTES = 12
 _COLUMNS = (
@@ -103,10 +102,7 @@ def command(
         seconds.append(len(clip) / clip.fps)
 
     refused = each_clip(entries, write_entry, "writing", "written")
-    for text in list(texts)[:_MAX_NOTES]:
-        note(text)
-    if len(texts) > _MAX_NOTES:
-        note(f"{len(texts) - _MAX_NOTES} more notes; `deepphase inspect` prints those of each file")
+    note_some(list(texts), "notes; `deepphase inspect` prints those of each file", _MAX_NOTES)
     note(f"{counted(len(seconds), 'clip')}, {sum(seconds) / 60.0:.1f} minutes -> {output}")
     if moved is not None:
         moved.report()
@@ -153,9 +149,8 @@ def _without(clip: Clip, listed: str) -> Clip:
     """The clip without the joints of a list of names and patterns."""
     from deepphase.motion.clip import without_joints
 
-    names, patterns = clip.skeleton.names, [each.strip() for each in listed.split(",")]
-    left_out: set[int] = set()
-    for pattern in filter(None, patterns):
+    names, left_out = clip.skeleton.names, set[int]()
+    for pattern in parse_names(listed):
         fitting = [joint for joint, name in enumerate(names) if fnmatchcase(name, pattern)]
         if not fitting:
             raise ParameterError(
@@ -205,8 +200,6 @@ class _Moved:
 
     def report(self) -> None:
         """Print the table."""
-        table(_COLUMNS, self._rows[:_MAX_LISTED])
-        if len(self._rows) > _MAX_LISTED:
-            note(f"{len(self._rows) - _MAX_LISTED} more clips are not listed")
+        table(_COLUMNS, self._rows, more="clips")
         if self._unmatched:
             note(f"without a counterpart, as in the reference pose: {', '.join(self._unmatched)}")

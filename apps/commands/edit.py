@@ -16,7 +16,7 @@ from deepphase.apps.edit_files import (
     report_reached,
     write_edited,
 )
-from deepphase.apps.options import claim_file, parse_stretches
+from deepphase.apps.options import claim_file, parse_names, parse_stretches
 from deepphase.apps.terminal import note, warn, working
 from deepphase.errors import ParameterError
 
@@ -62,8 +62,7 @@ def repair_command(
     from deepphase.edit.motion_rows import MotionSpace
     from deepphase.edit.repair import change_between, repaired
 
-    names = [] if joints is None else [name.strip() for name in joints.split(",")]
-    stretches = parse_stretches(frames)
+    names, stretches = parse_names(joints), parse_stretches(frames)
     # Bodies of other kinds have smooth curves in their gaps.
     (given,), editor = open_clips([clip], output, edit, without="biped")
     is_named = joints is not None or frames is not None
@@ -268,8 +267,7 @@ def path_command(
     check_networks(editor, "effectors" if of_effectors else "path")
     trained = load_editor(editor)
     if of_effectors:
-        names = [name.strip() for name in (joints or "").split(",") if name.strip()]
-        made, before = _on_effectors(trained, file, names, root)
+        made, before = _on_effectors(trained, file, parse_names(joints), root)
         title = "From hands and feet" if before is None else "Before and after"
         write_edited([made], output, player, before=before, title=title)
     else:
@@ -282,7 +280,7 @@ def _has_joints(path: Path) -> bool:
     if path.suffix.lower() != ".csv":
         return bool(path.suffix)
     with path.open(encoding="utf-8", errors="replace") as file:
-        return "joint" in [name.strip() for name in file.readline().split(",")]
+        return "joint" in parse_names(file.readline())
 
 
 def _on_path(
@@ -357,7 +355,7 @@ def style_command(
     amount
         How much of the style: 0 is none, 1 all, 1.5 the most.
     """
-    styles = [Path(name.strip()) for name in (style or "").split(",") if name.strip()]
+    styles = [Path(name) for name in parse_names(style)]
     if not styles:
         raise ParameterError("no style is given", hint="give --style: one motion file or several")
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from deepphase.apps.options import claim_folder
+from deepphase.apps.options import claim_folder, parse_names
 from deepphase.apps.terminal import Outcome, clips_of_model, next_step, note, progress, table
 
 
@@ -35,12 +35,11 @@ def command(
     from deepphase.apps.reports.page import headline_table
     from deepphase.corpus.motion_files import is_store
 
-    others = [name.strip() for name in (against or "").split(",") if name.strip()]
     claim_folder(output)
     with progress() as shown:
         loaded, clips = clips_of_model(model, store, skeleton, shown)
         page, health, measures = evaluation_report(
-            loaded, clips, output, queries=queries, against=others, progress=shown
+            loaded, clips, output, queries=queries, against=parse_names(against), progress=shown
         )
     for line in health.words():
         note(line)

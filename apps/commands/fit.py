@@ -27,8 +27,8 @@ if TYPE_CHECKING:
     from deepphase.terrain.heightmap import Heightmap
     from deepphase.viewer.take import Take
 
-# Takes of a page, more open slowly, and rows of the table.
-_MAX_SHOWN, _MAX_ROWS = 12, 40
+# Takes of a page; more open slowly.
+_MAX_SHOWN = 12
 # Metres between the points of a ground, and around the places of the feet.
 _SPACING_M, _MARGIN_M = 0.04, 1.0
 # Length of the sides of made ground that clips are laid on, and its random seed.
@@ -218,9 +218,7 @@ def ball_command(clips: list[Path], output: Path, skeleton: str | None = None) -
     refused = each_clip(entries, use, "fitting balls", "fitted with a ball")
     columns = ("clip", "touches a second", "m/s", "plausible", "implausible frames")
     rows = [as_row(track) for track in tracks]
-    table(columns, rows[:_MAX_ROWS])
-    if len(tracks) > _MAX_ROWS:
-        note(f"... and {len(tracks) - _MAX_ROWS} more clips")
+    table(columns, rows, more="clips")
     implausible = np.concatenate([track.plausible for track in tracks]) < IMPLAUSIBLE
     touches = sum(len(track.touches) for track in tracks)
     captured = sum(track.captured for track in tracks)

@@ -37,8 +37,6 @@ from deepphase.motion.clip import Clip
 from deepphase.motion.orientation import body_length, other_floors
 from deepphase.motion.skeleton import Skeleton
 
-_ROWS = 40
-
 
 def command(
     path: list[Path],
@@ -211,11 +209,10 @@ def _show_files(files: list[FileFacts]) -> None:
             " ".join(f"{share:.2f}" for share in each.contact_shares.values()),
             str(len(each.glitches)) if each.glitches else "",
         )
-        for each in files[:_ROWS]
+        for each in files
     ]
-    table(("file", "skeleton", "fps", "frames", "seconds", "feet on floor", "problems"), rows)
-    if len(files) > _ROWS:
-        note(f"... and {len(files) - _ROWS} more files, which --json lists")
+    columns = ("file", "skeleton", "fps", "frames", "seconds", "feet on floor", "problems")
+    table(columns, rows, more="files, which --json lists")
 
 
 def _show_problems(found: list[FileFacts]) -> None:

@@ -10,13 +10,12 @@ from deepphase.apps.terminal import (
     note,
     note_groups,
     note_name_labels,
+    note_some,
     note_store_kinds,
     progress,
     skeleton_words,
     warn,
 )
-
-_SHOWN = 20
 
 
 def command(
@@ -76,21 +75,16 @@ def command(
             radians=reading.radians,
             description=reading.description,
         )
-    notes = [each for each in done.notes if not is_warning(each[1])]
     for file, text in done.notes:
         if is_warning(text):
             warn(f"{file}: {text}")
-    for file, text in notes[:_SHOWN]:
-        note(f"{file}: {text}")
-    if len(notes) > _SHOWN:
-        note(f"... and {len(notes) - _SHOWN} more notes, in the store's header")
+    notes = [f"{file}: {text}" for file, text in done.notes if not is_warning(text)]
+    note_some(notes, "notes, in the store's header")
     if done.glitches:
         files = {file for file, _ in done.glitches}
         note(f"{len(done.glitches)} places in {len(files)} files look wrong; they were kept:")
-        for file, glitch in done.glitches[:_SHOWN]:
-            note(f"  {file}: {glitch.sentence}")
-        if len(done.glitches) > _SHOWN:
-            note(f"  ... and {len(done.glitches) - _SHOWN} more: `deepphase inspect` lists them")
+        places = [f"  {file}: {glitch.sentence}" for file, glitch in done.glitches]
+        note_some(places, "places: `deepphase inspect` lists them")
     for left_out in done.left_out:
         warn(f"left out: {left_out}")
     note_groups(done.groups)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from deepphase.apps.edit_files import check_output
-from deepphase.apps.options import folder_reader
+from deepphase.apps.options import folder_reader, parse_names
 from deepphase.apps.terminal import note, table, warn, working
 from deepphase.errors import ParameterError
 
@@ -70,8 +70,8 @@ def command(
         )
     ground = run_ground(terrain, spacing_m=INCH_M)
     if effectors is not None:
-        names = [name.strip() for name in effectors.split(",") if name.strip()]
-        trained = inverse_of_effectors(trained, named_effectors(body, names))
+        joints = named_effectors(body, parse_names(effectors))
+        trained = inverse_of_effectors(trained, joints)
     given: Clip | None = None
     if edited:
         keys = RigKeys.load(clip)

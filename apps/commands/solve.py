@@ -24,9 +24,6 @@ if TYPE_CHECKING:
 
     from deepphase.corpus.solved_files import SolvedFile
 
-# Number of files whose residuals are listed.
-_MAX_LISTED = 60
-
 
 def command(
     points: list[Path],
@@ -86,12 +83,11 @@ def _show(solved: Sequence[SolvedFile]) -> None:
     rows = [(point, joint, f"{mean:.2f}", f"{high:.2f}") for point, joint, (mean, high) in of_each]
     table(("point", "fixed to", "mean cm", "95 % cm"), rows)
     if len(solved) > 1:
-        listed = [(file, 100.0 * file.residuals[0]) for file in solved[:_MAX_LISTED]]
         of_clips = [
-            (file.name, *(f"{size:.2f}" for size in sizes), f"{file.scale:.2f}")
-            for file, sizes in listed
+            (file.name, *(f"{100.0 * size:.2f}" for size in file.residuals[0]), f"{file.scale:.2f}")
+            for file in solved
         ]
-        table(("clip", "mean cm", "95 % cm", "size"), of_clips)
+        table(("clip", "mean cm", "95 % cm", "size"), of_clips, more="clips")
     for text in first.notes:
         note(text)
     frames = [file.frames for file in solved]

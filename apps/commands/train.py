@@ -11,6 +11,7 @@ from deepphase.apps.options import (
     TrainingOptions,
     folder_reader,
     parse_labels,
+    parse_names,
     parse_size,
 )
 from deepphase.apps.terminal import note, read_corpus, table, warn
@@ -82,7 +83,7 @@ def phase_command(
             f"{len(stores)} stores, but a model of one skeleton is trained on one",
             hint="--config any_skeleton trains one model on several",
         )
-    names = None if features is None else tuple(name.strip() for name in features.split(","))
+    names = None if features is None else tuple(parse_names(features))
     corpora: list[Any] = []
 
     def train(progress: Progress, **how: Any) -> PhaseModel | None:
@@ -198,7 +199,7 @@ def matching_command(
     config
         Config of the network and its training.
     """
-    from deepphase.apps.commands.match_run import played_moments
+    from deepphase.apps.commands.match import played_moments
     from deepphase.apps.verdicts import matcher_verdict
     from deepphase.matching.database.database import MotionDatabase
     from deepphase.matching.learned.training import matcher_lines, train_matcher

@@ -2,9 +2,9 @@
 
 Every page runs in a folder of its own that holds `captures/`, `held_out/`, `points/`, `recorded/`,
 `songs/` and `song.ogg`, and the files of other pages that `NEEDS` lists. The shown text is run
-unchanged. To keep trainings short, shipped configs are read from a copy of configs/ whose sizes
-are replaced by those of `SIZES`. A long command that stands on several pages and reads the same
-files runs once; its files are copied to the other pages.
+unchanged. To keep it short, shipped configs are read from a copy of configs/ whose sizes are
+replaced by those of `SIZES`, and `small_configs` shortens what no config sets. A command that
+stands on several pages and reads the same files runs once; its files are copied to the other pages.
 """
 
 from __future__ import annotations
@@ -27,11 +27,14 @@ import yaml
 from deepphase import config
 from deepphase.apps.cli import FIRST_LINES, main
 from deepphase.apps.reports import phase_pages
+from deepphase.apps.runs import goals
+from deepphase.edit import control_training, style
 from deepphase.figures.image import write_images
 from deepphase.formats.load import save
 from deepphase.formats.points import save_points
 from deepphase.motion.clip import joint_positions
 from deepphase.motion.point_track import PointTrack
+from deepphase.steering.path import GroundPath
 from deepphase.synthetic.dance_motion import dance
 from deepphase.synthetic.gait_motion import locomotion
 from deepphase.synthetic.song import make_song
@@ -48,7 +51,8 @@ _POSTURE = (
 )
 _GROUND = "tests/apps/test_match_ground.py runs the same commands"
 _BLENDER = "needs Blender; tests/formats/test_fbx.py makes the trip where it is installed"
-_STUDY = "a study of the source tree; tests/studies/dances/test_study.py runs it"
+_SAMPLES = "pages have smaller clips of these names; tests/apps/test_samples.py makes those"
+_STUDY = "a study of the source tree; tests/studies/test_commands.py starts it"
 # Lines that are not run -> the reason.
 NOT_RUN = {
     "python -m tests.studies.dances recorded/ --dancers waltz.dancer --databases dances.db": _STUDY,
@@ -60,6 +64,10 @@ NOT_RUN = {
     "pip install --require-hashes --no-deps --no-build-isolation -r requirements/torch.txt "
     "-r requirements/run.txt": _INSTALLS,
     "pip install --no-deps --no-build-isolation -e .": _INSTALLS,
+    "deepphase export walk.controller -o controller.onnx": "tests/apps/test_control.py exports one",
+    "deepphase samples captures/": _SAMPLES,
+    "deepphase samples held_out/ --seed 2": _SAMPLES,
+    "deepphase samples recorded/ --of dances": _SAMPLES,
     "deepphase app": "a server that does not end; tests/apps/test_app.py starts it",
     "deepphase app captures/": "a server that does not end; tests/apps/test_app.py starts it",
     "deepphase live": "a server that does not end; tests/live starts it",
@@ -104,7 +112,7 @@ NEEDS = {
 SIZES: dict[str, dict[str, dict[str, Any]]] = {
     "phase": {
         "network": {"hidden": 8},
-        "training": {"windows": 640, "batch_size": 32},
+        "training": {"windows": 320, "batch_size": 32},
     },
     "controller": {
         "network": {"hidden": 16},
@@ -112,7 +120,7 @@ SIZES: dict[str, dict[str, dict[str, Any]]] = {
     },
     "editor": {
         "network": {"width": 16, "hidden": 16, "window_s": 1.0},
-        "training": {"windows": 320, "batch_size": 16},
+        "training": {"windows": 160, "batch_size": 16},
     },
     "learned": {
         "network": {"width": 16, "compressor_width": 16},
@@ -129,14 +137,14 @@ SIZES: dict[str, dict[str, dict[str, Any]]] = {
     },
     "dance": {
         "network": {"hidden": 24, "gating_hidden": 8, "experts": 2},
-        "training": {"samples": 3200, "batch_size": 64, "held_out": 0.3},
+        "training": {"samples": 640, "batch_size": 64, "held_out": 0.3},
         "dance": {"tempo_copies": 0},
     },
 }
 
 
-# Commands that read nothing but the files that they name, and take long.
-KEPT = ("train", "match", "export")
+# Runs of this command may read files that it does not name: the newest dancer of the folder.
+NOT_KEPT = "dance"
 
 
 @dataclass(frozen=True)
@@ -170,7 +178,15 @@ def pages() -> list[Any]:
 
 @pytest.fixture(scope="module")
 def small_configs(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
-    """Shipped configs of small sizes, reports without PNG files, and figures with one."""
+    """Shipped configs of small sizes, short paths, and reports with one picture each."""
+    whole_path, whole_training = goals.made_path, control_training.train_path
+
+    def short_path(name: str, speed: float, seconds: float) -> GroundPath:
+        return whole_path(name, speed, min(seconds, 4.0))
+
+    def short_training(*given: Any, windows: int, **options: Any) -> Any:
+        return whole_training(*given, windows=windows // 20, **options)
+
     folder = tmp_path_factory.mktemp("configs")
     shutil.copytree(ROOT / "configs", folder, dirs_exist_ok=True)
     for kind, sections in SIZES.items():
@@ -184,6 +200,9 @@ def small_configs(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
             path.write_text(yaml.safe_dump(content), encoding="utf-8")
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(config, "_FOLDER", folder)
+        patch.setattr(goals, "made_path", short_path)
+        patch.setattr(control_training, "train_path", short_training)
+        patch.setattr(style, "_ITERATIONS", 10)
         patch.setattr(
             phase_pages,
             "write_images",
@@ -239,9 +258,7 @@ def run_line(
     results = (base.parent if "PYTEST_XDIST_WORKER" in os.environ else base) / "results_of_lines"
 
     def run(words: list[str]) -> int:
-        if words[0] == "samples":  # In place of the clips that pages have.
-            shutil.rmtree(words[1])
-        if words[0] not in KEPT or "-o" not in words:
+        if words[0] == NOT_KEPT or "-o" not in words:
             return main(words)
         kept = results / digest(words)
         if not kept.exists():
@@ -281,11 +298,13 @@ def made_before(
 ) -> Callable[[str], Path]:
     """The path of a file that an earlier page leaves, made at the first call."""
     folder = tmp_path_factory.mktemp("before")
-    commands = {
-        "mocap.store": f"prepare {inputs}/captures -o mocap.store",
+    copy(inputs / "captures", folder)
+    commands = {  # as pages have them
+        "mocap.store": "prepare captures/ -o mocap.store",
         "walk.model": "train phase mocap.store -o walk.model",
         "contact.model": "fit phases mocap.store --method contact -o contact.model",
-        "walk.controller": "train controller mocap.store --model walk.model -o walk.controller",
+        "walk.controller": "train controller mocap.store --model walk.model --config experts "
+        "-o walk.controller",
     }
 
     def made(name: str) -> Path:

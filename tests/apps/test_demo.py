@@ -12,12 +12,21 @@ import pytest
 from deepphase.apps import cli
 from deepphase.apps.cli import COMMANDS, command_named
 from deepphase.apps.command_line import read_command_line
+from deepphase.apps.commands import demo
 from deepphase.formats.bvh.writer import save_bvh
 from deepphase.formats.load import load
 from deepphase.phase.parameters import load_phases
 from deepphase.synthetic.gait_motion import locomotion
 
 pytestmark = pytest.mark.slow
+
+
+@pytest.fixture(scope="module", autouse=True)
+def small():
+    """Fewer seconds and windows than `--smallest` has, which .ci/run makes."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(demo, "_SMALLEST", (3, 3, 640, 64, 960, 2))
+        yield
 
 
 @pytest.fixture(scope="module")

@@ -10,7 +10,7 @@ from deepphase.apps import cli
 from deepphase.corpus.clip_store import ClipStore
 from deepphase.corpus.store_writer import write_store
 from deepphase.formats.load import save
-from deepphase.phase.extractor import load_model, shipped_model
+from deepphase.phase.extractor import load_model
 from deepphase.phase.model import PhaseModel
 from deepphase.phase.parameters import load_phases
 from deepphase.synthetic.gait_motion import locomotion
@@ -43,18 +43,6 @@ def stores(tmp_path_factory):
         store = ClipStore.from_clips(motion.clip for motion in motions)
         write_store(folder / f"{body}.store", store)
     return [folder / "biped.store", folder / "quadruped.store"]
-
-
-def test_encode_without_a_model_reads_people_and_dogs(clips, tmp_path, capsys):
-    assert run("encode", clips, "-o", tmp_path) == 0
-    said = capsys.readouterr().out
-    assert "no model is given: the shipped model for any skeleton reads the clips" in said
-    for name in ("walk", "trot"):
-        phases, meta = load_phases(tmp_path / f"{name}.phases.npz")
-        assert meta["model_sha256"] == shipped_model().sha256
-        assert len(phases) == 240
-        inside = phases.parameters[phases.interior]
-        assert inside.amplitude.max() > 0.1
 
 
 def test_several_stores_need_the_config_for_several(stores, tmp_path, capsys):

@@ -8,7 +8,6 @@ import sys
 
 import numpy as np
 import pytest
-import pytorch_lightning as pl
 import soundfile
 
 from deepphase.apps.cli import main
@@ -56,46 +55,6 @@ def dancer(folder):
     words = ["train", "dance", folder / "danced", "--model", folder / "phases"]
     assert run(*words, "-o", folder / "dancer", *_TINY) == 0
     return folder / "dancer"
-
-
-@pytest.fixture(scope="module")
-def still(folder):
-    """A dancer without phases."""
-    words = ["train", "dance", folder / "danced", "--config", "no_phase", "-o", folder / "still"]
-    assert run(*words, *_TINY) == 0
-    return folder / "still"
-
-
-def test_an_interrupted_training_goes_on_to_the_same_dancer(folder, still, monkeypatch, capsys):
-    words = ["train", "dance", folder / "danced", "--config", "no_phase", "-o", folder / "broken"]
-    whole = pl.Trainer.fit
-
-    def stopped(trainer, module, **options):
-        count = 0
-        step = module.training_step
-
-        def counted(rows):
-            nonlocal count
-            count += 1
-            if count == 30:
-                raise KeyboardInterrupt
-            return step(rows)
-
-        module.training_step = counted
-        return whole(trainer, module, **options)
-
-    monkeypatch.setattr(pl.Trainer, "fit", stopped)
-    assert run(*words, *_TINY) == 130
-    assert not (folder / "broken").exists()
-    assert "--resume continues" in capsys.readouterr().err
-    monkeypatch.setattr(pl.Trainer, "fit", whole)
-    assert run(*words, *_TINY) == 2  # not --resume
-    assert run(*words, *_TINY, "--resume") == 0
-    from deepphase.controllers.dance.dancer import Dancer
-
-    one, two = (Dancer.load(path).controller.network for path in (still, folder / "broken"))
-    for mine, other in zip(one.parameters(), two.parameters(), strict=True):
-        assert np.array_equal(mine.detach().numpy(), other.detach().numpy())
 
 
 def test_a_dance_is_files_a_page_and_measures(folder, dancer, capsys):

@@ -82,9 +82,9 @@ def open_page(browser, tmp_path) -> Iterator[Callable]:
     assert problems == []
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="package")
 def address():
-    """The dashboard on the demo, one for all tests of a module."""
+    """The dashboard on the demo, one for all tests."""
     with started() as place:
         yield place
 

@@ -15,11 +15,10 @@ from deepphase.controllers.networks.normalised import NormalisedController
 from deepphase.controllers.networks.registry import NETWORKS, make_network
 from deepphase.controllers.runtime.characters import Characters
 from deepphase.controllers.runtime.controller import Controller
-from deepphase.controllers.runtime.engine_export import export_controller
 from deepphase.controllers.runtime.frame import CharacterSettings
 from deepphase.controllers.schema.config import SchemaConfig
 from deepphase.corpus.clip_store import ClipStore
-from deepphase.errors import CheckpointError, ParameterError
+from deepphase.errors import ParameterError
 from deepphase.motion.clip import joint_positions
 from deepphase.steering.goal_sources import PathGoals
 from deepphase.steering.path import GroundPath, circle
@@ -31,7 +30,6 @@ from tests.controllers.made_controllers import (
     samples_for,
     walking_store,
 )
-from tests.controllers.onnx_network import OnnxNetwork
 from tests.controllers.replaying import replay_of, unchanged
 
 
@@ -93,26 +91,6 @@ def test_every_network_runs_and_a_batch_is_its_characters(store, name):
         for block in ("positions", "angles", "translations", "contacts", "trajectory"):
             one, other = getattr(single, block)[0], getattr(whole, block)[index]
             np.testing.assert_allclose(one, other, atol=2e-3, err_msg=block)
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("name", ["pfnn", "erd", "vinn"])
-def test_an_exported_network_runs_in_its_place(store, tmp_path, name):
-    for package in ("onnx", "onnxruntime", "onnxscript"):
-        pytest.importorskip(package, reason="the extra `onnx` is not installed")
-    controller, _ = untrained(name, store)
-    path = tmp_path / "step.onnx"
-    export_controller(controller.network, controller.schema, path)
-    exported = OnnxNetwork(controller, path, 3, seed=1)
-    runs = [
-        rollout(Characters(controller, controller.starts, seed=1, network=network), led(3), 0.3)
-        for network in (None, exported)
-    ]
-    np.testing.assert_allclose(runs[0].positions, runs[1].positions, atol=1e-3)
-    np.testing.assert_allclose(runs[0].translations, runs[1].translations, atol=1e-3)
-    path.write_bytes(b"nothing")
-    with pytest.raises(CheckpointError, match="not an exported controller"):
-        OnnxNetwork(controller, path, 3)
 
 
 @pytest.mark.parametrize("which", ["position_bias", "direction_bias"])

@@ -1,14 +1,24 @@
-"""Controllers as ONNX: parity, names, and plain operators only."""
+"""Controllers as ONNX: parity, names, plain operators only, and runs in PyTorch's place."""
 
 import json
+from pathlib import Path
 
 import numpy as np
 import pytest
 import torch
 
+from deepphase.arrays import Array
+from deepphase.controllers.config import ControllerConfig
+from deepphase.controllers.data.initial_states import InitialStates
+from deepphase.controllers.runtime.characters import Characters
+from deepphase.controllers.runtime.controller import Controller
 from deepphase.controllers.runtime.engine_export import export_controller
+from deepphase.controllers.runtime.network_state import RunningNetwork
 from deepphase.controllers.schema.schema import ControllerSchema
 from deepphase.export.onnx_file import PARITY_BATCHES
+from deepphase.steering.goal_sources import PathGoals
+from deepphase.steering.path import circle
+from deepphase.steering.run import rollout
 from tests.controllers.made_controllers import samples_for, small_controller, walking_store
 
 onnx = pytest.importorskip("onnx", reason="the extra `onnx` is not installed")
@@ -23,6 +33,29 @@ _PLAIN = {
     *("Concat", "Constant", "Expand", "Shape", "Squeeze", "Unsqueeze", "Identity", "Gather"),
     *("Flatten", "Pow"),
 }
+
+
+class OnnxNetwork(RunningNetwork):
+    """The network of a controller's file; the controller draws noise and blends weights."""
+
+    def __init__(self, controller: Controller, path: Path, characters: int, seed: int) -> None:
+        super().__init__(controller.network, characters, seed)
+        self._session = onnxruntime.InferenceSession(path)
+        metadata = self._session.get_modelmeta().custom_metadata_map
+        schema = ControllerSchema.from_mapping(json.loads(metadata["schema"]))
+        assert schema == controller.schema
+        self._names = controller.network.network.state_names
+        self._gated = controller.schema.gate is not None
+        self._outputs = [each.name for each in self._session.get_outputs()]
+
+    def step(self, inputs: Array, gate: Array) -> Array:
+        tensors = {"inputs": inputs} | ({"gate": gate} if self._gated else {})
+        state = (each.cpu().numpy() for each in self._state)
+        tensors |= dict(zip(self._names, state, strict=True))
+        results = dict(zip(self._outputs, self._session.run(None, tensors), strict=True))
+        if len(results) > 1:
+            self._state = tuple(torch.from_numpy(results[f"next_{name}"]) for name in self._names)
+        return results["outputs"]
 
 
 @pytest.fixture(scope="module")
@@ -64,3 +97,17 @@ def test_raw_frames_in_raw_frames_out(tmp_path, store, name, inputs, outputs):
     given = {each.key: each.value for each in graph.metadata_props}
     assert ControllerSchema.from_mapping(json.loads(given["schema"])) == samples.schema
     assert json.loads(given["outputs_columns"]) == samples.schema.outputs.value_names
+    # Characters move as by PyTorch; their noise is drawn from the same seed.
+    config, skeleton = ControllerConfig.load(name), store.clip(0).skeleton
+    starts = InitialStates.of_samples(samples, np.array([3, 40, 90]))
+    controller = Controller(config, samples.schema, made, skeleton, starts)
+    ours, theirs = (
+        rollout(
+            Characters(controller, starts, seed=1, network=network),
+            PathGoals(circle(1.3, 5.0, 10.0), np.zeros((3, 2))),
+            0.3,
+        )
+        for network in (None, OnnxNetwork(controller, tmp_path / "step.onnx", 3, seed=1))
+    )
+    np.testing.assert_allclose(ours.positions, theirs.positions, atol=1e-3)
+    np.testing.assert_allclose(ours.translations, theirs.translations, atol=1e-3)

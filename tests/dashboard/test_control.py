@@ -67,9 +67,9 @@ _TURNS = ((1, 0.0), (2, 0.6), (3, -0.6))
 
 @pytest.fixture
 def page(monkeypatch):
-    """The page of a new session, set to runs that do not take long."""
-    app = opened("control", monkeypatch)
-    return chosen(app, "Seconds", _SHORT_S)
+    """The page of a new session, with runs that do not take long."""
+    monkeypatch.setattr("deepphase.apps.dashboard.parts.drawing._DEFAULT_S", _SHORT_S)
+    return opened("control", monkeypatch)
 
 
 def widget(app, label: str):

@@ -9,8 +9,6 @@ import numpy as np
 import pytest
 
 import deepphase.apps.training_run as runs
-from deepphase.apps.dashboard.parts.collection import MODELS
-from deepphase.apps.dashboard.parts.session import Session
 from deepphase.apps.training_run import (
     FAILED,
     FINISHED,
@@ -27,7 +25,7 @@ from deepphase.phase.model import PhaseModel
 from deepphase.synthetic.gait_motion import locomotion
 from tests.dashboard.app_pages import opened, words
 
-_LIMIT_S = 120
+_LIMIT_S = 600
 
 
 def until(holds):
@@ -76,8 +74,11 @@ def test_a_training_leaves_a_model_and_what_led_to_it(finished):
     assert not (finished.folder / "work").exists()
 
 
-def test_cancelling_leaves_nothing(store, tmp_path):
-    run = TrainingRun.start("long", request(store, windows=400_000), tmp_path / "long")
+def test_as_many_as_may_run_and_cancelling_leaves_nothing(store, tmp_path, monkeypatch):
+    monkeypatch.setattr(runs, "MAX_TRAININGS", 1)
+    run = TrainingRun.start("long", request(store, windows=60_000), tmp_path / "long")
+    with pytest.raises(ParameterError, match="1 trainings are running"):
+        TrainingRun.start("two", request(store), tmp_path / "two")
     until(lambda: run.status().epochs or not run.running)
     assert run.running, run.log()
     run.cancel()
@@ -86,7 +87,7 @@ def test_cancelling_leaves_nothing(store, tmp_path):
 
 
 def test_stopping_keeps_the_model_of_the_last_epoch(store, tmp_path):
-    run = TrainingRun.start("long", request(store, windows=400_000), tmp_path / "long")
+    run = TrainingRun.start("long", request(store, windows=60_000), tmp_path / "long")
     until(lambda: run.can_stop or not run.running)
     run.stop()
     assert not run.running
@@ -97,7 +98,7 @@ def test_stopping_keeps_the_model_of_the_last_epoch(store, tmp_path):
     assert model.health == run.status().epochs[-1].health
     assert len(model.encode(locomotion(9, 3.0, gait="walk", fps=30.0).clip)) == 90
     run.cancel()
-    early = TrainingRun.start("early", request(store, windows=400_000), tmp_path / "early")
+    early = TrainingRun.start("early", request(store, windows=60_000), tmp_path / "early")
     with pytest.raises(ParameterError, match="no model yet"):
         early.stop()
     early.cancel()
@@ -107,12 +108,12 @@ def test_stopping_keeps_the_model_of_the_last_epoch(store, tmp_path):
 def test_it_ends_with_its_owner(store, tmp_path):
     there = True
     run = TrainingRun.start(
-        "owned", request(store, windows=400_000), tmp_path / "owned", alive=lambda: there
+        "owned", request(store, windows=60_000), tmp_path / "owned", alive=lambda: there
     )
     there = False
     until(lambda: not run.running)
     until(lambda: not (tmp_path / "owned").exists())
-    forgotten = TrainingRun.start("lost", request(store, windows=400_000), tmp_path / "lost")
+    forgotten = TrainingRun.start("lost", request(store, windows=60_000), tmp_path / "lost")
     process = forgotten.process
     del forgotten
     gc.collect()
@@ -122,21 +123,12 @@ def test_it_ends_with_its_owner(store, tmp_path):
 
 def test_it_ends_with_the_server(store, tmp_path):
     """A server that is killed closes the pipe, whatever else it leaves undone."""
-    run = TrainingRun.start("orphan", request(store, windows=400_000), tmp_path / "orphan")
+    run = TrainingRun.start("orphan", request(store, windows=60_000), tmp_path / "orphan")
     run.process.stdin.close()
     until(lambda: not run.running)
     status = run.status()
     assert status.state == FAILED
     assert "ended unexpectedly" in status.fact
-
-
-def test_as_many_as_may_run_and_no_more(store, tmp_path, monkeypatch):
-    monkeypatch.setattr(runs, "MAX_TRAININGS", 1)
-    run = TrainingRun.start("one", request(store, windows=400_000), tmp_path / "one")
-    with pytest.raises(ParameterError, match="1 trainings are running"):
-        TrainingRun.start("two", request(store), tmp_path / "two")
-    run.cancel()
-    assert list(tmp_path.iterdir()) == []
 
 
 def test_a_training_that_cannot_go_says_why(store, tmp_path):
@@ -208,7 +200,7 @@ def test_the_page_trains_and_opens(store, monkeypatch):
 
 def test_the_page_stops_and_keeps_or_discards(store, monkeypatch):
     monkeypatch.setattr(
-        "deepphase.apps.dashboard.pages.train._LENGTHS", {"Usual": 400_000, "Long": 400_000}
+        "deepphase.apps.dashboard.pages.train._LENGTHS", {"Usual": 60_000, "Long": 60_000}
     )
     app = opened("train", monkeypatch, store.parent)
     next(each for each in app.slider if each.label == "Window (s)").set_value(1.0).run()
@@ -229,12 +221,3 @@ def test_the_page_stops_and_keeps_or_discards(store, monkeypatch):
     assert not discarded.run.running
     assert not discarded.run.folder.exists()
     assert app.session_state["trainings"] == [training]
-
-
-def test_no_model_is_refused(finished):
-    own = Session()
-    with pytest.raises(CheckpointError):
-        MODELS.read_upload(own, "../../evil.model", b"\x00" * 4096)
-    kept = MODELS.read_upload(own, "../mine.model", finished.model_file.read_bytes())
-    assert kept.name == "mine"
-    assert list(own.folder.iterdir()) == [kept.path]

@@ -122,7 +122,13 @@ def test_inbetween(run, files):
     assert "keys.csv:3: 'x,0.5' is not a key" in said
 
 
-def test_style(run, files):
+@pytest.fixture
+def quick_style(monkeypatch):
+    """Few steps of the search: how near it comes is tested in test_style.py."""
+    monkeypatch.setattr("deepphase.edit.style._ITERATIONS", 10)
+
+
+def test_style(run, files, quick_style):
     words = ["edit", "style", "a.bvh", "--editor", "swing.editor", "-o", "c.bvh"]
     assert run(*words, "--style", "b.bvh", "--amount", "0.5")[0] == 0
     assert len(load("c.bvh")) == 100
@@ -157,7 +163,7 @@ def test_repair_and_constrain_without_an_editor(run, tmp_path):
     assert "no constraint is given" in said
 
 
-def test_the_shipped_editor_says_that_it_is_used(run):
+def test_the_shipped_editor_says_that_it_is_used(run, quick_style):
     clip = locomotion(0, seconds=4.0).clip
     for name, part in (("a", clip.sliced(0, 100)), ("b", clip.sliced(160, len(clip)))):
         save(part, f"{name}.bvh")

@@ -1,7 +1,7 @@
 """Commands ended at random moments by SIGKILL, SIGTERM, SIGINT or SIGHUP.
 
 Moments are random in processor time, up to what a whole run takes. DEEPPHASE_HOSTILE_KILLS is the
-number of moments of each command; without it, ten of few commands are tried. `-s` prints what was
+number of moments of each command; without it, few of three commands are tried. `-s` prints what was
 seen::
 
     DEEPPHASE_HOSTILE_KILLS=20 python -m pytest tests/hostile/test_kills.py -s -m slow
@@ -60,7 +60,7 @@ COMMANDS = {
     "demo": "demo --smallest -o out/demo",
 }
 # Commands that CI ends -> how often.
-_IN_CI = {"prepare": 6, "encode": 2, "train phase": 2}
+_IN_CI = {"prepare": 4, "encode": 2, "train phase": 1}
 _MAKING = (
     f"prepare captures -o {_STORE}",
     f"match build {_STORE} --model {PHASES} -o {_DATABASE}",

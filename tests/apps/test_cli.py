@@ -386,12 +386,3 @@ def test_a_file_that_is_no_model(swings, model, tmp_path):
     (tmp_path / "cut").write_bytes(content[: len(content) // 2])
     run("encode", tmp_path / "cut", swings, *output).refused("damaged")
     assert not (tmp_path / "p").exists()
-
-
-def test_ctrl_c_outside_of_a_training(swings, monkeypatch):
-    def stop(*_: object, **__: object) -> None:
-        raise KeyboardInterrupt
-
-    monkeypatch.setattr("deepphase.apps.commands.inspect.inspect_files", stop)
-    ran = run("inspect", swings)
-    assert (ran.status, ran.err) == (130, "deepphase: interrupted\n")

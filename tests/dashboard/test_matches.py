@@ -87,18 +87,6 @@ def test_distances_in_pose_are_those_of_joints_that_face_one_way(databases, answ
         assert each.furthest_m == pytest.approx(apart.max(), abs=0.002)
 
 
-def test_phases_are_not_read_twice(read, databases):
-    walk = read.phases(0)
-    known = databases[0].database.phases
-    np.testing.assert_array_equal(known.phase[: len(walk)], walk.parameters.phase)
-
-
-def test_a_walk_matches_walking_one_cycle_on(answer):
-    first = answer.of(BY_POSE)[0]
-    assert first.moment.clip in ("walk", "medley")
-    assert first.distance < 5
-
-
 def test_a_match_says_how_far_its_timing_is_off(databases, answer):
     phases = databases[0].database.phases
     for each in answer.found[:2]:

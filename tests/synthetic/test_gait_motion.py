@@ -205,7 +205,7 @@ def programs(draw):
 
 
 @pytest.mark.slow
-@settings(max_examples=40)
+@settings(max_examples=20)
 @given(programs())
 def test_any_program_keeps_feet_still_and_joints_smooth(case):
     body, program, seed = case

@@ -109,8 +109,8 @@ class Convolution(nn.Module):
             self.kernel_transform,
             self.inverse_transform if to_time is None else to_time,
         )
-        # Of few frequencies, folding costs what it spares; on a GPU, launches.
-        folds = self.is_whole and signal.is_cpu
+        # Of few frequencies, folding costs what it spares; on a GPU, launches. Files have products.
+        folds = self.is_whole and signal.is_cpu and not torch.compiler.is_exporting()
         with torch.autocast(device, enabled=False):
             cast = [tensor.to(dtype) for tensor in tensors]
             if not torch.is_grad_enabled():
@@ -211,7 +211,8 @@ def _to_bins(signal: Tensor, matrix: Tensor, folds: bool) -> Tensor:
 def _to_time(parts: Sequence[Tensor], matrix: Tensor, folds: bool) -> Tensor:
     """The transpose of `_to_bins`."""
     real, imag = (part.flatten(1) for part in parts)
-    cosines, sines = (each.T for each in matrix.chunk(2))
+    bins = len(matrix) // 2
+    cosines, sines = matrix[:bins].T, matrix[bins:].T
     if folds:
         half = len(cosines) // 2
         even, odd = cosines[half:] @ real, sines[half:] @ imag

@@ -230,6 +230,33 @@ def test_keys_play_and_step(made):
     assert state(made)["playing"]
 
 
+def test_a_gallop_stays_in_the_picture(open_page):
+    actor = made_actor(240)
+    ahead = np.arange(240)[:, None] / FPS * [0, 0, 14.0]
+    body = replace(
+        actor,
+        positions=actor.positions + ahead[:, None],
+        root_positions=actor.root_positions + ahead,
+    )
+    page = opened(open_page, [Take("gallop", [body])], playing=True)
+    seen = page.evaluate(
+        """async () => {
+          const seen = [], joints = [0, 1, 2, 3, 4, 5];
+          for (let picture = 0; picture < 20; picture++) {
+            await new Promise(requestAnimationFrame);
+            seen.push(joints.map((joint) => deepphasePlayer.joint(0, joint).screen));
+          }
+          return seen;
+        }"""
+    )
+    box = page.locator("#stage").bounding_box()
+    x, y = np.moveaxis(np.array(seen)[..., :2], -1, 0)
+    assert state(page)["time"] > 0
+    assert min(x.min(), y.min()) > 0
+    assert x.max() < box["width"]
+    assert y.max() < box["height"]
+
+
 def test_the_mouse_jumps_in_curves_and_turns_the_view_that_follows_the_body(made):
     left, right = state(made)["plot"]
     box = made.locator("#lanes .lane canvas").first.bounding_box()

@@ -135,9 +135,9 @@ const tasks = {
   },
   /** Places in the picture of the ends of a body that runs, at its foot and top, in shares of its size. */
   camera() {
-    return request.views.map(({ size, aspect, covered, beside, heading, speed }) => {
+    return request.views.map(({ size, aspect, beside, heading, speed }) => {
       const camera = new FollowingCamera(size);
-      Object.assign(camera, { covered, beside });
+      camera.beside = beside;
       const way = [Math.sin(heading), Math.cos(heading)];
       const middle = [0, 0];
       for (let i = 0; i < 120; i++) {

@@ -99,9 +99,8 @@ const HEIGHTS_AWAY = 2.75, LENGTHS_AWAY = 2.4;
 const NARROW_BODY = 0.8, WIDEST_BODY = 0.77;
 // Distance of the target behind the body, at most, as a share of the body's height.
 const MOST_LAG = 0.12;
-// Share of the picture's height that is kept free above the body, and the smallest one between that
-// and the bar at which the body has its full size; least pitch.
-const ABOVE = 0.04, ROOM = 0.82, LOWEST = 0.03;
+// Share of the picture's height that is kept free above the body; least pitch.
+const ABOVE = 0.04, LOWEST = 0.03;
 
 // Share of the way from the body to the eye between places where the ground may hide the feet.
 const NEAREST = 0.06;
@@ -111,9 +110,9 @@ export class FollowingCamera extends Camera {
   // `size`: height and length of the body in metres, seen from above.
   constructor(size) {
     super({ yaw: 0.62, pitch: 0.2, distance: 1 });
-    // Shares of the picture that are covered: of its height by the bar at its lower end, of its width by panels at its right.
-    // `lift`: metres by which the eye is raised over what would hide the feet.
-    Object.assign(this, { away: 1, behind: false, covered: 0, beside: 0, lift: 0 });
+    // `beside`: share of the picture's width that panels at its right cover; `lift`: metres by which the eye is raised
+    // over what would hide the feet.
+    Object.assign(this, { away: 1, behind: false, beside: 0, lift: 0 });
     // Height of the ground at a place, and under the target.
     this.level = () => 0;
     this.floor = 0;
@@ -179,8 +178,8 @@ export class FollowingCamera extends Camera {
   // The body is seen whole in the free part of the picture.
   focalLength(width, height) {
     if (!this.widening) return super.focalLength(width, height);
-    this.offset = [this.beside, this.covered - ABOVE];
-    const room = Math.min((1 - ABOVE - this.covered) / ROOM, (this.widening * width * (1 - this.beside)) / height, 1);
+    this.offset = [this.beside, -ABOVE];
+    const room = Math.min((this.widening * width * (1 - this.beside)) / height, 1);
     return (0.5 * height) / Math.tan(FOLLOWING_FIELD / (2 * room));
   }
 

@@ -45,15 +45,12 @@ export class View extends Scene {
     this.lit.setTerrain(map);
   }
 
-  // Find the free part of the picture, between the bar and the panels.
+  // Find the free part of the picture, beside the panels.
   measure() {
-    const { stage, bar, side } = this.elements;
-    const box = stage.getBoundingClientRect();
-    const top = bar.getBoundingClientRect().top;
-    this.camera.covered = top > box.top ? Math.min((box.bottom - top) / box.height, 0.6) : 0;
-    const beside = side.offsetWidth / box.width;
+    const { stage: { clientWidth: width }, side } = this.elements;
+    const beside = side.offsetWidth / width;
     this.camera.beside = beside > LEAST_BESIDE ? beside : 0;
-    this.freeWidth = (side.offsetWidth ? side.offsetLeft : box.width) - 8;
+    this.freeWidth = (side.offsetWidth ? side.offsetLeft : width) - 8;
   }
 
   tint(index) { return TINTS[index % MOST_CHARACTERS]; }

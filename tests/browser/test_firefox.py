@@ -31,6 +31,9 @@ _DRAWN = """(() => {
     || (each.shadowRoot && within(each.shadowRoot)));
   return within(document);
 })()"""
+# On a busy machine a script asks for sizes before all styles are there, and Streamlit for the font
+# of its icons long before it uses it.
+_CHATTER = ("Layout was forced", "preloaded with link preload")
 _AT_REST = "document.querySelector('[data-test-script-state]')?.dataset.testScriptState"
 
 
@@ -109,5 +112,5 @@ def test_pages_of_the_dashboard_draw_without_an_error(window):
         for name in ("data", "manifold", "channels"):
             window.goto(f"{address}/{name}")
             until(lambda: window.evaluate(_DRAWN) and window.evaluate(_AT_REST) == "notRunning")
-            # On a busy machine a script asks for sizes before all styles are there.
-            assert [each for each in window.errors() if "Layout was forced" not in each] == []
+            said = [each for each in window.errors() if not any(part in each for part in _CHATTER)]
+            assert said == []

@@ -11,6 +11,7 @@ from deepphase.edit.motion_rows import MotionSpace
 from deepphase.motion.clip import Clip, global_transforms
 from deepphase.motion.contacts import foot_contacts
 from deepphase.motion.foot_ik import LegChains, LimbSolver
+from deepphase.motion.hinges import Hinges
 from deepphase.motion.resample import low_passed
 from deepphase.motion.roles import Roles
 from deepphase.motion.skeleton import Skeleton, path_length
@@ -38,9 +39,22 @@ def faded_to(tips: Array, places: Array, known: Array, blend_s: float, fps: floa
     return tips + shifts
 
 
-def with_held_feet(clip: Clip, space: MotionSpace, contacts: Array, cutoff_hz: float = 0.0) -> Clip:
-    """A clip whose feet stay in contacts (frames, feet), by moves below a frequency, 0 for any."""
+def with_held_feet(
+    clip: Clip,
+    space: MotionSpace,
+    contacts: Array,
+    cutoff_hz: float = 0.0,
+    poses: Array | None = None,
+) -> Clip:
+    """A clip whose feet stay in contacts (frames, feet), by moves below a frequency, 0 for any.
+
+    Its hinges bend as in `poses` (poses, joints, 4), by default its own.
+    """
     roles = space.roles_of(clip)
+    rotations = clip.rotations.copy()
+    hinges = Hinges.from_poses(clip.skeleton, roles, rotations if poses is None else poses)
+    hinges.constrain(rotations)
+    clip = replace(clip, rotations=rotations)
     limbs = LegChains.from_skeleton(clip.skeleton, roles)
     if len(limbs) != contacts.shape[1]:
         return clip
@@ -51,7 +65,7 @@ def with_held_feet(clip: Clip, space: MotionSpace, contacts: Array, cutoff_hz: f
     targets = last + low_passed(holds.shifts, cutoff_hz, clip.fps).swapaxes(0, 1)
     # Knees that straighten within a frame or two pop.
     moved = within_reach(upper, last, targets, transforms.lengths) - last
-    return with_tips_at(clip, roles, limbs, holds.tips + moved.swapaxes(0, 1))
+    return with_tips_at(clip, roles, limbs, holds.tips + moved.swapaxes(0, 1), hinges)
 
 
 def with_gaps_held(clip: Clip, space: MotionSpace, contacts: Array, broken: Array) -> Clip:

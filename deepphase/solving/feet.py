@@ -73,9 +73,14 @@ def reach_holds(clip: Clip, roles: Roles, holds: FootHolds) -> Clip:
     return with_tips_at(clip, roles, limbs, holds.tips + holds.shifts)
 
 
-def with_tips_at(clip: Clip, roles: Roles, limbs: LegChains, wanted: Array) -> Clip:
-    """The clip with the tips of limbs at places (frames, limbs, 3); last joints do not turn."""
-    hinges = Hinges.from_poses(clip.skeleton, roles, clip.rotations)
+def with_tips_at(
+    clip: Clip, roles: Roles, limbs: LegChains, wanted: Array, hinges: Hinges | None = None
+) -> Clip:
+    """The clip with the tips of limbs at places (frames, limbs, 3); last joints do not turn.
+
+    `hinges` are by default those of the clip.
+    """
+    hinges = hinges or Hinges.from_poses(clip.skeleton, roles, clip.rotations)
     solver = LimbSolver(clip.skeleton, limbs, hinges=hinges)
     rotations, places = clip.rotations.copy(), clip.local_positions()
     for _ in range(_REACHES):

@@ -193,6 +193,8 @@ _ALTERNATION, _ALTERNATE_ALIKE, _SLOWEST_HALF = 6.0, 0.2, 60.0
 # Another tempo is told from this probability on, and where the song speaks for it nearly as much
 # as for the one that is counted (log odds): people's habit alone decides between these.
 _TOLD, _AS_WELL = 0.2, 0.35
+# Faster tempi are seldom counted: half and a third of them are always told.
+_SELDOM_COUNTED_BPM = 170.0
 # Half the tempo is told sooner where only there the bass returns, and mainly what alternates speaks
 # against it, as loud off-beats do; twice the tempo where some of the bass returns after half a
 # beat, not much less than after a whole, as in triplets; a third or two thirds of it where more of
@@ -321,12 +323,13 @@ def _shares(levels: list[_Level]) -> tuple[list[_Level], Array, tuple[float, ...
         np.abs(tempi / (part * tempi[chosen]) - 1.0) < _SAME_TEMPO
         for part in (1 / 2, 2, 1 / 3, 2 / 3)
     )
+    slower = (half | third) & (tempi[chosen] > _SELDOM_COUNTED_BPM)
     more_bass, more_sound = bass - bass[chosen], sound - sound[chosen]
     half &= (bass > _BASS_RETURNS) & (bass[chosen] < _BASS_RETURNS)
     half &= less - alternates[chosen] + alternates < _HALF_AS_WELL
     twice &= (less < _TWICE_AS_WELL) & (bass > _BASS_OF_TWICE) & (more_bass > -_LESS_BASS)
     thirds = (third | two_thirds) & (more_bass > _MORE_BASS) & (more_sound > -_LESS_SOUND)
-    fits = (shares >= _TOLD) | (less <= _AS_WELL) | half | twice | thirds
+    fits = (shares >= _TOLD) | (less <= _AS_WELL) | half | twice | thirds | slower
     fits[chosen] = False
     return levels, shares, tuple(tempi[fits].tolist())
 

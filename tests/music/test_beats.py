@@ -97,10 +97,11 @@ def test_loud_snares_do_not_halve_the_tempo(bpm):
 
 @pytest.mark.parametrize("seed", [3, 4])
 @pytest.mark.parametrize("bpm", [178.0, 195.0])
-def test_fast_songs_are_not_counted_at_half(bpm, seed):
+def test_fast_songs_are_not_counted_at_half_but_may_be(bpm, seed):
     song = features_of(make_song(seed, 30.0, tempo_bpm=bpm).samples)
     assert song.tempo_bpm == pytest.approx(bpm, rel=0.01)
-    assert (song.beat_confidence <= 0.8) or not song.other_tempi
+    assert any(other == pytest.approx(bpm / 2, rel=0.01) for other in song.other_tempi)
+    assert song.beat_confidence <= 0.8
 
 
 def test_clicks_of_two_readings_are_not_certain_and_a_hint_decides():

@@ -33,7 +33,6 @@ from typing import Any
 import numpy as np
 import pytorch_lightning as pl
 import torch
-from torch.nn.functional import mse_loss
 from torch.profiler import ProfilerActivity, profile
 
 import deepphase as dp
@@ -219,18 +218,10 @@ def _step(
     network: torch.nn.Module, windows: Callable[[], torch.Tensor], reduced: bool, captured: bool
 ) -> Callable[[], object]:
     """A training step; captured as one CUDA graph, it is one launch."""
-    device = next(network.parameters()).device.type
+    from tests.benchmarks.bench_phase import training_step
+
     optimizer = torch.optim.AdamW(network.parameters(), 1e-4, fused=True, capturable=captured)
-
-    def step() -> None:
-        batch = windows()
-        # A graph would keep weights that are cast once.
-        with torch.autocast(device, torch.bfloat16, enabled=reduced, cache_enabled=not captured):
-            loss = mse_loss(network(batch).float(), batch)
-        optimizer.zero_grad()
-        loss.backward()
-        optimizer.step()
-
+    step = training_step(network, optimizer, windows, reduced=reduced, captured=captured)
     if not captured:
         return step
     side, graph = torch.cuda.Stream(), torch.cuda.CUDAGraph()

@@ -33,7 +33,7 @@ _TINY = {
     "network.hidden": 24,
     "network.experts": 2,
     "network.gating_hidden": 8,
-    "training.samples": 6400,
+    "training.samples": 2560,
     "training.batch_size": 64,
     # True phases are of the frames as made.
     "dance.timing": "recorded",

@@ -227,7 +227,7 @@ def _vectors(archive: NpzArchive, key: str) -> Array:
     flat = len(shape) == 2 and shape[1] % 3 == 0
     if not flat and (len(shape) != 3 or shape[2] != 3):
         raise _unknown_layout(archive, key)
-    return archive.array(key).reshape(shape[0], -1, 3)
+    return archive.array(key).reshape(shape[0], shape[1] // 3 if flat else shape[1], 3)
 
 
 def _unknown_layout(archive: NpzArchive, key: str) -> FormatError:

@@ -213,7 +213,7 @@ _AMASS_FAULTS: dict[str, tuple[bytes, str]] = {
     "poses of one axis": (_amass(poses=np.zeros(156)), "no pose of the SMPL"),
     "no frames": (_amass(poses=np.zeros((0, 156)), trans=np.zeros((0, 3))), "no frames"),
     "fewer translations": (_amass(trans=AMASS["trans"][:-1]), "12 frames of poses, but 11"),
-    "flat translation": (_amass(trans=AMASS["trans"][:, :2]), "expected (any, 3)"),
+    "flat translation": (_amass(trans=AMASS["trans"][:, :2]), "expected (12, 3)"),
     "parts of other lengths": (
         _amass(poses=None, root_orient=np.zeros((3, 3)), pose_body=np.zeros((FRAMES, 63))),
         "parts of the pose have 3, 12 frames",

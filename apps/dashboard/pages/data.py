@@ -103,7 +103,7 @@ def _on_ground(clip: Clip) -> tuple[float | None, float | None]:
         contacts = foot_contacts(clip, find_roles(clip.skeleton, clip=clip))
     except SkeletonError:
         return None, None
-    return round(100 * float(np.mean(contacts.flags)), 1), float(contacts.floor)
+    return round(100 * float(np.mean(contacts.flags)), 1), round(float(contacts.floor), 2) + 0.0
 
 
 def _table(clips: OpenClips) -> int | None:

@@ -285,11 +285,12 @@ def _other_spaces(read: Encodings, max_points: int, played: _Played, ring: Ring 
                 cloud, id, "Latent curves", places,
                 lambda passage: clouds.latent(_parameters(read, passage)),
             )  # fmt: skip
-            clouds.offer_embedding(read)
-            return
-        other = open_cloud(other_read, max_points)
-        id = clouds.frames_id(other_read, other)
-        cloud_view.keep_frames(other, id)
-        same_rate = other_read.extractor.fps == read.extractor.fps
-        phased = partial(_manifold_of, other_read) if same_rate else None
-        draw(other, id, "Autoencoder without phases", other.places, phased)
+        else:
+            other = open_cloud(other_read, max_points)
+            id = clouds.frames_id(other_read, other)
+            cloud_view.keep_frames(other, id)
+            same_rate = other_read.extractor.fps == read.extractor.fps
+            phased = partial(_manifold_of, other_read) if same_rate else None
+            draw(other, id, "Autoencoder without phases", other.places, phased)
+    if other_read is None:
+        clouds.offer_embedding(read)

@@ -104,11 +104,13 @@ export class Plot {
       context.strokeRect(left, Math.round(y) - 0.5, wide, 0);
       say(shortNumber(value), left - 5, y, look.soft, "right", "middle");
     }
-    say(titles[0], left + wide / 2, this.height - 2, look.ink, "center", "bottom", wide);
+    // Where they have no room, without the unit.
+    const fitting = (title, room) => (context.measureText(title).width > room ? title.replace(/\(.*; (.*) of .*\)/, "($1)") : title);
+    say(fitting(titles[0], wide), left + wide / 2, this.height - 2, look.ink, "center", "bottom", wide);
     context.save();
     context.translate(2, top + tall / 2);
     context.rotate(-Math.PI / 2);
-    say(titles[1], 0, 0, look.ink, "center", "top", tall);
+    say(fitting(titles[1], tall), 0, 0, look.ink, "center", "top", tall);
     context.restore();
   }
 

@@ -115,8 +115,10 @@ export class LitBodies {
 
   // Less detail where several pictures in a row are late, more where they have long been early; `time`: seconds of one.
   adapt(time) {
-    const grown = (sum, grows) => (grows ? sum + Math.min(time, 0.5 * LATE_FOR_S) : Math.max(sum - 4 * time, 0));
-    this.late = grown(this.late, time > LATE_S[Number(this.renderer.bySoftware)]);
+    const { bySoftware } = this.renderer;
+    const grown = (sum, grows, falls = 4) => (grows ? sum + Math.min(time, 0.5 * LATE_FOR_S) : Math.max(sum - falls * time, 0));
+    // By software a late picture takes as long as three in two: one in seven of them is too much.
+    this.late = grown(this.late, time > LATE_S[Number(bySoftware)], bySoftware ? 0.25 : 4);
     this.early = grown(this.early, time < EARLY_S);
     const change = this.late > LATE_FOR_S ? 1 : this.early > this.patience ? -1 : 0;
     if (!change) return;

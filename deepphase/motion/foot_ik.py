@@ -179,9 +179,9 @@ class LimbSolver:
     ) -> Array:
         """Change local rotations (frames, joints, 4) so that last joints are at (limbs, frames, 3).
 
-        They keep their orientation in the world, or are turned there by `tilts` (limbs, frames, 4),
-        as far as hinges let what has changed. Returns (frames,) bool: hinges kept a
-        joint from there.
+        They keep their orientation in the world, or are turned there by `tilts` (limbs, frames, 4).
+        Hinges that are turned stay in their ranges. Returns (frames,) bool: a range kept a joint
+        from its target.
         """
         before = None if self.hinges is None else self.hinges.bends(rotations)
         local = rotations.take(self.joints, axis=1).astype(np.float64)

@@ -53,18 +53,16 @@ export class Manifold {
     return Array.from({ length: points.length / size }, (_, i) => plot.place(points[size * i], points[size * i + 1], size > 2 ? points[size * i + 2] : 0));
   }
 
-  label(context, axis, room) {
+  label(axis) {
     const share = `${Math.round(100 * this.part.explained[axis])} %`;
-    const whole = `PC ${axis + 1} (latent unit; ${share} of variance)`;
-    return !this.plot.space && context.measureText(whole).width < room ? whole : `PC ${axis + 1} (${share})`;
+    return `PC ${axis + 1} (${this.plot.space ? share : `latent unit; ${share} of variance`})`;
   }
 
   drawBack(context) {
     const { surface, plot, colours } = this;
     context.font = fontOf(10.5);
     plot.frame(surface.width, surface.height);
-    const rooms = [plot.wide, plot.tall, 0].slice(0, plot.space ? 3 : 2);
-    plot.drawAxes(context, look, rooms.map((room, axis) => this.label(context, axis, room)));
+    plot.drawAxes(context, look, (plot.space ? [0, 1, 2] : [0, 1]).map((axis) => this.label(axis)));
     const places = this.places(this.points);
     const size = places.length > 3000 ? 1.6 : 2.4;
     context.globalAlpha = colours ? 0.6 : 0.4;

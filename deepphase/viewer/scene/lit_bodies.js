@@ -10,8 +10,11 @@ const COARSE = 2.5, CROWD = 4.2;
 const STEPS = [[1, 1], [1, 0.85], [1.6, 0.72], [COARSE, 0.6], [COARSE, 0.45]];
 // The same without a graphics card, and the step that characters in constant motion begin with.
 const SOFTWARE_STEPS = [[1, 0.7], [1.6, 0.7], [COARSE, 0.7], [COARSE, 0.6], [COARSE, 0.5]], MOVING_STEP = 2;
-// Seconds of a picture that is late, on a graphics card and by software, and of one that leaves time for more detail.
-const LATE_S = [0.028, 0.038], EARLY_S = 0.02;
+// On a graphics card and by software: seconds of a picture that is late, and how much of them a second of others makes
+// up for. By software, where a late one takes as long as three in two, one in seven is too much.
+const LATE = [{ from: 0.028, madeUp: 4 }, { from: 0.038, madeUp: 0.25 }];
+// Seconds of a picture that leaves time for more detail.
+const EARLY_S = 0.02;
 // Seconds of late pictures before there is less detail, and of early ones before there is more: at first, and at most
 // after more detail was too much.
 const LATE_FOR_S = 0.7, EARLY_FOR_S = [4, 120];
@@ -115,11 +118,10 @@ export class LitBodies {
 
   // Less detail where several pictures in a row are late, more where they have long been early; `time`: seconds of one.
   adapt(time) {
-    const { bySoftware } = this.renderer;
-    const grown = (sum, grows, falls = 4) => (grows ? sum + Math.min(time, 0.5 * LATE_FOR_S) : Math.max(sum - falls * time, 0));
-    // By software a late picture takes as long as three in two: one in seven of them is too much.
-    this.late = grown(this.late, time > LATE_S[Number(bySoftware)], bySoftware ? 0.25 : 4);
-    this.early = grown(this.early, time < EARLY_S);
+    const { from, madeUp } = LATE[Number(this.renderer.bySoftware)];
+    const grown = (sum, grows, falls) => (grows ? sum + Math.min(time, 0.5 * LATE_FOR_S) : Math.max(sum - falls * time, 0));
+    this.late = grown(this.late, time > from, madeUp);
+    this.early = grown(this.early, time < EARLY_S, 4);
     const change = this.late > LATE_FOR_S ? 1 : this.early > this.patience ? -1 : 0;
     if (!change) return;
     Object.assign(this, { late: 0, early: 0 });

@@ -175,6 +175,19 @@ def state(frame):
     return frame.evaluate("deepphasePlayer.state()")
 
 
+def drawn_state(frame):
+    """The state of a player that plays, in the turn in which it draws its next picture."""
+    return frame.evaluate(
+        """() => new Promise((go) => {
+          const native = requestAnimationFrame;
+          window.requestAnimationFrame = (draw) => {
+            window.requestAnimationFrame = native;
+            return native((now) => { draw(now); go(deepphasePlayer.state()); });
+          };
+        })"""
+    )
+
+
 def colours(locator) -> int:
     """Different colours in a picture of a part of the page; 0 if it is drawn again meanwhile."""
     image = pytest.importorskip("PIL.Image")

@@ -68,7 +68,9 @@ def run_training(
     trainer, first = run.trainer_options(output), is_first_process()
     if first:
         if not run.resume:
-            claim(output)
+            pages_before = output.with_name(f"{output.name}.report").rglob("index.html")
+            for path in (output, report, *pages_before):
+                claim(path)
         check_writable(output, example="model", room=_ROOM)
         # Inside the folder of an unfinished training, where a killed one leaves temporary files.
         check_writable(metrics_file(work) if os.path.isdir(work) else work)

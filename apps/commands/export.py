@@ -37,7 +37,8 @@ def command(
     """
 
     claim_file(output)
-    claim(output.with_suffix(".motion.onnx"))
+    for part in ("motion", "search"):
+        claim(output.with_suffix(f".{part}.onnx"))
     if web:
         _write_page(model, output, body, terrain)
         next_step("live", model)

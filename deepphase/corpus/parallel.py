@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ctypes
 import os
 import signal
 import sys
@@ -112,7 +113,7 @@ def _run(function: Callable[[Any], Any], tasks: Sequence[Any], workers: int) -> 
             inner_max_num_threads=1,
             idle_worker_timeout=_IDLE_S,
             initializer=_begin_worker,
-            initargs=(os.getpid(),),
+            initargs=(os.getpid(), threading.current_thread() is threading.main_thread()),
         )
     pool = Parallel(workers, backend, return_as="generator", batch_size=1, max_nbytes=None)
     with _signals_blocked():
@@ -152,9 +153,13 @@ def _signals_blocked() -> Iterator[None]:
         signal.pthread_sigmask(signal.SIG_SETMASK, before)
 
 
-def _begin_worker(parent: int) -> None:
+def _begin_worker(parent: int, of_main_thread: bool) -> None:
     # Ctrl-C reaches every process of a terminal; the parent ends the workers.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
+    if of_main_thread and sys.platform == "linux":
+        # PR_SET_PDEATHSIG: a thread may wait long while another one imports. The end of the thread
+        # that started a process counts as that of its parent.
+        ctypes.CDLL(None).prctl(1, signal.SIGKILL)
     # Its number comes from itself: it may have been killed while this process was started.
     threading.Thread(target=_end_with_parent, args=(parent,), daemon=True).start()
 

@@ -10,8 +10,12 @@ from streamlit.web import bootstrap
 from deepphase.apps.cli import main
 from deepphase.apps.commands import app
 from deepphase.apps.dashboard import entry
+from deepphase.apps.dashboard.parts import collection
+from deepphase.apps.dashboard.parts.folder import look_into
 from deepphase.apps.hosts import free_port
 from deepphase.errors import DeepPhaseError
+from deepphase.formats.load import save
+from deepphase.synthetic.gait_motion import locomotion
 
 pytestmark = pytest.mark.slow
 
@@ -51,6 +55,14 @@ def test_a_port_that_is_taken_meanwhile_is_passed_over(tmp_path, monkeypatch, ca
         assert main(["app", str(tmp_path)]) == 0
     assert given["server_port"] > first
     assert f"open http://127.0.0.1:{given['server_port']} " in "".join(capsys.readouterr())
+
+
+def test_what_is_opened_ahead_asks_no_page(tmp_path, monkeypatch):
+    save(locomotion(1, 3.0).clip, tmp_path / "walk.bvh")
+    monkeypatch.delattr(collection.st, "query_params")
+    opened = collection.open_ahead(look_into(tmp_path))
+    assert opened is not None
+    assert opened[0].store.names == ("walk",)
 
 
 def test_the_server_listens_locally_and_sends_no_telemetry(tmp_path, monkeypatch):

@@ -6,7 +6,6 @@ import io
 import json
 import struct
 import zipfile
-from collections.abc import Callable
 from functools import partial
 from typing import Any
 
@@ -84,7 +83,7 @@ def changed(base: dict[str, Any], **arrays: Any) -> bytes:
     return archive({name: each for name, each in (base | arrays).items() if each is not None})
 
 
-_amass, _own, _points = (partial(changed, base) for base in (AMASS, OWN, POINTS))
+_amass, _own = (partial(changed, base) for base in (AMASS, OWN))
 
 
 def _with(array: np.ndarray, place: Any, value: float) -> np.ndarray:
@@ -184,7 +183,6 @@ _HEADERS: dict[str, tuple[bytes, str]] = {
 _AMASS_FAULTS: dict[str, tuple[bytes, str]] = {
     "no poses": (_amass(poses=None), "the shape of a body"),
     "no translation": (_amass(trans=None), "no array 'trans'"),
-    "no rate": (_amass(mocap_framerate=None), "no frame rate"),
     "two rates": (_amass(mocap_frame_rate=np.array(30.0)), "frame rates that differ"),
     "rate of zero": (_amass(mocap_framerate=np.array(0.0)), "impossible number of frames"),
     "negative rate": (_amass(mocap_framerate=np.array(-60)), "impossible number of frames"),
@@ -284,18 +282,6 @@ _OTHERS: dict[str, tuple[bytes, str]] = {
         archive({f"x{i}" * 50: np.zeros(1) for i in range(30)}),
         "no motion: the file holds",
     ),
-    "points nan": (
-        _points(positions=_with(POINTS["positions"], (2, 1, 0), np.nan)),
-        "nan at positions[2, 1, 0]",
-    ),
-    "points of the plane": (_points(positions=np.zeros((9, 4, 2))), "expected (any, any"),
-    "points without frames": (_points(positions=np.zeros((0, 4, 3))), "0 frames"),
-    "points without a rate": (_points(fps=None), "no frame rate"),
-    "points in furlongs": (_points(units=np.array("furlong")), "units of 'furlong'"),
-    "points with an edge to nowhere": (
-        _points(edges=np.array([[0, 4]])),
-        "from point 0 to point 4",
-    ),
 }
 
 
@@ -311,10 +297,6 @@ def _as_amass(clip: Clip) -> bool:
 
 def _as_own(clip: Clip) -> bool:
     return clip.skeleton.names == ("Hips", "Chest") and len(clip) == FRAMES and clip.fps == 60.0
-
-
-def _joints(count: int) -> Callable[[Clip], bool]:
-    return lambda clip: _as_amass(clip) and len(clip.skeleton) == count
 
 
 _ODD: dict[str, Odd] = {
@@ -342,8 +324,6 @@ _ODD: dict[str, Odd] = {
     "amass with other files beside it": Odd(_amass(**{"a/b": b"not an array"}), _as_amass),
     "amass rate in a matrix": Odd(_amass(mocap_framerate=np.array([[60]])), _as_amass),
     "amass without shape": Odd(_amass(betas=None, gender=None), _as_amass),
-    "amass of the body only": Odd(_amass(poses=AMASS["poses"][:, :66]), _joints(22)),
-    "amass of smpl": Odd(_amass(poses=AMASS["poses"][:, :72]), _joints(24)),
     "amass at rest": Odd(
         _amass(poses=np.zeros((FRAMES, 66))), lambda clip: bool(np.isfinite(clip.rotations).all())
     ),

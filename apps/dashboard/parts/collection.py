@@ -132,10 +132,12 @@ def clip_sources() -> list[ListedSource[OpenClips]]:
     found = folder.open_folder()
     if found is None:
         return [ListedSource("demo", DEMO_NAME, demo_clips), *uploads]
-    return uploads + _sources_of(found)
+    # Only the whole folder has the clip that a link names.
+    whole = any(key in st.query_params for key in (CLIP_KEY, CLIPS_KEY)) and is_opened()
+    return uploads + _sources_of(found, whole=whole)
 
 
-def _sources_of(found: folder.FoundFolder) -> list[ListedSource[OpenClips]]:
+def _sources_of(found: folder.FoundFolder, *, whole: bool) -> list[ListedSource[OpenClips]]:
     sources: list[ListedSource[OpenClips]] = []
     stores = found.of_format(STORE_FORMAT)
     for file in stores:
@@ -145,8 +147,6 @@ def _sources_of(found: folder.FoundFolder) -> list[ListedSource[OpenClips]]:
             continue
     if found.motion and not stores:
         name = f"Motion files of {found.path.name}"
-        # Only the whole has the clip that a link names.
-        whole = any(key in st.query_params for key in (CLIP_KEY, CLIPS_KEY)) and is_opened()
         sources += _store_sources("motion", name, folder.prepared_store(found, whole=whole))
     if found.recordings:
         recordings = replace(found, motion=found.recordings)
@@ -227,7 +227,7 @@ def open_clips() -> OpenClips:
 def open_ahead(_found: folder.FoundFolder) -> tuple[OpenClips, OpenModel] | None:
     """Open what the pages show first of a folder, before a page asks; None of an empty one."""
     # Cached as a whole: cached functions below it draw no spinner, for which a thread has no page.
-    sources = _sources_of(replace(_found, recordings=()))
+    sources = _sources_of(replace(_found, recordings=()), whole=False)
     if not sources:
         return None
     clips = sources[0].open()

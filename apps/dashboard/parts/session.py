@@ -224,8 +224,7 @@ def _read(own: Session, name: str, content: bytes, fps: float) -> PreparedFile:
         file = MotionFile(path, name, name)
         sets, labels = agreed_point_sets([file]), {"from": "upload"}
         prepared = prepare_file(FileTask(file, fps, point_sets=sets, labels=labels, limit=own.room))
-    if prepared.error is not None:
-        error = prepared.error
+    if (error := prepared.error) is not None:
         raise FormatError(error.fact, hint=error.hint, line=error.line)
     key = f"{prepared.sha256}/{fps:g}"
     return replace(

@@ -34,6 +34,7 @@ from deepphase.formats.reading import (
     children_of,
     depth_first,
     foreign_content,
+    frame_numbers,
     in_metres_y_up,
     lines_of,
     read_content,
@@ -85,10 +86,14 @@ def load_amc(
     skeleton_path = _asf_beside(path)
     asf = _read_asf(skeleton_path)
     frames, numbers = _read_frames(lines, path, asf)
-    rate, notes = resolve_rate({"CMU's rate": _CMU_FPS}, fps, path)
+    steps = np.unique(np.diff(frame_numbers(numbers)))
+    every = int(steps[0]) if len(steps) == 1 and steps[0] > 1 else 1
+    rate, notes = resolve_rate({"CMU's rate": _CMU_FPS / every}, fps, path)
     notes = (f"the skeleton of {skeleton_path.name}", *notes)
     if fps is None:
-        notes = (*notes, f"{_CMU_FPS:g} frames a second are assumed, as of CMU's captures")
+        counted = f", of which the file numbers one in {every}" if every > 1 else ""
+        assumed = f"{_CMU_FPS:g} frames a second are assumed, as of CMU's captures"
+        notes = (*notes, f"{assumed}{counted}")
     if unit_m is None and asf.per_inch != 1.0:
         unit_m = _INCH_M / asf.per_inch
         notes = (*notes, f"a unit of {unit_m:.4g} m: the file's length is {asf.per_inch:g}")

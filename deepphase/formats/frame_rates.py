@@ -175,6 +175,8 @@ def sampling_rate(key_times: Sequence[Array], stated: float | None) -> tuple[flo
     if fitting and gap * fitting[0] < _MOST_GAP:
         return fitting[0], f"keys with gaps lie on the frames of {fitting[0]:g} a second"
     rate = next((rate for rate in fitting if rate >= DEFAULT_FPS), DEFAULT_FPS)
+    if even and gap == 1.0 and len(keys) >= _FEWEST_KEYS:
+        return rate, f"{CHECK}a key every second: are times numbers of frames? export seconds"
     return rate, f"keys some {gap:.3g} s apart: the file's curves are sampled at {rate:g} a second"
 
 

@@ -37,7 +37,6 @@ def _function(given: Callable[..., Any] | str) -> Callable[..., Any]:
 
 
 _MARKERS: dict[str, Any] = {
-    "load": "deepphase.formats.points:load_points_as_clip",
     "load_all": "deepphase.formats.points:load_points_as_clips",
     "list_animations": "deepphase.formats.points:point_bodies",
 }
@@ -175,7 +174,7 @@ def holds_points(path: str | Path) -> bool:
     """Whether a file is a point track, damaged or not, to choose its reader."""
     suffix = Path(path).suffix.lower()
     if suffix != ".npz":
-        return suffix in MOTION_FORMATS and MOTION_FORMATS[suffix].load == _MARKERS["load"]
+        return suffix in MOTION_FORMATS and MOTION_FORMATS[suffix].load_all == _MARKERS["load_all"]
     from deepphase.formats.points import is_point_archive
 
     return is_point_archive(Path(path))

@@ -63,10 +63,12 @@ _TEXT_TO_MOTION_JOINTS = (21, 22, 24, 52)
 _FACE = "nose left_eye_inner left_eye left_eye_outer right_eye_inner right_eye right_eye_outer"
 _PAIRS = "ear mouth shoulder elbow wrist pinky index thumb hip knee ankle heel foot_index"
 _MEDIAPIPE = (*_FACE.split(), *(f"{s}_{p}" for p in _PAIRS.split() for s in ("left", "right")))
-# Numbers a frame of HumanML3D's own vectors.
-_HUMANML_WIDTH = 263
+# Numbers a frame of the own vectors of HumanML3D and KIT-ML.
+_HUMANML_WIDTHS = (263, 251)
 # Deviation of the lengths of bones, as a share of their means, beyond which they are none.
 _CHANGES = 0.2
+# A body is thicker than this share of its extent; frames that tell.
+_FLAT, _FEWEST_FRAMES = 0.02, 20
 # Suffix -> reader of files of markers.
 _MARKER_READERS = {".c3d": read_c3d, ".trc": read_trc, ".csv": read_motive}
 
@@ -144,20 +146,6 @@ def point_bodies(path: str | Path) -> tuple[tuple[int, str], ...]:
     return tuple((number, subject) for number, subject in subjects if subject)
 
 
-def load_points_as_clip(
-    path: str | Path,
-    *,
-    unit: str | float | None = None,
-    up: str | None = None,
-    fps: float | None = None,
-    description: Mapping[str, Any] | None = None,
-    animation: int | None = None,
-) -> Clip:
-    """Read a point track as a clip whose joints are its points; see `clip_of_points`."""
-    track = load_points(path, unit=unit, up=up, fps=fps, animation=animation)
-    return clip_of_points(without_balls(track), description)
-
-
 def load_points_as_clips(
     path: str | Path,
     *,
@@ -166,7 +154,7 @@ def load_points_as_clips(
     fps: float | None = None,
     description: Mapping[str, Any] | None = None,
 ) -> tuple[Clip, ...]:
-    """Read every body of a file of points as a clip; see `load_point_bodies`."""
+    """Read every body of a file of points as a clip; see `load_point_bodies`, `clip_of_points`."""
     tracks = load_point_bodies(path, unit=unit, up=up, fps=fps)
     return tuple(clip_of_points(without_balls(track), description) for track in tracks)
 
@@ -207,8 +195,12 @@ def _track(
         if change > _CHANGES:
             what = f"bones change their lengths by {100 * change:.0f} %"
             notes = (*notes, f"{CHECK}{what}: are these places of joints, and not angles?")
-    if data.names == _MEDIAPIPE and ((positions[..., :2] >= 0) & (positions[..., :2] <= 1)).all():
-        notes = (*notes, f"{CHECK}these are places in a picture: save the world landmarks")
+    thick = (positions - positions.mean(axis=1, keepdims=True)).std(axis=(0, 1))
+    is_flat = len(positions) >= _FEWEST_FRAMES and thick.min() < _FLAT * thick.max()
+    in_unit = data.names == _MEDIAPIPE and positions[..., :2].min() >= 0
+    if is_flat or (in_unit and positions[..., :2].max() <= 1):
+        what = "these are places in a picture"
+        notes = (*notes, f"{CHECK}{what}: save places in the world (MediaPipe: world landmarks)")
     if up is None:
         up, note = up_of_markers(data.names, positions) or infer_points_up(positions, data.edges)
         notes = (*notes, note)
@@ -259,7 +251,7 @@ def _read_npy(path: Path) -> list[MarkerData]:
         raise fault(f"this is not a .npy file: {found}")
     positions = read_npy(path)
     shape, notes = positions.shape, list[str]()
-    if len(shape) == 2 and shape[1] == _HUMANML_WIDTH:
+    if len(shape) == 2 and shape[1] in _HUMANML_WIDTHS:
         raise fault(
             f"an array {shape}: vectors of HumanML3D, which are speeds, places and rotations",
             hint="convert them with its recover_from_ric: (frames, 22, 3) positions are read",

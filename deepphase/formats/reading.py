@@ -40,6 +40,8 @@ from deepphase.motion.skeleton import Skeleton, path_length
 Unit = str | float
 METRES_PER_UNIT = {"m": 1.0, "cm": 0.01, "mm": 0.001, "inch": 0.0254, "foot": 0.3048}
 _PLURALS = ("metres", "centimetres", "millimetres", "inches", "feet")
+_SPELLED = {"metre": "m", "centimetre": "cm", "millimetre": "mm", "inche": "inch", "in": "inch"}
+_SPELLED |= {"feet": "foot", "ft": "foot"}
 _SMALLEST_UNIT, _LARGEST_UNIT = 1e-6, 1000.0
 LARGEST_FLOOR_M = 1000.0
 # Metres, of a bone and from the origin. Beyond this, distances in float32 are off by more than
@@ -57,7 +59,7 @@ _SMALLEST_PERSON, _LARGEST_PERSON = 0.3, 3.0
 _FEWEST_JOINTS, _FEWEST_FRAMES, _STIFF_DEGREES = 10, 20, 6.3
 _LEAST_TRAVEL_M = 0.5
 # Units of bones in one of a root, and how far the height of hips may be from that of legs.
-_OTHER_UNITS, _SAME_LEG = (1 / 0.0254, 100.0, 1000.0), 0.3
+_OTHER_UNITS, _SAME_LEG = (0.1, 1 / 0.0254, 100.0, 1000.0), 0.3
 # Poses nearer than this are one; share of the poses that are repeated alike.
 _SAME_POSE, _REPEATED = 1e-7, 0.9
 # Gravity alone pulls a body down: the middle of people in 1,393 captured clips falls at 15 m/s2 at
@@ -151,9 +153,15 @@ def foreign_content(content: bytes) -> str:
     return next((what for begin, what in _FOREIGN.items() if front.startswith(begin)), "")
 
 
+def unit_named(word: str) -> float | None:
+    """Metres in a unit as a file or an option spells it; None for an unknown one."""
+    word = word.strip(". ").lower().replace("meter", "metre").removesuffix("s")
+    return METRES_PER_UNIT.get(_SPELLED.get(word, word))
+
+
 def metres_per_unit(unit: Unit) -> float:
     """Metres in one unit: "m", "cm", "mm", "inch", "foot", or the number itself."""
-    known = METRES_PER_UNIT.get(unit.strip().lower()) if isinstance(unit, str) else None
+    known = unit_named(unit) if isinstance(unit, str) else None
     try:
         # `yes` in a YAML file is not 1 m.
         metres = math.nan if isinstance(unit, bool) else float(known or unit)
@@ -314,11 +322,16 @@ def with_notes(clip: Clip, notes: Sequence[str]) -> Clip:
     return replace(clip, source=replace(clip.source, notes=(*clip.source.notes, *notes)))
 
 
+def frame_numbers(words: Sequence[str]) -> Array:
+    """(frames,) int64 numbers of frames; empty where some words are none."""
+    if not all(word.isascii() and word.isdigit() and len(word) < 10 for word in words):
+        return np.zeros(0, np.int64)
+    return np.array([int(word) for word in words], np.int64)
+
+
 def bridged(clip: Clip, numbers: Sequence[str]) -> Clip:
     """The clip with the frames that their numbers leave out on straight lines, and a note."""
-    if not all(number.isascii() and number.isdigit() and len(number) < 10 for number in numbers):
-        return clip
-    frames = np.array([int(number) for number in numbers])
+    frames = frame_numbers(numbers)
     steps = np.diff(frames)
     # Numbers that all grow by as much are those of every other frame, and leave out none.
     if not len(steps) or steps.max() < 2 or steps.min() == steps.max():

@@ -58,7 +58,12 @@ def test_a_frame_time_in_milliseconds_is_corrected_or_refused(tmp_path, written_
 
 @pytest.mark.parametrize(
     ("frame_time", "fps", "words"),
-    [("0.016", 60, "a frame time of 0.016"), ("0.008", 120, "a frame time"), ("1", 1, CHECK)],
+    [
+        ("0.016", 60, "a frame time of 0.016"),
+        ("0.008", 120, "a frame time"),
+        ("1", 1, CHECK),
+        ("0,04", 25, ""),
+    ],
 )
 def test_a_rate_that_is_assumed_or_odd_is_said(tmp_path, frame_time, fps, words):
     clip = load(written(tmp_path, two_joints(frame_time=frame_time)))

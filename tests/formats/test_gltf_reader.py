@@ -273,6 +273,7 @@ def test_pointers_to_nodes_are_read_and_what_moves_no_joint_is_named(tmp_path):
         (np.arange(7) / 12.5, 100.0, 49),
         (np.arange(7) / 6.0, 60.0, 61),
         (np.arange(7) / 4.8, 72.0, 91),
+        (np.arange(9.0), 60.0, 481),
         (np.array([0, 0.1, 0.2, 0.5, 0.7, 2.0]), 60.0, 121),
         (np.array([0.0, 1.0]), 60.0, 61),
         (np.array([0.0, 1 / 3, np.sqrt(0.5)]), 60.0, 43),
@@ -288,6 +289,7 @@ def test_frame_rate_from_keys(tmp_path, times, fps, frames):
     clip = load_gltf(made.written(tmp_path))
     assert clip.fps == pytest.approx(fps, rel=1e-6)
     assert len(clip) == frames
+    assert said(clip, "numbers of frames") == (times[-1] == 8.0)
 
 
 @pytest.mark.parametrize("interpolation", ["STEP", "LINEAR", "CUBICSPLINE"])

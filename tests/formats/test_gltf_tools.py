@@ -1,7 +1,7 @@
-"""Other programs read what we write: the official validator and three.js, where they are installed.
+"""Other programs read what we write, where they are installed: validator, three.js and Blender.
 
-Both are npm packages, gltf-validator and three. $DEEPPHASE_NODE_MODULES names the folder that they
-are installed in; otherwise node is asked.
+gltf-validator and three are npm packages. $DEEPPHASE_NODE_MODULES names the folder that they are
+installed in; otherwise node is asked.
 """
 
 import json
@@ -15,10 +15,13 @@ import numpy as np
 import pytest
 
 from deepphase.formats.bvh.writer import save_bvh
+from deepphase.formats.fbx import blender_program
 from deepphase.formats.gltf.writer import save_gltf
-from deepphase.motion.clip import joint_positions
+from deepphase.formats.load import save
+from deepphase.motion.clip import Clip, joint_positions
 from deepphase.synthetic.gait_motion import locomotion
 from tests.formats.test_bvh_round_trip import random_clip
+from tests.formats.test_fbx import needs_blender
 from tests.formats.test_gltf_round_trip import point_clip
 
 HERE = Path(__file__).parent
@@ -27,10 +30,30 @@ FIND = (
 )
 
 
-def node(*words):
-    found = subprocess.run(["node", *words], capture_output=True, text=True, timeout=60)
+def answer_of(words, given=None):
+    found = subprocess.run(words, input=given, capture_output=True, text=True, timeout=200)
     assert found.returncode == 0, found.stderr
-    return json.loads(found.stdout)
+    return json.loads(found.stdout.strip().splitlines()[-1])
+
+
+def node(*words):
+    return answer_of(["node", *words])
+
+
+def written(clip, path):
+    if path.suffix == ".bvh":
+        save_bvh(clip, path, unit="m", up="y", decimals=9)
+    else:
+        save(clip, path)
+    return path
+
+
+def assert_plays(played, clip, frames, atol):
+    """By names, without the ends of bones that FBX files have."""
+    names = [name.replace(" ", "_") for name in played["bones"]]
+    order = [names.index(name.replace(" ", "_")) for name in clip.skeleton.names]
+    found = np.array(played["positions"])[:, order]
+    np.testing.assert_allclose(found, joint_positions(clip)[frames], atol=atol)
 
 
 def modules_with(package, file):
@@ -73,29 +96,34 @@ def test_validator_finds_nothing(tmp_path, name, suffix):
 
 
 @pytest.mark.parametrize("name", ["biped", "quadruped", "points", "travelling"])
-def test_three_js_plays_the_same(tmp_path, name):
+@pytest.mark.parametrize("suffix", [".glb", ".bvh"])
+def test_three_js_plays_the_same(tmp_path, name, suffix):
     modules = modules_with("three", "examples/jsm/loaders/GLTFLoader.js")
-    clip = clips()[name]
-    save_gltf(clip, tmp_path / "clip.glb")
-    frames = [0, 1, 7, 20, len(clip) - 2]
+    clip, frames = clips()[name], [0, 1, 7, 20]
+    path = written(clip, tmp_path / f"clip{suffix}")
     times = json.dumps([frame / clip.fps for frame in frames])
-    script, path = str(HERE / "in_three.mjs"), str(tmp_path / "clip.glb")
-    played = node(script, modules, path, "0", times)
-    np.testing.assert_allclose(played["positions"], joint_positions(clip)[frames], atol=1e-5)
+    played = node(str(HERE / "in_three.mjs"), modules, str(path), "0", times)
+    assert_plays(played, clip, frames, atol=1e-4)
     assert played["duration"] == pytest.approx(clip.duration)
 
 
-@pytest.mark.parametrize("name", ["biped", "quadruped", "travelling"])
-def test_three_js_plays_bvh(tmp_path, name):
-    modules = modules_with("three", "examples/jsm/loaders/BVHLoader.js")
-    clip, path = clips()[name], tmp_path / "clip.bvh"
-    save_bvh(clip, path, unit="m", up="y", decimals=9)
-    frames = [0, 7, 20]
-    times = json.dumps([frame / clip.fps for frame in frames])
-    played = node(str(HERE / "in_three.mjs"), modules, str(path), "0", times)
-    order = [clip.skeleton.names.index(name) for name in played["bones"]]
-    expected = joint_positions(clip)[frames][:, order]
-    np.testing.assert_allclose(played["positions"], expected, atol=1e-4)
+@needs_blender
+@pytest.mark.slow
+@pytest.mark.parametrize("suffix", [".glb", ".bvh", ".fbx"])
+def test_blender_plays_the_same(tmp_path, suffix):
+    made = [clip for clip in clips().values() if isinstance(clip, Clip) and len(clip) > 1]
+    names = [name.replace("Left", "Left ") for name in made[0].skeleton.names]
+    offsets = made[0].skeleton.offsets + np.eye(len(names), 1) * (3.0, 1.0, 2.0)
+    moved = replace(made[0].skeleton, names=names, offsets=offsets)
+    made.append(replace(made[0], skeleton=moved))
+    frames = [0, 1, 7, 20]
+    paths = [written(clip, tmp_path / f"{n}{suffix}") for n, clip in enumerate(made)]
+    asked = [[str(path), clip.fps, frames] for path, clip in zip(paths, made, strict=True)]
+    words = [blender_program(), "-I", str(HERE / "in_blender.py")]
+    for played, clip in zip(answer_of(words, json.dumps(asked)), made, strict=True):
+        assert_plays(played, clip, frames, atol=1e-4)
+        assert (played["torn"] is None) == (suffix == ".bvh")
+        assert (played["torn"] or 0.0) < 1e-4
 
 
 def test_three_js_plays_several(tmp_path):

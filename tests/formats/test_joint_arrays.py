@@ -99,6 +99,8 @@ def test_joints_in_any_order_and_several_roots(tmp_path):
     assert_same_motion(clip, DOG)
     assert any(f"attached to {DOG.skeleton.names[0]!r}: {tail}" in n for n in clip.source.notes)
     assert clip.skeleton.index(tail) in clip.translated_joints
+    arrays = {**arrays_of(DOG), "parent_names": DOG.skeleton.parents + 1}
+    assert_same_motion(read(tmp_path, arrays), DOG)
 
 
 def test_left_handed_coordinates_are_mirrored_and_said(tmp_path):

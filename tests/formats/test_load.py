@@ -123,6 +123,7 @@ def test_a_body_that_lies_glides_or_is_far_away_is_doubted(tmp_path):
     twice = replace(twice, translations=walk.translations[np.arange(len(walk)) // 2 * 2])
     for clip, words in (
         (replace(walk, translations=walk.translations * 0.01), "in another unit than the bones"),
+        (replace(walk, translations=walk.translations * 10.0), "in another unit than the bones"),
         (replace(walk, translations=walk.translations * (1, 1, -1)), "both feet slide"),
         (replace(walk, translations=walk.translations * (2, 1, 2)), "both feet slide"),
         (replace(walk, translations=walk.translations * (0.5, 1, 0.5)), "both feet slide"),

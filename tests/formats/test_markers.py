@@ -170,7 +170,7 @@ def test_every_prefix_of_a_body_is_a_clip(tmp_path, suffix):
             found, joint_positions(WALK) + np.array([moved, 0, 0]), atol=1e-4
         )
         assert any("4 markers of props" in note for note in clip.source.notes)
-    assert any("there are also 'Subject_B'" in note for note in load(path).source.notes)
+    assert any("there are also 1 'Subject_B'" in note for note in load(path).source.notes)
     assert len(load_points(path, animation=1).names) == len(names)
     with pytest.raises(FormatError, match="no body 2"):
         load_points(path, animation=2)

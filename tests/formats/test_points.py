@@ -6,6 +6,7 @@ import pytest
 from deepphase.corpus.motion_files import find_motion_files
 from deepphase.errors import FormatError
 from deepphase.formats.amass import BODY, smpl_skeleton
+from deepphase.formats.frame_rates import warnings_of
 from deepphase.formats.load import holds_points, load
 from deepphase.formats.points import load_point_bodies, load_points, save_points
 from deepphase.motion.clip import joint_positions
@@ -32,7 +33,7 @@ def test_a_track_comes_back_as_it_was(tmp_path, track):
     assert clip.skeleton.names[0] == "Hips"
 
 
-@pytest.mark.parametrize(("unit", "metres"), [("m", 1.0), ("cm", 0.01), ("mm", 0.001)])
+@pytest.mark.parametrize(("unit", "metres"), [("m", 1.0), ("cm", 0.01), ("Millimeters", 0.001)])
 @pytest.mark.parametrize("said", [True, False])
 def test_units(tmp_path, track, unit, metres, said):
     path = tmp_path / "walk.npz"
@@ -91,9 +92,13 @@ def test_joints_of_motion_from_text(tmp_path):
     np.save(tmp_path / "turns.npy", np.sin(0.3 * np.arange(30 * 22 * 3)).reshape(30, 22, 3))
     assert any("not angles" in note for note in load(tmp_path / "turns.npy").source.notes)
     # Other arrays of a folder are not motion.
-    np.save(tmp_path / "vectors.npy", np.zeros((5, 263)))
-    with pytest.raises(FormatError, match="vectors of HumanML3D"):
-        load(tmp_path / "vectors.npy")
+    for width in (263, 251):
+        np.save(tmp_path / "vectors.npy", np.zeros((5, width)))
+        with pytest.raises(FormatError, match="vectors of HumanML3D"):
+            load(tmp_path / "vectors.npy")
+    # Arrays of one length are filled up with zeros.
+    np.save(tmp_path / "results.npy", np.concatenate([sway, 0 * sway]))
+    np.testing.assert_allclose(load_points(tmp_path / "results.npy").positions, sway, atol=1e-6)
     for name, other in (("heights", (5, 5)), ("turns", (24, 3, 3)), ("matrices", (9, 24, 3, 3))):
         np.save(tmp_path / f"{name}.npy", np.zeros(other))
     # Results of MDM are named with the way out.
@@ -125,10 +130,14 @@ def test_points_of_video_stand_upright_and_have_sides(tmp_path):
     for role, part in parts.items():
         pair = [clip.skeleton.names[joint] for joint in found.both(role)]
         assert pair == [f"left_{part}", f"right_{part}"]
-    np.savez(tmp_path / "picture.npz", positions=0.5 + 0.1 * np.sin(np.ones((5, 33, 3))), fps=30.0)
-    picture = load_points(tmp_path / "picture.npz")
-    assert picture.names[11:13] == ("left_shoulder", "right_shoulder")
-    assert any("places in a picture" in note for note in picture.source.notes)
+    assert not warnings_of(clip)
+    # Pixels with a confidence, and shares of a picture.
+    pixels = world * 300 * (1, 1, 0) + 0.7
+    for picture in (pixels, 0.5 + 0.1 * np.sin(np.ones((5, 33, 3)))):
+        np.savez(tmp_path / "picture.npz", positions=picture, fps=30.0)
+        track = load_points(tmp_path / "picture.npz")
+        assert any("places in a picture" in note for note in track.source.notes)
+    assert track.names[11:13] == ("left_shoulder", "right_shoulder")
 
 
 def test_points_at_zero_were_not_seen(tmp_path):

@@ -71,7 +71,7 @@ def parse_motion(
             timed = entry
     if timed is None:
         raise fault("MOTION is not followed by 'Frame Time:'", start)
-    word = timed[2].decode("latin-1")
+    word = timed[2].decode("latin-1").replace(",", ".")
     if not DECIMAL.fullmatch(word):
         raise fault(f"a Frame Time of {_quoted(timed[2])}", timed.end(2))
     rate, notes = resolve_frame_time(word, fps, path, line_at(timed.end(2)))

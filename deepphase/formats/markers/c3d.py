@@ -21,8 +21,14 @@ import numpy as np
 
 from deepphase.arrays import Array
 from deepphase.errors import FormatError
-from deepphase.formats.markers.marker_data import MAX_POINTS, MarkerData, unit_named
-from deepphase.formats.reading import EXPORT_AGAIN, decoded, foreign_content, read_content
+from deepphase.formats.markers.marker_data import MAX_POINTS, MarkerData
+from deepphase.formats.reading import (
+    EXPORT_AGAIN,
+    decoded,
+    foreign_content,
+    read_content,
+    unit_named,
+)
 
 _BLOCK, _KEY = 512, 0x50
 # Groups of points that models compute and that are not places: angles and forces stand among the

@@ -13,7 +13,7 @@ import numpy as np
 
 from deepphase.arrays import Array, true_runs
 from deepphase.errors import FormatError
-from deepphase.formats.reading import METRES_PER_UNIT, listed, unique_names
+from deepphase.formats.reading import listed, unique_names
 from deepphase.motion.point_track import ball_points
 
 # Same limit as of point tracks: all pairs of points are compared.
@@ -24,18 +24,11 @@ _UNSEEN = 9_999_999
 _UNLABELLED = re.compile(r"|\*.*|u_\d+|(unlabell?ed|unnamed|unidentified)\W*\w*|new \d+")
 # Results of Plug-in Gait, which lie among the markers as if they were places.
 _NO_PLACE = re.compile(r".*[a-z](Angles?|Forces?|Moments?|Powers?|GRF)")
-_UNITS = {"meters": "m", "metres": "m", "millimeters": "mm", "centimeters": "cm", "inches": "inch"}
 # Fewer markers under a prefix are a prop, not a body.
 _FEWEST = 8
 # Markers that are seen in a smaller share of the frames are left out: their gaps cannot be bridged.
 _LEAST_SEEN = 0.1
 _LISTED = 8
-
-
-def unit_named(word: str) -> float | None:
-    """Metres in a unit that a file of markers names; None for an unknown one."""
-    word = word.strip(". ").lower()
-    return METRES_PER_UNIT.get(_UNITS.get(word, word))
 
 
 @dataclass(frozen=True, eq=False)
@@ -134,6 +127,14 @@ def seen_markers(data: MarkerData, path: Path) -> MarkerData:
         notes.append(f"{unseen.sum():,} places of zeros or from {_UNSEEN:,} on are gaps")
         positions[unseen] = np.nan
     present = np.isfinite(positions[..., 0])
+    seen = np.flatnonzero(present.any(axis=1))
+    if len(seen) and (after := frames - 1 - int(seen[-1])):
+        # Programs fill up arrays and takes of one length so.
+        notes.append(f"the last {after:,} frames, in which no point is seen, were left out")
+        frames -= after
+        positions, present = positions[:frames], present[:frames]
+        if data.present is not None:
+            data = replace(data, present=data.present[:frames])
     is_kept = present.mean(axis=0) >= max(_LEAST_SEEN, 1.0 / frames)
     kept = np.flatnonzero(is_kept).tolist()
     if len(kept) < 2:

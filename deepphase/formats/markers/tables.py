@@ -13,7 +13,7 @@ import numpy as np
 from deepphase.arrays import Array
 from deepphase.errors import FormatError
 from deepphase.formats.frame_rates import CORRECTED
-from deepphase.formats.markers.marker_data import MAX_POINTS, MarkerData, unit_named
+from deepphase.formats.markers.marker_data import MAX_POINTS, MarkerData
 from deepphase.formats.reading import (
     COMMAS,
     EXPORT_AGAIN,
@@ -21,6 +21,7 @@ from deepphase.formats.reading import (
     foreign_content,
     lines_of,
     read_content,
+    unit_named,
 )
 
 _GAPS = ("", "nan", "-nan", "nan(ind)", "-nan(ind)")

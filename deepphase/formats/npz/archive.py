@@ -34,6 +34,7 @@ from deepphase.formats.reading import (
     decoded,
     foreign_content,
     read_content,
+    unit_named,
 )
 
 Shape = tuple[int | None, ...]
@@ -87,11 +88,14 @@ class NpzArchive:
 
     def unit_m(self) -> float | None:
         """Metres in the unit that `units` names; None where there is none."""
-        word = self.text("units") if "units" in self else "m"
-        if word.strip().lower() not in METRES_PER_UNIT:
+        if "units" not in self:
+            return None
+        word = self.text("units")
+        metres = unit_named(word)
+        if metres is None:
             hint = f"{', '.join(METRES_PER_UNIT)} are known; give another with --unit"
             raise self.fault(f"units of {word[:40]!r} are not known", hint)
-        return METRES_PER_UNIT[word.strip().lower()] if "units" in self else None
+        return metres
 
     def shape(self, key: str) -> tuple[int, ...]:
         """The shape that an array declares."""

@@ -207,11 +207,15 @@ def _parents(archive: NpzArchive, names: tuple[str, ...]) -> tuple[Array, list[i
                 hint = "name a joint of the file, or leave the root's parent empty"
                 raise archive.fault(fact, hint)
         above = [index.get(word, -1) for word in words]
+    notes = []
+    selves = sum(parent == joint for joint, parent in enumerate(above))
+    if selves > 1 and min(above) == 0 and above.count(0) == 1:
+        above = [parent - 1 for parent in above]
+        notes.append("parents are counted from 1")
     above = [-1 if parent == joint else parent for joint, parent in enumerate(above)]
     roots = [joint for joint, parent in enumerate(above) if parent < 0]
     if not roots or max(above) >= joints:
         raise archive.fault(f"array {key!r}: no root, or a parent that does not exist")
-    notes = []
     if len(roots) > 1:
         # Props have fewer joints than bodies.
         children = children_of(above)

@@ -19,7 +19,7 @@ from deepphase.formats.header_values import checked_labels, checked_source, chec
 from deepphase.formats.load import call_reader
 from deepphase.formats.npz.archive import NpzArchive, read_npz, write_npz
 from deepphase.formats.npz.joint_arrays import is_joint_arrays, is_npz_motion, load_joint_arrays
-from deepphase.formats.points import is_points, load_points_as_clip
+from deepphase.formats.points import is_points, load_points_as_clips
 from deepphase.formats.reading import check_joint_count, check_writable_body, checked_body
 from deepphase.motion.clip import Clip, Source
 from deepphase.motion.skeleton import Skeleton
@@ -136,10 +136,11 @@ def load_npz(
         (is_joint_arrays, load_joint_arrays, "files of joints with parents"),
         (is_npz_motion, load_npz_motion, "our own motion files"),
         (is_amass, load_amass, "AMASS files"),
-        (is_points, load_points_as_clip, "point tracks"),
+        (is_points, load_points_as_clips, "point tracks"),
     ):
         if holds(archive.keys):
-            return call_reader(reader, path, options, files)  # type: ignore[no-any-return]
+            found: Clip | tuple[Clip, ...] = call_reader(reader, path, options, files)
+            return found if isinstance(found, Clip) else found[0]
     raise archive.fault(
         _other_content(archive),
         "motion is poses and trans (AMASS), positions (points), or rotations and parents (joints)",

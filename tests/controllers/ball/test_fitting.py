@@ -10,8 +10,8 @@ from deepphase.controllers.ball.ball_track import BallTrack, ClipBalls, load_bal
 from deepphase.controllers.ball.captured import captured_ball
 from deepphase.controllers.ball.fitting import FOOT_RADIUS_M, LegPoints, fit_ball
 from deepphase.errors import CheckpointError, FormatError, ParameterError
-from deepphase.formats.load import save
-from deepphase.formats.points import load_points, load_points_as_clip, save_points
+from deepphase.formats.load import load, save
+from deepphase.formats.points import load_points, save_points
 from deepphase.motion.ball import Ball
 from deepphase.motion.clip import joint_positions
 from deepphase.motion.contacts import GRAVITY
@@ -155,7 +155,7 @@ def test_impossible_captures_are_refused(walk, track):
 def test_the_program_fits_resumes_and_reads_captures(walk, track, tmp_path, capsys):
     save(walk, tmp_path / "in" / "walk.bvh")
     save_points(captured(walk, track), tmp_path / "in" / "capture.npz")
-    body = load_points_as_clip(tmp_path / "in" / "capture.npz")
+    body = load(tmp_path / "in" / "capture.npz")
     assert "ball" not in body.skeleton.names
     assert "ball" in load_points(tmp_path / "in" / "capture.npz").names
     assert main(["fit", "ball", str(tmp_path / "in"), "-o", str(tmp_path / "ball")]) == 0

@@ -148,7 +148,8 @@ def dashboard() -> None:
         lambda: st.switch_page(pages[0]), title="deepphase", default=True, visibility="hidden"
     )
     chosen = st.navigation([root, *pages])
-    open_address(chosen.url_path)
+    entry = PAGES.get(chosen.url_path)
+    open_address(chosen.url_path, reads_on=entry is not None and entry.reads_on)
     # Errors are outside the sidebar, which would be too narrow for them.
     with messages.shown_errors(), st.sidebar:
         _sidebar()

@@ -179,14 +179,17 @@ def frame_table(fps: float, columns: Mapping[str, Array]) -> dict[str, list[str]
     return table
 
 
+def csv_text(columns: Iterable[str], rows: Iterable[Sequence[object]]) -> str:
+    """Content of a CSV file."""
+    text = io.StringIO()
+    csv.writer(text, lineterminator="\n").writerows([columns, *rows])
+    return text.getvalue()
+
+
 def write_table(path: Path, columns: Sequence[str], rows: Iterable[Sequence[object]]) -> None:
     """Write a CSV file atomically."""
-    text = io.StringIO()
-    writer = csv.writer(text, lineterminator="\n")
-    writer.writerow(columns)
-    writer.writerows(rows)
     with atomic_write(path) as file:
-        file.write(text.getvalue().encode())
+        file.write(csv_text(columns, rows).encode())
 
 
 @dataclass(frozen=True)

@@ -63,6 +63,8 @@ def run_findings(observed: ObservedRun) -> list[str]:
     if len(run) < round(run.fps) or run.commanded_velocities is None:
         return findings
     desired = np.linalg.norm(run.commanded_velocities, axis=-1)
+    # Motion matching searches; a controller does not.
+    other_way = "" if "cost" in run.tracks else ", or motion matching, which plays captured poses"
     living = np.flatnonzero(~lost)
     motions = dict(zip(observed.characters, observed.motions, strict=True))
     bodies = [motions[index] for index in living.tolist()]
@@ -76,7 +78,7 @@ def run_findings(observed: ObservedRun) -> list[str]:
         findings.append(
             f"{_some(len(ignored), count)} ignored the goal for {_IGNORED_S:g} s and more: the "
             f"worst went {slow:.2f} m/s where {desired_speed:.2f} m/s was desired; try clips that "
-            "go so, or motion matching"
+            f"go so{other_way}"
         )
     if statues := [i for i in living.tolist() if _is_statue(run, i, motions[i], data, desired[i])]:
         findings.append(
@@ -100,7 +102,7 @@ def run_findings(observed: ObservedRun) -> list[str]:
     if bent := _bent_knees(bodies, data):
         findings.append(
             f"{_some(len(bent), count)} bent a knee backward: the worst by {max(bent):.0%} of "
-            "the leg; try clips that go as desired, or motion matching, which plays captured poses"
+            f"the leg; try clips that go as desired{other_way}"
         )
     usual = float(data.get("usual_acceleration", np.inf))
     jumps = [most for each in bodies if (most := each.accelerations.max()) > _JUMP * usual]

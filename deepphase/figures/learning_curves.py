@@ -10,6 +10,8 @@ import plotly.graph_objects as go
 from deepphase.arrays import Array
 from deepphase.figures.theme import add_message, as_float32, channel_style, figure
 
+# Losses that the scale names.
+_LOSSES = [digit * 10.0**power for power in range(-6, 6) for digit in (1, 2, 5)]
 # Column -> its panel; columns of shares are drawn in percent.
 _PANELS = {
     "loss": "Loss",
@@ -53,7 +55,7 @@ def training_metrics(metrics: Mapping[str, Array], along: str = "step") -> go.Fi
             col=1,
         )
         # The loss falls by orders of magnitude.
-        scale = {"type": "log"} if name == "loss" else {}
+        scale = {"type": "log", "tickvals": _LOSSES} if name == "loss" else {}
         chart.update_yaxes(title_text=words, row=row, col=1, **scale)
     titles = {"step": "Optimizer steps", "epoch": "Epochs (passes)"}
     chart.update_xaxes(title_text=titles.get(along, along), row=len(shown), col=1)

@@ -8,14 +8,14 @@ import { Plot } from "./clouds/plot.js";
 import { componentOf } from "./input/component.js";
 import { created, download, pressed } from "./scene/elements.js";
 import { faded, fillBox, LayeredSurface, mixed, strokeLine } from "./scene/surface2d.js";
-import { between, clamp, point } from "./vectors.js";
+import { between, clamp, mix, point } from "./vectors.js";
 
 // Pixels around the mouse in which a point is hit, and seconds of the trail behind the moment.
 const REACH = 14;
 const TRAIL_S = 1;
 const CURSOR = "#d55e00";
-// Colours of a ring from its first frame to its last, and frames of one colour.
-const RING = ["#f6c79f", "#a63c00"], RING_STEP = 6;
+// Frames of a ring in one colour, and the part of the first one's that is ink: no group of points has that colour.
+const RING_STEP = 6, RING_FIRST = 0.3;
 const MARGINS = [52, 12, 12, 40];
 // Pixels of the pose beside the mouse, of small figures, and across a picture for print.
 const POSE = 96, SMALL = 170, PRINTED = 2400;
@@ -205,7 +205,7 @@ class Cloud {
     for (const part of this.played) {
       // Long paths are fainter: they would hide the cloud.
       const frames = part.path.length / 3;
-      this.drawPath(context, part, 0, frames - 1, 1.4, faded(CURSOR, this.ringed ? 0.15 : clamp(700 / frames, 0.15, 0.75)));
+      this.drawPath(context, part, 0, frames - 1, 1.4, faded(this.data.look.ink, this.ringed ? 0.15 : clamp(700 / frames, 0.15, 0.75)));
     }
     this.drawRing(context);
     context.restore();
@@ -213,12 +213,12 @@ class Cloud {
 
   // The steadiest cycle of what plays, from light to dark in time.
   drawRing(context) {
-    const { ring } = this.data;
+    const { ring, look } = this.data;
     if (!ring) return;
     const part = this.played[ring.part];
     const count = ring.to - ring.from;
     for (let at = 0; at < count; at += RING_STEP) {
-      const colour = mixed(RING[0], RING[1], at / count);
+      const colour = mixed(look.page, look.ink, mix(RING_FIRST, 1, at / count));
       this.drawPath(context, part, ring.from + at, Math.min(ring.from + at + RING_STEP, ring.to), 2.5, colour);
     }
   }

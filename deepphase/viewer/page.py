@@ -8,6 +8,7 @@ import posixpath
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import fields, is_dataclass, replace
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -90,6 +91,7 @@ def _text(name: str) -> str:
     return (VIEWER / name).read_text(encoding="utf-8")
 
 
+@cache
 def bundled_script(folder: Path, entry: str) -> str:
     """One script out of ES modules: each is a function that returns its exports.
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import io
 import os
-import re
 import signal
 import socket
 import subprocess
@@ -165,12 +164,6 @@ def at_rest(locator):
     return boxes[-1]
 
 
-def slide_to_end(page, label: str) -> None:
-    slider = page.get_by_role("slider", name=re.compile(f"^{re.escape(label)}")).first
-    slider.focus()
-    page.keyboard.press("End")
-
-
 def state(frame):
     return frame.evaluate("deepphasePlayer.state()")
 
@@ -200,10 +193,3 @@ def colours(locator) -> int:
         return 0
     pixels = np.asarray(image.open(io.BytesIO(picture)).convert("RGB"))
     return len(np.unique(pixels.reshape(-1, 3) // 32, axis=0))
-
-
-def chosen(page) -> list[str]:
-    """What the sidebar's choosers show."""
-    return page.evaluate(
-        "[...document.querySelectorAll('[data-testid=stSidebar] input')].map(each => each.value)"
-    )

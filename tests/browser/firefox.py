@@ -5,7 +5,6 @@ from __future__ import annotations
 import base64
 import json
 import os
-import shutil
 import signal
 import socket
 import subprocess
@@ -15,7 +14,6 @@ from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Any
 
-_PROGRAMS = ("firefox-esr", "firefox")
 _START_S, _ANSWER_S, _PAUSE_S = 60.0, 60.0, 0.05
 # No connection leaves the machine: a proxy that does not exist, and no services of the browser.
 _PREFERENCES = {
@@ -56,9 +54,8 @@ class Firefox:
         self._buffer = b""
         self._sent = 0
         self._read()
-        self.version: str = self.ask(
-            "WebDriver:NewSession", capabilities={"alwaysMatch": {"acceptInsecureCerts": False}}
-        )["capabilities"]["browserVersion"]
+        capabilities = {"alwaysMatch": {"acceptInsecureCerts": False}}
+        self.ask("WebDriver:NewSession", capabilities=capabilities)
 
     def ask(self, command: str, **parameters: Any) -> Any:
         """The answer to a command. FirefoxError if it failed."""
@@ -130,7 +127,7 @@ class Firefox:
         )
 
     def pointer(self, *steps: tuple[Any, ...], kind: str = "mouse") -> None:
-        """Move, press and release a pointer: ("move", x, y), ("down",), ("up",), ("wait", s)."""
+        """Move, press and release a pointer: ("move", x, y), ("down",), ("up",)."""
         actions: list[dict[str, Any]] = []
         for way, *rest in steps:
             if way == "move":
@@ -138,8 +135,6 @@ class Firefox:
                 actions.append(
                     {"type": "pointerMove", "x": x, "y": y, "duration": 0, "origin": "viewport"}
                 )
-            elif way == "wait":
-                actions.append({"type": "pause", "duration": round(1000 * rest[0])})
             else:
                 actions.append({"type": f"pointer{way.capitalize()}", "button": 0})
         pointer = {"type": "pointer", "id": kind, "parameters": {"pointerType": kind}}
@@ -201,8 +196,3 @@ def _running(command: list[str], **options: Any) -> Iterator[subprocess.Popen]:
         if process.poll() is None:
             os.killpg(process.pid, signal.SIGKILL)
         process.wait()
-
-
-def find_firefox() -> str | None:
-    """Path of Firefox on this machine; None without one."""
-    return next(filter(None, map(shutil.which, _PROGRAMS)), None)

@@ -13,7 +13,6 @@ from tests.browser.dashboard_pages import (
     PATIENCE_S,
     answer_where,
     at_rest,
-    chosen,
     colours,
     drawn_state,
     live_frame,
@@ -205,7 +204,10 @@ def test_a_character_is_steered_by_hand_kept_and_measured(visit):
     page.get_by_role("link", name="Data").click()
     page.get_by_text("Remove my files").wait_for()
     answer_where(page, "document.querySelector('h1')?.innerText", lambda name: "by hand" in name)
-    assert any("Your files" in each for each in chosen(page))
+    assert (
+        "Your files"
+        in page.get_by_test_id("stSidebar").get_by_label("Clips", exact=True).first.input_value()
+    )
 
 
 def test_a_point_moves_on_the_manifold_while_a_character_is_steered(visit):

@@ -11,7 +11,7 @@ from deepphase.apps.demo import CONTROLLER
 from deepphase.apps.live.assets import asset_of
 from deepphase.apps.live.page import live_page
 from tests.browser.dashboard_pages import started, until
-from tests.browser.firefox import find_firefox, firefox
+from tests.browser.firefox import firefox
 
 pytestmark = pytest.mark.browser
 
@@ -39,7 +39,8 @@ _AT_REST = "document.querySelector('[data-test-script-state]')?.dataset.testScri
 
 @pytest.fixture
 def window(tmp_path):
-    program, screen = find_firefox(), shutil.which("Xvfb")
+    program = shutil.which("firefox-esr") or shutil.which("firefox")
+    screen = shutil.which("Xvfb")
     if program is None:
         pytest.skip("no Firefox on this machine")
     if screen is None:

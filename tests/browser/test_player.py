@@ -1,7 +1,6 @@
 """The player in Chromium: ten journeys through its pages."""
 
 import html
-import time
 from dataclasses import replace
 
 import numpy as np
@@ -11,7 +10,8 @@ from deepphase.synthetic.gait_motion import locomotion
 from deepphase.viewer.actor import Actor, links_of
 from deepphase.viewer.page import player_html
 from deepphase.viewer.take import Channels, Curve, Marker, PlayerSong, Take
-from tests.browser.dashboard_pages import PATIENCE_S, drawn_state
+from tests.browser.dashboard_pages import drawn_state
+from tests.browser.dashboard_pages import until as holds
 from tests.figures.made_phases import FPS, made_phases
 from tests.viewer.player_pages import made_actor, made_costs, made_take, wav_bytes
 
@@ -61,10 +61,7 @@ def state(page):
 
 def until(page, expression):
     """Wait for an expression to hold. (The page forbids playwright's own way, which is eval.)"""
-    limit = time.monotonic() + PATIENCE_S
-    while not page.evaluate(expression):
-        assert time.monotonic() < limit, expression
-        time.sleep(0.03)
+    holds(lambda: page.evaluate(expression))
 
 
 def settle(page):
@@ -233,8 +230,7 @@ def test_keys_play_and_step(made):
     made.keyboard.press("Space")
     made.evaluate("deepphasePlayer.seek(3.9)")
     again = made.evaluate("drawAt(30, 30.02, 30.2)")
-    assert again["playing"]
-    assert again["time"] == 0
+    assert (again["playing"], again["time"]) == (True, 0)
 
 
 def test_a_gallop_stays_in_the_picture(open_page):
@@ -357,9 +353,7 @@ def test_bodies_have_their_own_rates_colours_names_and_places(open_page):
     assert page.locator("#actors button").all_inner_texts() == ["query", "phase 1"]
     picture = page.locator("#stage").screenshot()
     page.locator("#actors button").nth(1).click()
-    limit = time.monotonic() + PATIENCE_S
-    while page.locator("#stage").screenshot() == picture:
-        assert time.monotonic() < limit, "the body that was hidden is still there"
+    holds(lambda: page.locator("#stage").screenshot() != picture)
     assert page.locator("#actors button").nth(1).get_attribute("aria-pressed") == "false"
 
     # Names of bodies that stand close do not cover each other.

@@ -11,14 +11,15 @@ class PageEntry(NamedTuple):
     name: str
     icon: str
     module: str
+    reads_on: bool = False  # Whether it goes over to a steadier clip that comes, if none is chosen
 
 
 # Address -> page, in the order of the navigation.
 PAGES = {
-    address: PageEntry(name, f":material/{icon}:", f"{__name__}.{address}")
-    for address, name, icon in (
+    address: PageEntry(name, f":material/{icon}:", f"{__name__}.{address}", *more)
+    for address, name, icon, *more in (
         ("data", "Data", "directions_run"),
-        ("manifold", "Manifold", "bubble_chart"),
+        ("manifold", "Manifold", "bubble_chart", True),
         ("channels", "Channels", "waves"),
         ("matches", "Matches", "join_inner"),
         ("control", "Control", "route"),

@@ -160,7 +160,7 @@ def page() -> None:
         "frequency and an amplitude. Click on a channel to hide it, with "
         "Shift to see it alone with the joints that it follows.",
     )
-    columns = widgets.wide_columns("clip", [3, 3, 4])
+    columns = st.columns([3, 3, 4])
     index = choosers.clip_chooser(store.names, columns[0])
     beside = choosers.other_clip_chooser(store.names, index, columns[1])
     span = choosers.choose_span(store, index, read.clips.id, columns[2])
@@ -249,9 +249,9 @@ def _joints(read: Encodings, index: int, _: Span) -> None:
     sentences = result.sentences(np.median(parameters.frequency, axis=0))
     st.markdown("\n".join(f"- {sentence}" for sentence in sentences))
     joints = channel_joints(result.shares, result.joints)
-    widgets.show_figure(joints, "followed joints", file="joints_by_channel")
     columns = {f"channel_{channel}": own.tolist() for channel, own in enumerate(result.shares)}
-    widgets.offer_table({"joint": result.joints, **columns}, "joints_by_channel")
+    with widgets.show_figure(joints, "followed joints", file="joints_by_channel"):
+        widgets.offer_table({"joint": result.joints, **columns}, "joints_by_channel")
 
 
 def _similar_frames(read: Encodings, index: int, _: Span) -> None:

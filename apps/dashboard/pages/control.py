@@ -182,12 +182,12 @@ def _show_runs(opened: dict[str, Steerable], request: RunRequest) -> None:
         runs[name] = run
     if len(runs) > 1:
         take = compared_take({name: run.take for name, run in runs.items()}, request.path.name)
-        widgets.show_player(take, height=_PLAYER_HEIGHT, title="Control")
+        widgets.show_player(take, height=_PLAYER_HEIGHT, title="Control", playing=True)
         widgets.offer_player(take, request.path.name)
         widgets.show_measures({name: run.result.measures for name, run in runs.items()})
         return
     (run,) = runs.values()
-    widgets.show_player(run.take, height=_PLAYER_HEIGHT, title="Control")
+    widgets.show_player(run.take, height=_PLAYER_HEIGHT, title="Control", playing=True)
     if run.note:
         st.warning(run.note, icon=":material/info:")
     _downloads(run)
@@ -217,8 +217,8 @@ def _downloads(shown: ShownRun) -> None:
 
         unit_m = run.spec.conventions.unit_m
         widgets.offer_motion(lambda: run.clip(character, path, root_motion), name, unit_m)
-        widgets.offer(
-            "Frames (CSV)", lambda: widgets.csv_text(frame_columns(run, character)), f"{name}.csv",
+        widgets.offer_table(
+            lambda: frame_columns(run, character), name, "Frames",
             help="In seconds, metres, radians, cycles and hertz",
         )  # fmt: skip
         if run.characters > 1:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import io
-import zipfile
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
@@ -17,6 +15,7 @@ from deepphase.apps.dashboard.parts.choosers import FileKind, ListedSource, choo
 from deepphase.apps.dashboard.parts.folder import FoundFile, open_folder
 from deepphase.apps.dashboard.parts.songs import OpenSong, choose_part, choose_song
 from deepphase.apps.reports.dance_report import dance_report, dance_take
+from deepphase.apps.reports.page import frame_table, phase_columns
 from deepphase.controllers.dance.config import MUSIC
 from deepphase.controllers.dance.dancer import Dancer
 from deepphase.controllers.dance.health import dance_words
@@ -56,11 +55,6 @@ class OpenDance:
         pairs = (("by_motion", "by_motion_chance"), ("bar_height", "bar_height_shifted"))
         values = values_by_name(self.measures)
         return sum(values[own] - values[chance] for own, chance in pairs if own in values)
-
-    def file(self, suffix: str) -> bytes:
-        """Content of the file of the report with a suffix, as in ".bvh"."""
-        with zipfile.ZipFile(io.BytesIO(self.report)) as archive:
-            return archive.read(next(name for name in archive.namelist() if name.endswith(suffix)))
 
 
 @dataclass(frozen=True, eq=False)
@@ -218,9 +212,9 @@ def _show(dance: OpenDance) -> None:
         st.markdown(_listed(texts, [*[note] * len(result.notes), *icons]))
     with st.container(horizontal=True):
         widgets.offer_motion(result.motion, "dance", result.clip.source.unit_m)
-        if result.phases is not None:
-            widgets.offer(
-                "Phases (CSV)", lambda: dance.file(".csv"), "dance.csv",
+        if (phases := result.phases) is not None:
+            widgets.offer_table(
+                lambda: frame_table(result.clip.fps, phase_columns(phases)), "dance", "Phases",
                 help="In seconds, cycles and hertz",
             )  # fmt: skip
         widgets.offer_player(dance.take, "dance")

@@ -148,7 +148,7 @@ def _table(clips: OpenClips) -> int | None:
     # Without what is not measured, or not of these bodies.
     table = {name: values for name, values in table.items() if values.count(None) < len(values)}
     event = widgets.show_table(
-        "clips", table, height=min(_TABLE_HEIGHT, 37 * (len(shown) + 1)),
+        "clips", table, height=min(_TABLE_HEIGHT, widgets.table_height(len(shown))),
         column_config=_COLUMNS | {name: in_words(name) for name in labels},
         selection_default={"selection": {"rows": [choosers.shown_index(names)]}},
         selection_mode="single-row-required", on_select="rerun",

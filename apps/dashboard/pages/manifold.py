@@ -266,7 +266,7 @@ def _other_spaces(read: Encodings, max_points: int, played: _Played, ring: Ring 
             ring=ring if parts else None,
         )  # fmt: skip
 
-    columns = widgets.wide_columns("beside", 3)
+    columns = st.columns(3)
     spaces = clouds.other_spaces(read, max_points).items()
     for column, (name, places), values in zip(columns[::2], spaces, (moved, posed), strict=True):
         with column:

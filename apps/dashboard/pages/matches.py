@@ -12,7 +12,7 @@ import streamlit as st
 from deepphase.apps.dashboard.parts import choosers, encodings, widgets
 from deepphase.apps.dashboard.parts.choosers import Span
 from deepphase.apps.dashboard.parts.encodings import Encodings
-from deepphase.apps.dashboard.parts.messages import plain, shared_cache
+from deepphase.apps.dashboard.parts.messages import shared_cache
 from deepphase.apps.reports.matches_page import row_actor
 from deepphase.arrays import Array, wrapped
 from deepphase.errors import ParameterError
@@ -395,12 +395,12 @@ def _export(database: MotionDatabase, found: Sequence[MatchedMoment], seconds: f
     names = [f"{match.name}: {match.where}" for match in found]
     with st.container(horizontal=True, vertical_alignment="bottom"):
         chosen = st.selectbox(
-            "Export what follows", range(len(found)), format_func=names.__getitem__, key="exported"
-        )
+            f"Export the {seconds:g} s that follow", range(len(found)),
+            format_func=names.__getitem__, key="exported",
+        )  # fmt: skip
         match = found[min(chosen, len(found) - 1)]
         widgets.offer_motion(
             lambda: following(database, match.moment.row, seconds),
             f"match_{match.by}_{match.rank}",
             database.clip(0).source.unit_m,
         )
-    st.caption(f"{seconds:g} s of {plain(match.moment.clip)}, from {match.moment.time_s:.2f} s on.")

@@ -34,7 +34,7 @@ def page() -> None:
         "manifold. All pages can open a finished model.",
     )
     clips = collection.open_clips()
-    left, right = st.columns([2, 5], gap="large")
+    left, right = widgets.wide_columns("train", [2, 5])
     with left:
         _form(clips)
         collection.MODELS.offer_upload(
@@ -197,15 +197,15 @@ def _pictures(training: FinishedTraining, status: TrainingStatus, *, live: bool)
         shown, numbers = aligned_views(views), [epoch.epoch for epoch in epochs]
         axes, title = ("PC 1", "PC 2"), "The manifold by epoch"
     manifold = manifold_change(shown, numbers, colour=training.colouring(), axes=axes, title=title)
-    widgets.show_figure(
+    row = widgets.show_figure(
         training_metrics(columns, "epoch"),
         f"curves {live}",
         alt="Loss and measures over the epochs",
         file="" if live else "learning_curves",
     )
     if not live:
-        table = {name: values.tolist() for name, values in columns.items()}
-        widgets.offer_table(table, "learning_curves")
+        with row:
+            widgets.offer_table(columns, "learning_curves")
     widgets.show_figure(
         manifold,
         f"change {live}",

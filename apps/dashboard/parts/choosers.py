@@ -23,7 +23,7 @@ _MOMENT, _MOMENT_CLIP = "at", "clip of the moment"
 # The part that the player writes where the reader stops (see `keepMoment` of the player's page).
 _STOPPED = "now"
 # The page, and page and clip of the address when a clip was last shown.
-_PAGE, _LAST = "page", "last address"
+_PAGE, _READS_ON, _LAST = "page", "page reads on", "last address"
 _SHOWN, _SUGGESTED = "shown clip", "suggested moment"
 _NO_CLIP = "no other clip"
 _WRITTEN = "written address: {}"
@@ -40,9 +40,9 @@ Opened = TypeVar("Opened")
 Opened_co = TypeVar("Opened_co", covariant=True)
 
 
-def open_address(page: str) -> None:
+def open_address(page: str, *, reads_on: bool = False) -> None:
     """Take the moment at which a reader stopped from the address that a link or Back led to."""
-    st.session_state[_PAGE] = page
+    st.session_state[_PAGE], st.session_state[_READS_ON] = page, reads_on
     if is_opened():
         st.session_state.pop(_MOMENT_CLIP, None)
         if _STOPPED in st.query_params:
@@ -192,7 +192,7 @@ def takes_suggestion(names: Sequence[str]) -> bool:
     shown, address = shown_clip(), st.query_params
     suggested, _, count = st.session_state.get(_SUGGESTED, ("", 0.0, 0))
     opens = is_opened() and CLIP_KEY not in address
-    grew = count < len(names) and st.session_state[_PAGE] == "manifold"
+    grew = count < len(names) and st.session_state[_READS_ON]
     grew = grew and _MOMENT not in address and _STOPPED not in address
     return shown not in names or (shown == suggested and (opens or grew))
 

@@ -222,10 +222,6 @@ class Preparation:
     cancelled: bool = False
 
 
-class _Cancelled(Exception):
-    """A preparation that the user has cancelled."""
-
-
 # Key of a store -> its preparation by a thread.
 _preparations: dict[Hashable, Preparation] = {}
 
@@ -278,15 +274,13 @@ def _prepare(found: FoundFolder) -> None:
         own.done = done
         waited += give_way(_PAGE_S, _MOST_WAITED_S - waited)
         if own.cancelled and total > 1:
-            raise _Cancelled
+            raise FormatError("cancelled")
 
     try:
         for part in (_first(found), found):
-            # A page makes it again, and shows the error.
+            # A page makes it again, and shows the error; one that was cancelled, if it is asked to.
             with suppress(DeepPhaseError):
                 _prepared.make(_key(part), partial(_PreparedStore, part), progress)
-    except _Cancelled:
-        return
     finally:
         # However it ends, pages wait for it; of one that was cancelled, they show the first file.
         own.ended = not own.cancelled or _prepared.find(_key(found)) is not None

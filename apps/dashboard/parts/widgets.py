@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import csv
 import hashlib
 import io
 import re
@@ -17,6 +16,7 @@ from streamlit.delta_generator import DeltaGenerator
 
 from deepphase.apps.reports.page import (
     Columns,
+    csv_text,
     headline_table,
     measure_table,
     measures_by_name,
@@ -34,7 +34,7 @@ from deepphase.viewer.take import Take
 # Key of a container around a table, which the table's name follows.
 _TABLE_KEY = "table of"
 # Height of a row of a table, pixels.
-_ROW_PX = 35
+_ROW_PX = 33
 _AT = re.compile(r'"at":[-+.e\d]+,')
 # Largest page of a player that browsers load without a pause.
 _PLAYER_BYTES = 40_000_000
@@ -130,8 +130,8 @@ def table_height(rows: int) -> int:
     return _ROW_PX * (rows + 1) + 3
 
 
-def show_figure(chart: go.Figure, key: str, *, file: str = "", alt: str = "") -> None:
-    """Display a figure in the page's theme, with a download where it has a file name."""
+def show_figure(chart: go.Figure, key: str, *, file: str = "", alt: str = "") -> DeltaGenerator:
+    """Display a figure in the page's theme; the row below has its download under a file name."""
     dark = is_dark()
     drawn = themed(chart, dark=dark)
     drawn.update_layout(autosize=True)
@@ -142,8 +142,11 @@ def show_figure(chart: go.Figure, key: str, *, file: str = "", alt: str = "") ->
     def content() -> str:
         return themed(chart, dark=dark).to_html(include_plotlyjs=True, full_html=True)
 
+    row = st.container(horizontal=True)
     if file:
-        offer("Figure (HTML)", content, f"{file}.html")
+        with row:
+            offer("Figure (HTML)", content, f"{file}.html")
+    return row
 
 
 def show_measures(columns: Columns, reference: str = "the data") -> None:
@@ -217,18 +220,19 @@ def offer_player(take: Take | Callable[[], Take], file_name: str) -> None:
     offer("Player (HTML)", content, f"{file_name}.html")
 
 
-def offer_table(columns: Mapping[str, Any], file_name: str) -> None:
+def offer_table(
+    columns: Mapping[str, Any] | Callable[[], Mapping[str, Any]],
+    file_name: str,
+    words: str = "Table",
+    **options: Any,
+) -> None:
     """Draw a download button for a table, name of a column -> its values, as CSV."""
-    offer("Table (CSV)", lambda: csv_text(columns), f"{file_name}.csv")
 
+    def content() -> str:
+        own = columns() if callable(columns) else columns
+        return csv_text(own, zip(*own.values(), strict=True))
 
-def csv_text(columns: Mapping[str, Any]) -> str:
-    """Columns by their names as the content of a CSV file."""
-    text = io.StringIO()
-    writer = csv.writer(text, lineterminator="\n")
-    writer.writerow(columns)
-    writer.writerows(zip(*columns.values(), strict=True))
-    return text.getvalue()
+    offer(f"{words} (CSV)", content, f"{file_name}.csv", **options)
 
 
 def file_bytes(save: Callable[[Path], object], name: str) -> bytes:

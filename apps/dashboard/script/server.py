@@ -13,6 +13,7 @@ from starlette.middleware.base import BaseHTTPMiddleware, RequestResponseEndpoin
 from starlette.requests import Request
 from starlette.responses import Response
 
+from deepphase.apps.dashboard.parts import messages
 from deepphase.apps.hosts import HOST_NAMES_VARIABLE, HostMiddleware, host_names
 
 # At /manifold, Streamlit's page first looks for its server below that address, which fills the
@@ -38,6 +39,8 @@ class PageScriptMiddleware(BaseHTTPMiddleware):
         headers = MutableHeaders(scope=request.scope)
         if request.method != "GET" or "text/html" not in headers.get("accept", ""):
             return await call_next(request)
+        # Threads give way while the browser loads the page.
+        messages.page_runs()
         # Compressed or cached answers could not be changed.
         for name in ("accept-encoding", "if-none-match", "if-modified-since", "range"):
             del headers[name]

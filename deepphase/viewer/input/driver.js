@@ -81,10 +81,12 @@ export class Driver {
 }
 
 // Place of a follower in a wedge behind the leader: row by row, one more in each.
-function placeBehind(index, leader, size) {
+function placeBehind(index, { position: [x, z], heading }, size) {
   let row = 1;
   for (; index > row; row++) index -= row + 1;
-  return placeFrom(leader, BESIDE * size * (index - row / 2), -BEHIND * size * row);
+  const [left, ahead] = [BESIDE * size * (index - row / 2), -BEHIND * size * row];
+  const [s, c] = [Math.sin(heading), Math.cos(heading)];
+  return [x + left * c + ahead * s, z - left * s + ahead * c];
 }
 
 export const goalOf = (velocity, facing = null, label = null) => ({ velocity, facing, label });
@@ -96,12 +98,6 @@ const CALM = ["idle", "stand", "walk", "normal", "neutral"];
 export function firstLabel(asset) {
   const values = asset.labels?.values ?? [];
   return CALM.find((value) => values.includes(value)) ?? values[0] ?? null;
-}
-
-/** The place [x, z] of a follower: metres to the left of a leader and ahead of it, as it faces. */
-function placeFrom({ position: [x, z], heading }, left, ahead) {
-  const [s, c] = [Math.sin(heading), Math.cos(heading)];
-  return [x + left * c + ahead * s, z - left * s + ahead * c];
 }
 
 /** The velocity (x, z) in m/s to a target beside a leader. Places are (x, z); `others` are the places of all that are kept off. */

@@ -150,11 +150,11 @@ export class LitBodies {
     }
     const copied = () => context.drawImage(renderer.canvas, 0, 0, camera.width, camera.height);
     // Without a graphics card the next picture of a motion is drawn while the page goes on: the one before is shown.
-    const isLate = renderer.bySoftware && this.moving && renderer.isDrawn;
-    if (isLate) copied();
+    this.isLate = renderer.bySoftware && this.moving && renderer.isDrawn;
+    if (this.isLate) copied();
     renderer.resize(camera.width, camera.height, this.steps[this.step][1]);
     renderer.draw({ camera, groups, marks, floor, gridStep: step, reach });
-    if (isLate) renderer.gl.flush();
+    if (this.isLate) renderer.gl.flush();
     else copied();
     renderer.isDrawn = true;
   }

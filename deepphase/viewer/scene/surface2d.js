@@ -54,7 +54,7 @@ export function niceTicks(low, high, most) {
 export const shortNumber = (value) =>
   Math.abs(value) >= 100000 || (value && Math.abs(value) < 0.001)
     ? value.toExponential(0)
-    : String(Number(value.toPrecision(3))).replace("-", "\u2212");
+    : String(Number(value.toPrecision(Math.abs(value) < 100 ? 3 : 4))).replace("-", "\u2212");
 
 // Text, shortened at its end to fit a width.
 export function fitted(context, text, width) {

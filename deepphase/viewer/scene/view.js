@@ -75,7 +75,10 @@ export class View extends Scene {
     camera.frame(surface.width, surface.height);
     const lit = this.drawBodies(context, bodies, { size: size.height, step: size.gridStep, passed: seconds });
     if (!lit && this.lit.missing) Object.assign(this.elements.plain, { textContent: this.lit.missing, hidden: false });
-    if (this.shown.wheels && now[0].phases) this.wheels(context, middle, trail);
+    // Beside a body of the picture before stand its wheels.
+    const beside = this.lit.isLate && this.before ? this.before : [middle, trail];
+    if (this.shown.wheels && now[0].phases) this.wheels(context, ...beside);
+    this.before = [middle, trail];
     this.pictures++;
     // Where pictures are late, each has one of the panels.
     Object.entries(this.canvases).forEach(([name, canvas], at, { length }) => {

@@ -18,29 +18,22 @@ export class History {
   }
 
   clear() {
-    this.ring = [];
-    this.first = 0;
+    this.entries = [];
     // Frames since the beginning, whether kept or not.
     this.total = 0;
   }
 
-  get count() { return this.ring.length; }
+  get count() { return this.entries.length; }
 
   // Add the frames of all characters at one time, the first character's first.
   add(frames, goal) {
-    const entry = { frames, goal, number: this.total++ };
-    if (this.ring.length < this.limit) this.ring.push(entry);
-    else {
-      this.ring[this.first] = entry;
-      this.first = (this.first + 1) % this.limit;
-    }
+    this.entries.push({ frames, goal, number: this.total++ });
+    if (this.count > this.limit) this.entries.shift();
   }
 
-  at(index) { return this.ring[(this.first + index) % this.ring.length]; }
-  get last() { return this.at(this.count - 1); }
+  at(index) { return this.entries[index]; }
+  get last() { return this.entries.at(-1); }
 
   // Entries from one index to before another.
-  range(from = 0, to = this.count) {
-    return Array.from({ length: to - from }, (_, i) => this.at(from + i));
-  }
+  range(from, to) { return this.entries.slice(from, to); }
 }

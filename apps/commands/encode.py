@@ -72,8 +72,9 @@ def command(
             entries = song_entries(files)
         else:
             entries = clips_in(files, joints=loaded.signals.joints, skeleton=skeleton)
+        sha256 = loaded.sha256
         for stem in unique_stems(entry.name for entry in entries):
-            _claim_phases(output / f"{stem}.phases.npz", loaded.sha256)
+            _claim_phases(output / f"{stem}.phases.npz", sha256)
         done = encode_files(model, entries, output, csv=csv, workers=workers, progress=report)
     for text in (text for each in done for text in each.notes):
         warn(text)

@@ -15,7 +15,7 @@ import numpy as np
 from deepphase.arrays import Array
 from deepphase.corpus.clips import PointSets
 from deepphase.corpus.motion_files import MotionFile, song_beside
-from deepphase.corpus.parallel import fitting_workers, map_in_order
+from deepphase.corpus.parallel import fitting_workers, map_in_order, reported
 from deepphase.errors import CheckpointError, DeepPhaseError, within_memory
 from deepphase.files import atomic_write
 from deepphase.formats.load import holds_points, load, save
@@ -77,7 +77,7 @@ def solve_files(
     processes = fitting_workers(files, workers, _BYTES_PER_WORKER)
     few = min(processes, fitting_workers(files))
     names = map_in_order(partial(_names, options), files, few, lost=lambda _, error: error)
-    kinds = list(_counted("reading", names, len(files), progress))
+    kinds = list(reported("reading", names, len(files), progress))
     bodies: dict[tuple[str, ...] | DeepPhaseError, BodyModel | DeepPhaseError] = {}
     for kind in dict.fromkeys(kinds):
         same = [file for file, other in zip(files, kinds, strict=True) if other == kind]
@@ -88,16 +88,7 @@ def solve_files(
     solve = partial(_solve_file, point_sets, options)
     lost = {"lost": lambda task, error: SolvedFile(task[0].name, error)}
     solved = map_in_order(solve, tasks, processes, **lost)
-    yield from _counted("solving", solved, len(tasks), progress)
-
-
-def _counted(
-    step: str, results: Iterator[Any], count: int, progress: Progress | None
-) -> Iterator[Any]:
-    for number, result in enumerate(results, start=1):
-        if progress is not None:
-            progress(step, number, count, "")
-        yield result
+    yield from reported("solving", solved, len(tasks), progress)
 
 
 def _track(file: MotionFile, given: Mapping[str, Any]) -> PointTrack:

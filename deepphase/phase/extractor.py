@@ -13,7 +13,7 @@ import torch
 from deepphase.corpus.clip_store import ClipStore
 from deepphase.corpus.clips import ClipEntry
 from deepphase.corpus.motion_files import unique_stems
-from deepphase.corpus.parallel import map_in_order, workers_for
+from deepphase.corpus.parallel import map_in_order, reported, workers_for
 from deepphase.errors import CheckpointError, DeepPhaseError, ParameterError, within_memory
 from deepphase.formats.array_file import read_header
 from deepphase.formats.frame_rates import warnings_of
@@ -285,12 +285,7 @@ def encode_files(
             error=type(error)(f"{task[0].name}: {error.fact}", hint=error.hint)
         ),
     )
-    done = []
-    for result in results:
-        done.append(result)
-        if progress is not None:
-            progress("encoding", len(done), len(tasks), "")
-    return done
+    return list(reported("encoding", results, len(tasks), progress))
 
 
 def _encode_file(model: Path, folder: Path, csv: bool, task: tuple[ClipEntry, str]) -> EncodedFile:

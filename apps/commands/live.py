@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import signal
 import webbrowser
 from contextlib import suppress
@@ -44,7 +45,14 @@ def command(
     folder = Path()
     if source is not None:
         folder = source if source.is_dir() else source.parent
-    server = LiveServer(free_port(port, 8601), sources, body, chosen, folder)
+    server = None
+    while server is None:
+        try:
+            server = LiveServer(free_port(port, 8601), sources, body, chosen, folder)
+        except OSError as error:
+            # Another server may have begun meanwhile.
+            if error.errno != errno.EADDRINUSE:
+                raise
     address = f"http://{HOST}:{server.server_address[1]}"
     # Ctrl-C is the ordinary end of the server, and SIGTERM ends it the same way.
     # In the background of a script, SIGINT is ignored unless it is asked for.

@@ -77,7 +77,7 @@ def solve_files(
     processes = fitting_workers(files, workers, _BYTES_PER_WORKER)
     few = min(processes, fitting_workers(files))
     names = map_in_order(partial(_names, options), files, few, lost=lambda _, error: error)
-    kinds = list(reported("reading", names, len(files), progress))
+    kinds: list[Any] = list(reported("reading", names, len(files), progress))
     bodies: dict[tuple[str, ...] | DeepPhaseError, BodyModel | DeepPhaseError] = {}
     for kind in dict.fromkeys(kinds):
         same = [file for file, other in zip(files, kinds, strict=True) if other == kind]

@@ -12,6 +12,7 @@ from pathlib import Path
 
 import pytest
 
+from deepphase.apps import hosts
 from deepphase.apps.cli import main
 from deepphase.apps.demo import CONTROLLER
 from deepphase.apps.live import assets as sources
@@ -165,18 +166,20 @@ def test_a_port_that_is_taken_is_refused(capsys):
     assert f"port {port} is in use" in capsys.readouterr().err
 
 
+def test_a_port_that_is_taken_meanwhile_is_passed_over(monkeypatch):
+    monkeypatch.setattr(LiveServer, "serve_forever", lambda *_, **__: None)
+    monkeypatch.setattr(signal, "signal", lambda *_: None)
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        ports = iter([taken.getsockname()[1], 0])
+        monkeypatch.setattr(hosts, "free_port", lambda *_: next(ports))
+        assert main(["live", str(CONTROLLER), "--no-browser"]) == 0
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 def test_it_ends_cleanly(number):
-    words = [
-        sys.executable,
-        "-u",
-        "-m",
-        "deepphase.apps.cli",
-        "live",
-        str(CONTROLLER),
-        "--no-browser",
-    ]
+    words = [sys.executable, "-u", "-m", "deepphase.apps.cli", "live", str(CONTROLLER)]
+    words += ["--no-browser"]
     with subprocess.Popen(words, stdout=subprocess.PIPE, stderr=subprocess.STDOUT) as process:
         assert process.stdout is not None
         line = process.stdout.readline().decode()

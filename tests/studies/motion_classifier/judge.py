@@ -39,8 +39,8 @@ class Verdict:
     covered: float
 
 
-def told_apart(captured: Windows, judged: Windows, seed: int = 0) -> Verdict:
-    """Train forests on half of the clips of both sets, and test them on the other half.
+def told_apart(captured: Windows, judged: Windows, seed: int = 0, trees: int = _TREES) -> Verdict:
+    """Train forests of `trees` on half of the clips of both sets, and test them on the other half.
 
     Both sets have equally many windows in each bin of speed and turning, so that the course of the
     motion gives nothing away.
@@ -64,7 +64,7 @@ def told_apart(captured: Windows, judged: Windows, seed: int = 0) -> Verdict:
         for half in (0, 1):
             train, test = halves != half, halves == half
             forest = RandomForestClassifier(
-                _TREES, min_samples_leaf=2, class_weight="balanced", random_state=seed
+                trees, min_samples_leaf=2, class_weight="balanced", random_state=seed
             )
             forest.fit(values[train][:, columns], classes[train])
             right = forest.predict(values[test][:, columns]) == classes[test]

@@ -12,6 +12,7 @@ from deepphase.arrays import Array
 from deepphase.errors import ParameterError
 from deepphase.evaluation.measurement import Measure
 from deepphase.phase.health import Health
+from deepphase.phase.manifold import steadiest
 from deepphase.phase.matches import (
     Frames,
     alignment_by_chance,
@@ -111,6 +112,18 @@ def future_rank(phases: MeasuredPhases) -> Measure:
     return Measure(name, float(np.mean(ranks)), "", None, "less", sentence, len(ranks))
 
 
+def unevenness(phases: MeasuredPhases) -> Measure | None:
+    """Variation of the steps of the steadiest cycle; None where no stretch is a cycle."""
+    borders = np.flatnonzero(np.diff(phases.frames.clip)) + 1
+    ring = steadiest(np.split(phases.parameters.manifold(), borders), phases.fps)
+    if ring is None:
+        return None
+    name = "unevenness of the steadiest cycle"
+    sentence = "variation of the manifold's steps within a second, in the plane of the cycle"
+    frames = ring.stop - ring.start
+    return Measure(name, ring.evenness, "", None, "less", sentence, frames, fixed_limit=0.1)
+
+
 MEASURES: tuple[Callable[[MeasuredPhases], Measure | None], ...] = (
     _of_health(
         "explained variance",
@@ -136,6 +149,7 @@ MEASURES: tuple[Callable[[MeasuredPhases], Measure | None], ...] = (
     alignment_error,
     normalised_alignment_error,
     future_rank,
+    unevenness,
 )
 """All measures in the order of reports; None of one means that these clips do not have it."""
 

@@ -27,6 +27,8 @@ def test_matches_by_a_true_phase_are_as_good_as_by_the_pose():
     assert found["alignment error"].n == 200
     # Other clips have the same frame, and no frame is nearer.
     assert found["rank of the frame 15 frames ahead"].value < 20
+    # The manifold is a circle, gone round at one speed.
+    assert found["unevenness of the steadiest cycle"].value < 1e-4
     # Nothing is measured of a model.
     assert len(found) == len(MEASURES) - 3
 

@@ -111,7 +111,7 @@ NEEDS = {
 # Kind of config -> values that replace those of every shipped config of that kind.
 SIZES: dict[str, dict[str, dict[str, Any]]] = {
     "phase": {
-        "network": {"hidden": 8},
+        "network": {"hidden": 8, "channels": 4},
         "training": {"windows": 320, "batch_size": 32},
     },
     "controller": {

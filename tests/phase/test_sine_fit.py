@@ -141,8 +141,3 @@ def test_training_loss_is_the_error_of_the_reconstruction(band_hz):
     for name, gradient in plain.items():
         scale = gradient.abs().max().clamp(min=1e-6)
         assert ((own[name] - gradient).abs().max() / scale) < 2e-3, name
-
-
-class HalvedDecoder(SineFitAutoencoder):
-    def _decode(self, latent):
-        return 0.5 * super()._decode(latent)

@@ -67,7 +67,7 @@ def dance_report(
         measure_entries(measures, len(dance.clip), {"song": dance.song.name}, key="recorded"),
         notes=list(dance.notes),
     )
-    page = Page(f"A dance to {dance.song.name}", f"{dance.song.rhythm}. {source.credit}".strip())
+    page = Page(f"A dance to “{dance.song.name}”", f"{dance.song.rhythm}. {source.credit}".strip())
     page.add_takes([dance_take(dance, song)])
     page.add_list([finding.text for finding in findings] + list(dance.notes))
     page.add_measures({"this dance": measures}, reference="recorded dances")

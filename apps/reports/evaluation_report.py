@@ -150,7 +150,7 @@ def add_health(page: Page, health: Health | None, *, of_songs: bool = False) -> 
     if health is None:
         return
     if health.findings:
-        page.add_list([f"{finding[:1].upper()}{finding[1:]}." for finding in health.findings])
+        page.add_list(health.findings)
     page.add_table(("Measure", "Value", "Meaning"), _rows(health, data))
     page.add_table(
         (

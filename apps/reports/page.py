@@ -219,8 +219,9 @@ class Page:
         return self._add(heading, *(f"<p>{_escaped(text)}</p>" for text in paragraphs))
 
     def add_list(self, items: Sequence[str], heading: str = "") -> Page:
-        """Add a bulleted list."""
-        lines = "".join(f"<li>{_escaped(item)}</li>" for item in items)
+        """Add a bulleted list of sentences, which need no capital and no full stop."""
+        texts = [f"{item[:1].upper()}{item[1:].removesuffix('.')}." for item in items]
+        lines = "".join(f"<li>{_escaped(text)}</li>" for text in texts)
         return self._add(heading, f"<ul>{lines}</ul>")
 
     def add_commands(self, lines: Sequence[str], heading: str = "") -> Page:

@@ -12,6 +12,7 @@ from deepphase.figures.theme import (
     NEUTRAL,
     SHADE,
     WEBGL_POINTS,
+    LineStyle,
     add_message,
     add_note,
     as_float32,
@@ -41,6 +42,8 @@ _ROW_PIXELS = 58
 _MAX_PERCENTILE = 99.8
 # Columns of a strip; a screen has no more pixels.
 _MAX_COLUMNS = 1_800
+# Of more channels than these the strongest have the colours that differ, as in players.
+_COLOURS = 12
 # Heights of a strip: one level is 0.03 cycles.
 _LEVELS = 32
 # Share of the strip in the height of a row, and pixels of a row.
@@ -95,8 +98,10 @@ def parameters_over_time(
     if frames:
         strength = parameters.amplitude.mean(0)
         strength = strength / max(float(strength.max()), 1e-12)
+        order = _strongest_first(parameters, interior)
         for channel in range(channels):
-            for trace, row in _channel(parameters, time, channel, float(strength[channel])):
+            style = channel_style(order.index(channel) if channels > _COLOURS else channel)
+            for trace, row in _channel(parameters, time, channel, style, float(strength[channel])):
                 chart.add_trace(trace, row=row, col=1)
         _shade_frames(chart, time, ~interior, "grey: the window reaches past the clip's end")
         add_note(chart, part.note, side="left")
@@ -110,6 +115,12 @@ def parameters_over_time(
         legend={"title": {"text": "Channel"}, "groupclick": "togglegroup"}, showlegend=True
     )
     return chart if frames else add_message(chart, "no frames to show")
+
+
+def _strongest_first(parameters: PhaseParameters, interior: Array) -> list[int]:
+    """Channels by the power of their amplitude inside, as in players."""
+    inside = parameters.amplitude[interior if interior.any() else slice(None)]
+    return np.argsort(-np.square(inside).mean(axis=0), kind="stable").tolist()
 
 
 def _checked_interior(parameters: PhaseParameters, interior: Array | None) -> Array:
@@ -144,9 +155,8 @@ def broken_at_wrap(time: Array, phase: Array) -> tuple[Array, Array]:
 
 
 def _channel(
-    parameters: PhaseParameters, time: Array, channel: int, strength: float
+    parameters: PhaseParameters, time: Array, channel: int, style: LineStyle, strength: float
 ) -> list[tuple[go.Scatter | go.Scattergl, int]]:
-    style = channel_style(channel)
     kind = go.Scattergl if len(time) > WEBGL_POINTS else go.Scatter
     traces = []
     for row, name in enumerate(_ROWS, start=1):
@@ -223,9 +233,10 @@ def phase_strips(
     time = start + np.arange(frames)[part.frames] / fps
     # Where no window lies inside the clip, all frames set the scale.
     strongest = float(parameters.amplitude[interior if interior.any() else slice(None)].max())
-    order = np.argsort(-parameters.amplitude.mean(axis=0), kind="stable").tolist()
+    order = _strongest_first(parameters, interior)
     for row, channel in enumerate(order):
-        _add_strip(chart, shown[:, channel], time, channel, channels - 1 - row, strongest)
+        colour = channel_colour(row if channels > _COLOURS else channel)
+        _add_strip(chart, shown[:, channel], time, channel, colour, channels - 1 - row, strongest)
     _shade_frames(
         chart, time, ~interior[part.frames], "grey: the window reaches past the clip's end"
     )
@@ -265,11 +276,11 @@ def _add_strip(
     parameters: PhaseParameters,
     time: Array,
     channel: int,
+    colour: str,
     bottom: int,
     strongest: float,
 ) -> None:
     """Draw the strip of one channel, from a height on."""
-    colour = channel_colour(channel)
     span = float(time[1] - time[0]) if len(time) > 1 else 1.0
     chart.add_trace(
         go.Heatmap(

@@ -341,22 +341,12 @@ class Actor:
 
     @classmethod
     def of(cls, motion: Clip | PointTrack, **given: Any) -> Actor:
-        """The body of a clip, or the points of a track; `given` as for `of_clip`."""
-        if isinstance(motion, PointTrack):
-            return cls.of_points(motion, **given)
-        return cls.of_clip(motion, **given)
-
-    @classmethod
-    def of_points(cls, track: PointTrack, **given: Any) -> Actor:
-        """The points of a track with its edges; `given` as for `of_clip`."""
-        known: dict[str, Any] = {"name": track.name, "floor": _lowest(track.positions)}
-        return cls(
-            positions=track.positions,
-            links=track.edges,
-            fps=track.fps,
-            joint_names=track.names,
-            **(known | given),
-        )
+        """The body of a clip, or the points of a track with its edges; `given` as for `of_clip`."""
+        if isinstance(motion, Clip):
+            return cls.of_clip(motion, **given)
+        known: dict[str, Any] = {"name": motion.name, "floor": _lowest(motion.positions)}
+        known |= {"fps": motion.fps, "joint_names": motion.names}
+        return cls(positions=motion.positions, links=motion.edges, **(known | given))
 
 
 def _below(parents: Array, top: int) -> Array:

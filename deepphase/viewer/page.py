@@ -337,16 +337,8 @@ def player_html(
     )
 
 
-def save_player(
-    path: str | Path,
-    takes: Sequence[Take],
-    *,
-    title: str = "Player",
-    look: str = "auto",
-    max_bytes: int = MAX_BYTES,
-) -> Path:
+def save_player(path: str | Path, takes: Sequence[Take], *, title: str = "Player") -> Path:
     """Write the page of `player_html` atomically, and return its path."""
-    content = player_html(takes, title=title, look=look, max_bytes=max_bytes).encode("utf-8")
     with atomic_write(path) as file:
-        file.write(content)
+        file.write(player_html(takes, title=title).encode("utf-8"))
     return Path(path)

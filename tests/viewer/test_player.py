@@ -214,7 +214,7 @@ def test_actor_of_a_clip_has_joints_tips_contacts_and_path():
 
 def test_actor_of_points_keeps_their_edges():
     track = PointTrack(("a", "b"), np.ones((4, 2, 3)), 30.0, np.array([[0, 1]]))
-    actor = Actor.of_points(track)
+    actor = Actor.of(track)
     assert actor.links.tolist() == [[0, 1]]
     assert actor.floor == 1.0
     assert links_of(PARENTS).tolist() == [[0, 1], [1, 2], [0, 3], [3, 4], [0, 5]]

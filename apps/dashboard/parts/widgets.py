@@ -7,6 +7,7 @@ import io
 import re
 import zipfile
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -204,10 +205,7 @@ def offer_motion(clip: Callable[[], Clip], name: str, unit_m: float) -> None:
     )
     for suffix in ("bvh", "glb"):
         file = f"{name}.{suffix}"
-
-        def content(file: str = file) -> bytes:
-            return file_bytes(lambda path: save(clip(), path), file)
-
+        content = partial(file_bytes, lambda path: save(clip(), path), file)
         offer(suffix.upper(), content, file, help=units)
 
 

@@ -35,11 +35,6 @@ def sparse(
     return with_change(change)
 
 
-def scaled(values: Any) -> bytes:
-    """Our file with keys for the scale of the hips."""
-    return with_change(lambda made: made.animate(0, "scale", 0, np.array(values, np.float32)))
-
-
 def uri(text: Any) -> bytes:
     return two_joints().gltf(text)
 
@@ -204,13 +199,10 @@ _BAD: dict[str, tuple[bytes, str]] = {
     "uri number": (uri(7), "uri is not text"),
     "too many joints": (chain(10_001), "more than 10,000 joints"),
     "too many nodes between joints": (chain(11_000, [0, 10_999]), "11,001 nodes hold 2 joints"),
-    "animated scale above a joint": (scaled([[1, 1, 1]] * 4 + [[1, 1, 2]]), "an animated scale"),
-    "uneven scale above a joint": (put(("nodes", 0, "scale", [1, 2, 1])), "a scale of 1 2 1"),
     "an animation of weights only": (
         put((*CHANNELS, [{"sampler": 0, "target": {"node": 0, "path": "weights"}}])),
         "only a rest pose",
     ),
-    "another folder's bin": (uri("x/../../clip.bin"), "leads out of the file's folder"),
     "git lfs pointer": (b"version https://git-lfs.github.com/spec/v1", "a Git LFS pointer"),
     "zip under this name": (b"PK\3\4" + bytes(64), "a zip archive"),
     "fbx under this name": (b"Kaydara FBX Binary  \0" + bytes(64), "an FBX file"),

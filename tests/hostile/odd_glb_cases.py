@@ -14,7 +14,6 @@ from tests.hostile.case import Odd, names
 
 _HALF_METRE = [0.0, 0.5, 0.0]
 _LARGEST_INT16 = 32767
-_STEPS = ("animations", 0, "samplers")
 
 
 def with_change(change: Callable[[Made], Any]) -> bytes:
@@ -165,16 +164,6 @@ ODD: dict[str, Odd] = {
     "an accessor that nothing uses, broken": Odd(
         with_change(lambda made: made.document["accessors"].append({"count": -1})), _as_made
     ),
-    "a skin of other nodes": Odd(
-        with_change(
-            lambda made: (
-                made.document["nodes"].append({"name": "Prop"}),
-                made.document["skins"].append({"joints": [2]}),
-            )
-        ),
-        _as_made,
-        "skin 0",
-    ),
     "joints in another order": Odd(put(("skins", 0, "joints", [1, 0])), _as_made),
     "nodes without names": Odd(
         put(("nodes", 0, "name", ""), ("nodes", 1, "name", "  ")), names("node_0", "node_1")
@@ -203,32 +192,12 @@ ODD: dict[str, Odd] = {
     "turns that change sign": Odd(
         output(turns() * np.array([1, -1, 1, -1, 1], np.float32)[:, None], 1), _as_made
     ),
-    "steps": Odd(put((*_STEPS, 1, "interpolation", "STEP")), _as_made),
     "interleaved values": Odd(with_change(_interleaved), _as_made),
     "a channel that moves nothing": Odd(
         with_change(
             lambda made: made.document["animations"][0]["channels"].append(
                 {"sampler": 0, "target": {"path": "translation"}}
             )
-        ),
-        _as_made,
-    ),
-    "an animation before it that moves nothing": Odd(
-        with_change(lambda made: made.document["animations"].insert(0, {"name": "empty"})), _as_made
-    ),
-    "one key": Odd(
-        put(
-            ("accessors", 0, "count", 1), ("accessors", 1, "count", 1), ("accessors", 2, "count", 1)
-        ),
-        lambda clip: len(clip) == 1,
-        "one key",
-    ),
-    "times that begin late": Odd(
-        with_change(
-            lambda made: [
-                each.update(input=made.times(7 + np.arange(FRAMES) / 30))
-                for each in made.document["animations"][0]["samplers"]
-            ]
         ),
         _as_made,
     ),

@@ -37,10 +37,16 @@ _user = getattr(os, "geteuid", lambda: 0)
 
 
 def user_cache() -> Path:
-    """The folder of this package in the user's cache. It need not exist."""
+    """The folder of this package in the user's cache, which others cannot read.
+
+    It is made if it can be.
+    """
     import platformdirs
 
-    return Path(platformdirs.user_cache_dir("deepphase", appauthor=False))
+    folder = Path(platformdirs.user_cache_dir("deepphase", appauthor=False))
+    with suppress(OSError):
+        folder.mkdir(0o700, parents=True, exist_ok=True)
+    return folder
 
 
 @contextmanager

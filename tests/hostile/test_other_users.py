@@ -106,6 +106,14 @@ def test_a_closed_cache_is_none(shared, monkeypatch):
     assert [each.name for each in (shared / "own").iterdir()] == ["walk.bvh"]
 
 
+def test_the_users_cache_is_closed_to_others(tmp_path, monkeypatch):
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    assert files.user_cache().stat().st_mode & 0o077 == 0
+    with another_user():
+        monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "other"))
+        assert not os.path.exists(files.user_cache())
+
+
 def test_temporary_files_of_another_user_are_not_looked_into(shared, monkeypatch):
     with another_user():
         for name in (".deepphase-1.tmp", ".deepphase-2.tmp"):

@@ -211,7 +211,7 @@ def _motion_header(motion: Playback, layout: FeatureLayout, played: Array) -> di
             "contacts": np.arange(len(motion.limbs)),
             "lowest": motion.lowest_tips,
         },
-        "hinges": asdict(motion.hinges),
+        "hinges": asdict(motion.limb_solver.hinges),
         "body": motion.body,
         "translated_joints": motion.translated_joints,
         "usual_acceleration": motion.usual_acceleration,

@@ -13,7 +13,6 @@ from deepphase.arrays import Array, compiled
 from deepphase.controllers.schema.schema import ControllerSchema
 from deepphase.errors import SkeletonError
 from deepphase.motion.foot_ik import LegChains, LimbSolver
-from deepphase.motion.hinges import Hinges
 from deepphase.motion.roles import find_roles
 from deepphase.motion.skeleton import Skeleton, ancestors, path_length
 from deepphase.steering.foot_lock import FootGround, FootLock
@@ -159,9 +158,8 @@ class CharacterFeet:
             default=0.0,
         )
         self.ends = limbs.ends(skeleton, roles)
-        self.hinges = Hinges.from_poses(skeleton, roles, poses)
-        self._solver = solver = LimbSolver(skeleton, limbs, self.ends, self.hinges)
-        self.joints = solver.joints
+        self._solver = solver = LimbSolver.from_poses(skeleton, roles, limbs, poses, self.ends)
+        self.joints, self.hinges = solver.joints, solver.hinges
         self.soles = None
         if soles is not None:
             of_limb = dict(zip(every.last.tolist(), np.asarray(soles, np.float64).T, strict=True))

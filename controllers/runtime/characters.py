@@ -268,9 +268,10 @@ class Characters:
         place, angle = self._history.place, self._history.angle
         level = _first(part.level(place, angle) for part in self._parts)
         rotations, translations = self._poses.in_world(pose, place, angle, level)
-        self._feet.hinges.constrain(rotations)
         unlocked = swinging = None
-        if self.settings.foot_ik:
+        if not self.settings.foot_ik:
+            self._feet.hinges.constrain(rotations)
+        else:
             unlocked = rotations[:, self._feet.joints]
             local = self._poses.local_positions(translations)
             moved = _first(part.foot_offsets for part in self._parts)

@@ -11,7 +11,6 @@ from deepphase.edit.motion_rows import MotionSpace
 from deepphase.motion.clip import Clip, global_transforms
 from deepphase.motion.contacts import foot_contacts
 from deepphase.motion.foot_ik import LegChains, LimbSolver
-from deepphase.motion.hinges import Hinges
 from deepphase.motion.resample import low_passed
 from deepphase.motion.roles import Roles
 from deepphase.motion.skeleton import Skeleton, path_length
@@ -51,21 +50,21 @@ def with_held_feet(
     Its hinges bend as in `poses` (poses, joints, 4), by default its own.
     """
     roles = space.roles_of(clip)
-    rotations = clip.rotations.copy()
-    hinges = Hinges.from_poses(clip.skeleton, roles, rotations if poses is None else poses)
-    hinges.constrain(rotations)
+    rotations, limbs = clip.rotations.copy(), LegChains.from_skeleton(clip.skeleton, roles)
+    poses = rotations if poses is None else poses
+    solver = LimbSolver.from_poses(clip.skeleton, roles, limbs, poses)
+    solver.hinges.constrain(rotations)
     clip = replace(clip, rotations=rotations)
-    limbs = LegChains.from_skeleton(clip.skeleton, roles)
     if len(limbs) != contacts.shape[1]:
         return clip
     leg = path_length(clip.skeleton, int(limbs.upper[0]), int(limbs.last[0]))
     holds = find_holds(clip, roles, leg, flags=contacts, hold_share=_HOLD_SHARE)
-    transforms = LimbSolver(clip.skeleton, limbs).transforms(clip.rotations, clip.local_positions())
+    transforms = solver.transforms(clip.rotations, clip.local_positions())
     upper, _, last, _ = transforms.positions
     targets = last + low_passed(holds.shifts, cutoff_hz, clip.fps).swapaxes(0, 1)
     # Knees that straighten within a frame or two pop.
     moved = within_reach(upper, last, targets, transforms.lengths) - last
-    return with_tips_at(clip, roles, limbs, holds.tips + moved.swapaxes(0, 1), hinges)
+    return with_tips_at(clip, solver, holds.tips + moved.swapaxes(0, 1))
 
 
 def with_gaps_held(clip: Clip, space: MotionSpace, contacts: Array, broken: Array) -> Clip:
@@ -88,7 +87,8 @@ def with_gaps_held(clip: Clip, space: MotionSpace, contacts: Array, broken: Arra
         shifts[:, foot] = _gap_shift(tips[:, foot], contacts[:, foot], made, blend, _STEP * leg)
     if not np.abs(shifts).max(initial=0.0):
         return clip
-    held = with_tips_at(clip, roles, limbs, tips + shifts)
+    solver = LimbSolver.from_poses(clip.skeleton, roles, limbs, clip.rotations)
+    held = with_tips_at(clip, solver, tips + shifts)
     # Of the two signs of a quaternion, that of the clip, which is continuous with whole frames.
     sign = np.where((held.rotations * clip.rotations).sum(axis=-1, keepdims=True) < 0, -1.0, 1.0)
     rotations = clip.rotations.astype(np.float64)

@@ -11,7 +11,7 @@ from numba import float64, int64, njit, void
 
 from deepphase.arrays import Array, compiled
 from deepphase.motion import quaternions
-from deepphase.motion.hinges import Hinges
+from deepphase.motion.hinges import NO_HINGES, Hinges
 from deepphase.motion.roles import Roles
 from deepphase.motion.skeleton import Skeleton, ancestors, joint_depths
 
@@ -118,8 +118,8 @@ class LimbSolver:
     """Forward and inverse kinematics of a skeleton's limbs, for many frames or characters at once.
 
     `ends` (limbs, 3), as of `LegChains.ends`, are the points that count as tips, in metres from the
-    tips' joints, which are then last joints. `hinges` are those of the body, which inverse
-    kinematics needs.
+    tips' joints, which are then last joints. `hinges` are those that inverse kinematics keeps in
+    their ranges.
     """
 
     def __init__(
@@ -127,7 +127,7 @@ class LimbSolver:
         skeleton: Skeleton,
         limbs: LegChains,
         ends: Array | None = None,
-        hinges: Hinges | None = None,
+        hinges: Hinges = NO_HINGES,
     ) -> None:
         self.limbs, self.hinges = limbs, hinges
         self._ends = None if ends is None or not ends.any() else ends
@@ -143,9 +143,20 @@ class LimbSolver:
         self._solved, self._chain = chain[:3], place[chain]
         self._above = self._parents[self._chain[:3]]
         self._axes, self._ranges = np.zeros((len(limbs), 3)), np.tile(_ANY_BEND, (len(limbs), 1))
-        if hinges is not None:
-            limb, hinge = np.nonzero(limbs.middle[:, None] == hinges.joints)
-            self._axes[limb], self._ranges[limb] = hinges.axes[hinge], hinges.ranges[hinge]
+        limb, hinge = np.nonzero(limbs.middle[:, None] == hinges.joints)
+        self._axes[limb], self._ranges[limb] = hinges.axes[hinge], hinges.ranges[hinge]
+
+    @classmethod
+    def from_poses(
+        cls,
+        skeleton: Skeleton,
+        roles: Roles,
+        limbs: LegChains,
+        poses: Array | None = None,
+        ends: Array | None = None,
+    ) -> LimbSolver:
+        """A solver that keeps the hinges of `Hinges.from_poses` in their ranges."""
+        return cls(skeleton, limbs, ends, Hinges.from_poses(skeleton, roles, poses))
 
     def transforms(self, rotations: Array, local_positions: Array) -> LimbTransforms:
         """Forward kinematics of local rotations (frames, joints, 4) and positions."""
@@ -183,7 +194,7 @@ class LimbSolver:
         Hinges that are turned stay in their ranges. Returns (frames,) bool: a range kept a joint
         from its target.
         """
-        before = None if self.hinges is None else self.hinges.bends(rotations)
+        before = self.hinges.bends(rotations)
         local = rotations.take(self.joints, axis=1).astype(np.float64)
         _turn_limbs(
             np.ascontiguousarray(transforms.positions).reshape(4, -1, 3),
@@ -195,8 +206,6 @@ class LimbSolver:
             local,
         )
         rotations[:, self.joints] = local
-        if self.hinges is None:
-            return np.zeros(len(rotations), bool)
         return self.hinges.constrain(rotations, before)
 
 

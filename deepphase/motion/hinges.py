@@ -18,6 +18,8 @@ from deepphase.motion.skeleton import Skeleton, ancestors
 _BAND, _FEW, _MARGIN, _SHOWN, _LEAST_SHOWN = 1.0, 300.0, (0.2, 0.4), 0.02, 1e-6
 # Radians by which a bend may be beyond its range, or have changed, unnoticed.
 _SLACK = 1e-6
+# Radians beyond its range from which on a captured joint is taken for one below a rolled part.
+_ROLLED = 0.9
 # Poses from which on they show how far hocks bend, which have no bounds of their own.
 _HOCK_POSES = 30
 # Bounds of the least and the largest bend of knees and elbows, radians.
@@ -33,6 +35,7 @@ class Hinges:
     """Joints that bend about one axis, with the range in which captured poses bend them."""
 
     joints: Array  # (hinges,)
+    parents: Array  # (hinges,)
     above: Array  # (hinges, 3) direction in which the limb reaches the joint, in its parent's frame
     below: Array  # (hinges, 3) direction in which it goes on, in the joint's frame
     axes: Array  # (hinges, 3) unit axes in the frame of the joint's parent
@@ -83,7 +86,8 @@ class Hinges:
         shown = np.linalg.norm(axes, axis=-1)
         kept = shown > np.where(rigid, _LEAST_SHOWN, _SHOWN)
         axes, rigid = axes[kept] / shown[kept, None], rigid[kept]
-        found = cls(joints[kept], above[kept], below[kept], axes, np.zeros((kept.sum(), 2)))
+        joints, ranges = joints[kept], np.zeros((kept.sum(), 2))
+        found = cls(joints, skeleton.parents[joints], above[kept], below[kept], axes, ranges)
         band = min(max(_BAND, _FEW / len(poses)), 50.0)
         least, largest = np.percentile(found.bends(poses), (band, 100.0 - band), axis=0)
         margin = np.where(rigid, *_MARGIN)
@@ -110,6 +114,22 @@ class Hinges:
         sine, cosine = np.einsum("nhi,shij,nhj->snh", turns, self._forms, turns)
         return np.asarray(np.arctan2(sine, cosine))
 
+    def unroll(self, rotations: Array) -> None:
+        """Roll back, in place, parts of limbs that captures have rolled half round.
+
+        Their joints bend far to the wrong side. No joint moves. `rotations` (frames, joints, 4).
+        """
+        bends = self.bends(rotations)
+        rolled = np.maximum(self.ranges[:, 0] - bends, bends - self.ranges[:, 1]) > _ROLLED
+        if rolled.any():
+            own = quaternions.rotate(rotations[:, self.joints].astype(np.float64), self.below)
+            aside = np.vecdot(own, np.cross(self.axes, self.above))
+            angles = np.where(rolled, np.arctan2(np.vecdot(own, self.axes), aside), 0.0)
+            rolls = quaternions.about_axis(self.above, angles)
+            rotations[:, self.parents] = quaternions.multiply(rotations[:, self.parents], rolls)
+            back = quaternions.conjugate(rolls)
+            rotations[:, self.joints] = quaternions.multiply(back, rotations[:, self.joints])
+
     def constrain(self, rotations: Array, before: Array | None = None) -> Array:
         """Turn the joints of local rotations (frames, joints, 4) into their ranges, in place.
 
@@ -127,3 +147,8 @@ class Hinges:
             turns = quaternions.about_axis(self.axes, np.where(beyond, goals - bends, 0.0))
             rotations[:, self.joints] = quaternions.multiply(turns, rotations[:, self.joints])
         return np.asarray(beyond.any(axis=1))
+
+
+_NONE, _NO_WAYS = np.zeros(0, np.int64), np.zeros((0, 3))
+NO_HINGES = Hinges(_NONE, _NONE, _NO_WAYS, _NO_WAYS, _NO_WAYS, np.zeros((0, 2)))
+"""Of solvers of forward kinematics alone."""

@@ -22,7 +22,6 @@ from deepphase.motion.correspondence import (
     reference_pose,
 )
 from deepphase.motion.foot_ik import LegChains, LimbSolver
-from deepphase.motion.hinges import Hinges
 from deepphase.motion.roles import Roles, find_roles
 from deepphase.motion.root_trajectory import root_trajectory
 from deepphase.motion.skeleton import Skeleton, path_length
@@ -351,8 +350,7 @@ def _held(result: Clip, goals: _Goals) -> tuple[Clip, Array, Array]:
     roles, source_roles = goals.target.roles, goals.source.roles
     # The arms of a person, too.
     limbs = LegChains.from_skeleton(result.skeleton, replace(roles, kind="quadruped"))
-    hinges = Hinges.from_poses(result.skeleton, roles, result.rotations)
-    solver = LimbSolver(result.skeleton, limbs, hinges=hinges)
+    solver = LimbSolver.from_poses(result.skeleton, roles, limbs, result.rotations)
     rotations, places = result.rotations.copy(), result.local_positions()
     transforms = solver.transforms(rotations, places)
     wanted, held = np.zeros((len(limbs), len(result), 3)), np.zeros((len(result), len(limbs)))

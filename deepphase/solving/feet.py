@@ -12,7 +12,6 @@ from deepphase.motion import quaternions
 from deepphase.motion.clip import Clip, global_transforms
 from deepphase.motion.contacts import foot_contacts
 from deepphase.motion.foot_ik import LegChains, LimbSolver
-from deepphase.motion.hinges import Hinges
 from deepphase.motion.roles import Roles
 
 # Largest travel of a foot in a contact that was captured, as a share of the leg length.
@@ -67,21 +66,8 @@ def find_holds(
     return FootHolds(limbs.tips, tips, shifts, contacts)
 
 
-def reach_holds(clip: Clip, roles: Roles, holds: FootHolds) -> Clip:
-    """Apply foot corrections to a clip; feet keep their orientation in the world."""
-    limbs = LegChains.from_skeleton(clip.skeleton, roles)
-    return with_tips_at(clip, roles, limbs, holds.tips + holds.shifts)
-
-
-def with_tips_at(
-    clip: Clip, roles: Roles, limbs: LegChains, wanted: Array, hinges: Hinges | None = None
-) -> Clip:
-    """The clip with the tips of limbs at places (frames, limbs, 3); last joints do not turn.
-
-    `hinges` are by default those of the clip.
-    """
-    hinges = hinges or Hinges.from_poses(clip.skeleton, roles, clip.rotations)
-    solver = LimbSolver(clip.skeleton, limbs, hinges=hinges)
+def with_tips_at(clip: Clip, solver: LimbSolver, wanted: Array) -> Clip:
+    """The clip with tips at places (frames, limbs, 3); last joints do not turn in the world."""
     rotations, places = clip.rotations.copy(), clip.local_positions()
     for _ in range(_REACHES):
         transforms = solver.transforms(rotations, places)

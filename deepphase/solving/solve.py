@@ -13,10 +13,11 @@ from deepphase.arrays import Array
 from deepphase.errors import SkeletonError
 from deepphase.motion.clip import Clip, in_float32, joint_positions
 from deepphase.motion.contacts import sliding_speed
+from deepphase.motion.foot_ik import LegChains, LimbSolver
 from deepphase.motion.point_track import PointTrack
 from deepphase.motion.resample import low_passed
 from deepphase.motion.roles import Roles
-from deepphase.solving.feet import find_holds, reach_holds
+from deepphase.solving.feet import find_holds, with_tips_at
 from deepphase.solving.fitting import initial_guess, scale_to, solve_body
 from deepphase.solving.point_structure import PointStructure
 from deepphase.solving.pose_solver import BodyModel, PoseSolver, SolverState
@@ -136,7 +137,9 @@ def _with_held_feet(
         state, targets, _STEPS_AGAIN, prior=state, prior_m=_PRIOR_M, weights=weights
     )
     clip = replace(clip, rotations=state.rotations, translations=state.root[:, None])
-    clip = reach_holds(clip, roles, holds)
+    limbs = LegChains.from_skeleton(clip.skeleton, roles)
+    legs = LimbSolver.from_poses(clip.skeleton, roles, limbs, clip.rotations)
+    clip = with_tips_at(clip, legs, holds.tips + holds.shifts)
     tips = joint_positions(clip)[:, holds.joints]
     return clip, FeetMeasures(
         holds.contacts,

@@ -228,14 +228,20 @@ class FootLock:
         reached, tilts = within_reach(upper, last, targets, length), None
         if self._ground is not None:
             tilts = _toes_down(last, tips, (reached - targets)[..., 1])
-        kept = solver.reach(rotations, transforms, reached, tilts)
+
+        def goals(now: LimbTransforms, which: slice | Array = slice(None)) -> Array:
+            # Where hinges turned feet, their tips go where they were to go.
+            turned = now.positions[2] - now.positions[3] + (tips - last)[:, which]
+            return reached[:, which] + (turned if tilts is None else 0.0)
+
+        if solver.hinges.constrain(rotations).any():
+            transforms = solver.transforms(rotations, local_positions)
+        kept = solver.reach(rotations, transforms, goals(transforms), tilts)
         if kept.any():
             # Once more, from where hinges left the limbs.
-            own, goals = rotations[kept], reached[:, kept]
-            turned = solver.transforms(own, local_positions[kept])
-            if tilts is None:
-                goals += turned.positions[2] - turned.positions[3] + (tips - last)[:, kept]
-            solver.reach(own, turned, goals)
+            own = rotations[kept]
+            transforms = solver.transforms(own, local_positions[kept])
+            solver.reach(own, transforms, goals(transforms, kept))
             rotations[kept] = own
         return drops
 

@@ -21,7 +21,6 @@ from deepphase.motion import quaternions
 from deepphase.motion.clip import Clip, global_transforms, velocities
 from deepphase.motion.contacts import Contacts, foot_contacts
 from deepphase.motion.foot_ik import LegChains, LimbSolver, LimbTransforms
-from deepphase.motion.hinges import Hinges
 from deepphase.motion.roles import Roles, find_roles
 from deepphase.motion.root_trajectory import root_trajectory
 from deepphase.terrain.heightmap import Heightmap
@@ -71,8 +70,7 @@ def lay_on_ground(
     contacts = contacts or foot_contacts(clip, roles)
     chains = LegChains.from_skeleton(clip.skeleton, roles)
     on_floor = _contacts_of(chains, contacts)
-    hinges = Hinges.from_poses(clip.skeleton, roles, clip.rotations)
-    solver = LimbSolver(clip.skeleton, chains, hinges=hinges)
+    solver = LimbSolver.from_poses(clip.skeleton, roles, chains, clip.rotations)
     rotations = clip.rotations.astype(np.float64)
     places = clip.local_positions().astype(np.float64)
     flat = solver.transforms(rotations, places)

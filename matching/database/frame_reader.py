@@ -20,6 +20,7 @@ from deepphase.features.moment_kinds import moment_kinds
 from deepphase.files import mapped_array
 from deepphase.motion import quaternions
 from deepphase.motion.clip import Clip
+from deepphase.motion.hinges import NO_HINGES, Hinges
 from deepphase.motion.roles import Roles, find_roles
 from deepphase.motion.root_trajectory import root_trajectory
 from deepphase.motion.skeleton import Skeleton
@@ -335,8 +336,11 @@ class StoredRotations:
     disk where they are files, when rows are indexed; so databases may exceed memory.
 
     `clips`: the store of each clip of `rows`, and the clip's index there; `carriers` (rows, 4)
-    float32 rotations of the joint that carries the body, in root space.
+    float32 rotations of the joint that carries the body, in root space. Limbs that are rolled half
+    round are rolled back by `hinges`.
     """
+
+    hinges: Hinges = NO_HINGES
 
     def __init__(
         self,
@@ -385,7 +389,9 @@ class StoredRotations:
         rotations[..., self._carrier, :] = self._carriers[rows]
         if self._above:
             rotations[..., self._above, :] = quaternions.IDENTITY
-        return rotations
+        poses = rotations.reshape(-1, *rotations.shape[-2:])
+        self.hinges.unroll(poses)
+        return poses.reshape(rotations.shape)
 
     def _read(self, source: int, frames: Array) -> Array:
         rotations = self._rotations[source].take(frames, axis=0)

@@ -22,7 +22,6 @@ from deepphase.motion import quaternions
 from deepphase.motion.clip import Clip, Source, global_transforms, joint_positions
 from deepphase.motion.contacts import GRAVITY, foot_contacts
 from deepphase.motion.foot_ik import LegChains, LimbSolver
-from deepphase.motion.hinges import Hinges
 from deepphase.motion.roles import Roles, find_roles
 from deepphase.motion.skeleton import Skeleton, ancestors, bone_lengths, path_length, subtree_mask
 from deepphase.progress import Progress
@@ -170,17 +169,18 @@ class Playback:
             slips[here] = _slips(transforms, limbs.tips, ends, root[1], scale)
             if progress is not None:
                 progress("reading motion", index + 1, count, clip.name)
-        return cls(
+        rotations = StoredRotations(
+            database,
+            [database.in_store(index) for index in range(count)],
+            skeleton,
+            carriers,
+            ancestors(skeleton, carrier),
+        )
+        playback = cls(
             skeleton=skeleton,
             roles=roles,
             fps=database.fps,
-            rotations=StoredRotations(
-                database,
-                [database.in_store(index) for index in range(count)],
-                skeleton,
-                carriers,
-                ancestors(skeleton, carrier),
-            ),
+            rotations=rotations,
             translations=translations,
             translated_joints=moving,
             carrier=carrier,
@@ -192,6 +192,8 @@ class Playback:
             support=support,
             slips=slips,
         )
+        rotations.hinges = playback.limb_solver.hinges
+        return playback
 
     @property
     def candidates(self) -> int:
@@ -218,12 +220,8 @@ class Playback:
     def limb_solver(self) -> LimbSolver:
         """Solver of the limbs, whose tips are the points that touch the floor."""
         ends = self.limbs.ends(self.skeleton, self.roles)
-        return LimbSolver(self.skeleton, self.limbs, ends, self.hinges)
-
-    @cached_property
-    def hinges(self) -> Hinges:
-        """Hinges of the body with the range of some rows."""
-        return Hinges.from_poses(self.skeleton, self.roles, self.rotations[self._some_rows])
+        poses = self.rotations[self._some_rows]
+        return LimbSolver.from_poses(self.skeleton, self.roles, self.limbs, poses, ends)
 
     @property
     def _some_rows(self) -> Array:

@@ -372,8 +372,9 @@ class Player:
             ahead = np.stack([np.sin(self._angle), np.cos(self._angle)], axis=-1)
             translations[:, 0, 1] += ground_level(self._ground, self._position, ahead)
         unlocked = None
-        self.playback.hinges.constrain(rotations)
-        if self.settings.foot_lock:
+        if not self.settings.foot_lock:
+            self.playback.limb_solver.hinges.constrain(rotations)
+        else:
             unlocked = rotations[:, self.spec.locked_joints]
             self._local[:, self.playback.translated_joints] = translations
             drop = self._foot_lock.apply(

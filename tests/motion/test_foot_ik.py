@@ -8,11 +8,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.spatial.transform import Rotation
 
+from deepphase.motion import quaternions
 from deepphase.motion.clip import global_transforms, joint_positions
 from deepphase.motion.foot_ik import LegChains, LimbSolver, limb_turn
 from deepphase.motion.hinges import Hinges
 from deepphase.motion.roles import find_roles
-from tests.motion.bodies import DOG, HUMAN, body, random_clip
+from tests.motion.bodies import DOG, HUMAN, body, random_clip, standing
 
 LEFT = np.array([1.0, 0.0, 0.0])
 
@@ -158,6 +159,24 @@ def test_hinges_have_the_range_of_poses_and_bring_all_bends_there_without_a_jump
     assert np.abs(np.diff(bends, axis=0)).max() < np.radians(2.0)
 
 
+def test_parts_above_hinges_that_are_rolled_half_round_are_rolled_back_and_no_joint_moves():
+    skeleton, _ = body(HUMAN)
+    clip = standing(skeleton, frames=50)
+    hinges = Hinges.from_poses(skeleton, find_roles(skeleton))
+    both = hinges.parents, hinges.joints
+    turns = np.linspace(1.3, 1.6, 50)[:, None].repeat(len(hinges.joints), axis=1)
+    clip.rotations[:, both[1]] = quaternions.about_axis(hinges.axes, turns)
+    bends, rolled = hinges.bends(clip.rotations), clip.rotations.copy()
+    half = quaternions.about_axis(hinges.above, np.full(len(hinges.joints), np.pi))
+    rolled[:, both[0]] = quaternions.multiply(rolled[:, both[0]], half)
+    rolled[:, both[1]] = quaternions.multiply(half, rolled[:, both[1]])
+    assert (hinges.bends(rolled) < -1.2).all()
+    hinges.unroll(rolled)
+    np.testing.assert_allclose(hinges.bends(rolled), bends, atol=1e-6)
+    places = joint_positions(replace(clip, rotations=rolled))
+    np.testing.assert_allclose(places, joint_positions(clip), atol=1e-6)
+
+
 def test_sides_of_limbs_are_found_in_any_frames():
     skeleton, _ = body(HUMAN)
     roles = find_roles(skeleton)
@@ -185,8 +204,7 @@ def test_a_solver_moves_feet_of_many_frames_and_nothing_else(geometry, count):
     limbs = LegChains.from_skeleton(skeleton, roles)
     assert len(limbs) == count
     before = joint_positions(clip)
-    hinges = Hinges.from_poses(skeleton, roles)
-    solver = LimbSolver(skeleton, limbs, hinges=hinges)
+    solver = LimbSolver.from_poses(skeleton, roles, limbs)
     transforms = solver.transforms(clip.rotations, clip.local_positions())
     upper, _, last, tips = transforms.positions
     np.testing.assert_allclose(tips, before[:, limbs.tips].swapaxes(0, 1), atol=1e-12)
@@ -195,6 +213,7 @@ def test_a_solver_moves_feet_of_many_frames_and_nothing_else(geometry, count):
     solver.reach(rotations, transforms, inside)
     after = joint_positions(replace(clip, rotations=rotations))
     near = np.linalg.norm(inside - upper, axis=-1) > 0.3 * transforms.lengths
+    hinges = solver.hinges
     (least, largest), bends = hinges.ranges[:count].T, hinges.bends(rotations)[:, :count]
     assert ((bends > least - 1e-6) & (bends < largest + 1e-6)).all()
     near &= ((bends > least + 0.02) & (bends < largest - 0.02)).T

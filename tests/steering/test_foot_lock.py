@@ -4,7 +4,6 @@ import numpy as np
 import pytest
 
 from deepphase.motion.foot_ik import LegChains, LimbSolver
-from deepphase.motion.hinges import Hinges
 from deepphase.motion.roles import find_roles
 from deepphase.steering.foot_lock import FootGround, FootLock, FootLockSettings
 from deepphase.terrain.heightmap import Heightmap
@@ -24,7 +23,7 @@ def sliding(
     skeleton, _ = body(HUMAN)
     roles = find_roles(skeleton)
     limbs = LegChains.from_skeleton(skeleton, roles)
-    solver = LimbSolver(skeleton, limbs, hinges=Hinges.from_poses(skeleton, roles))
+    solver = LimbSolver.from_poses(skeleton, roles, limbs)
     lock = FootLock(solver, 1, settings, lowest=lowest)
     clip = standing(skeleton, frames=1)
     crouch = clip.rotations.copy()
@@ -136,7 +135,7 @@ def test_a_foot_that_the_leg_cannot_bring_down_points_its_toes():
     skeleton, _ = body(HUMAN)
     roles = find_roles(skeleton)
     limbs = LegChains.from_skeleton(skeleton, roles)
-    solver = LimbSolver(skeleton, limbs, hinges=Hinges.from_poses(skeleton, roles))
+    solver = LimbSolver.from_poses(skeleton, roles, limbs)
     clip = standing(skeleton, frames=1)
     local = clip.local_positions()
     flat = solver.transforms(clip.rotations, local).positions[2:, :, 0]

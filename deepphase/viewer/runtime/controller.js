@@ -94,8 +94,8 @@ export class ControllerCharacter {
     const root = this.history.root;
     const { rotations, positions } = this.pose.inWorld(root);
     if (this.ground) positions[1] += this.ground.level(root);
-    this.feet.constrain(rotations);
-    if (this.footIk) positions[1] -= this.feet.hold(rotations, positions, this.contacts, seconds, { ground: this.groundFeet, resting: this.resting });
+    if (!this.footIk) this.feet.constrain(rotations);
+    else positions[1] -= this.feet.hold(rotations, positions, this.contacts, seconds, { ground: this.groundFeet, resting: this.resting });
     return frameOf(skeleton, root, rotations, positions, {
       trajectory: { predicted: ahead, desired },
       contacts: this.footIk ? Float32Array.from(this.feet.touching(this.contacts)) : this.contacts.slice(),

@@ -67,18 +67,17 @@ export class FootLock {
       const sunk = ground ? 0 : Math.max(leg.lowest - tip[1], 0);
       const target = add(last, [shift[0], (lifts ? lifts[index] + drop : sunk) + lift, shift[1]]);
       const goal = withinReach(upper, last, target, reach);
-      this.reach(leg, states[index], goal, lifts ? toesDown(last, tip, goal[1] - target[1]) : null, localRotations);
-      return goal;
+      return { goal, tilt: lifts ? toesDown(last, tip, goal[1] - target[1]) : null };
     });
-    if (this.constrain(localRotations)) {
-      // Once more, from where hinges left the legs.
-      forwardKinematics(this.parents, localRotations, localPositions, worldRotations, worldPositions);
+    // From where hinges leave the legs; once more if they keep one from its goal.
+    for (let left = 2, turned = this.constrain(localRotations); left && (turned || left === 2); left--) {
+      if (turned) forwardKinematics(this.parents, localRotations, localPositions, worldRotations, worldPositions);
       this.legs.forEach((leg, index) => {
-        const { last, tip } = states[index], turned = placesOf(leg);
-        const moved = subtract(subtract(turned.last, last), subtract(turned.tip, tip));
-        this.reach(leg, turned, lifts ? goals[index] : add(goals[index], moved), null, localRotations);
+        const { last, tip } = states[index], { goal, tilt } = goals[index], now = turned ? placesOf(leg) : states[index];
+        const moved = subtract(subtract(now.last, last), subtract(now.tip, tip));
+        this.reach(leg, now, lifts ? goal : add(goal, moved), left === 2 ? tilt : null, localRotations);
       });
-      this.constrain(localRotations);
+      turned = this.constrain(localRotations);
     }
     return drop;
   }

@@ -376,8 +376,8 @@ export class LearnedCharacter {
     const [x, y, z] = rotate(facing, positions);
     positions.set([x + root.x, y + (this.ground ? this.ground.level(root) : 0), z + root.z], 0);
     const contacts = arrays.contacts.slice(limbs * row, limbs * (row + 1));
-    this.feet.constrain(rotations);
-    if (this.footIk) positions[1] -= this.feet.hold(rotations, positions, contacts, seconds, { ground, resting, slips });
+    if (!this.footIk) this.feet.constrain(rotations);
+    else positions[1] -= this.feet.hold(rotations, positions, contacts, seconds, { ground, resting, slips });
     const desired = trajectoryRows(this.goals.trajectory(root, this.times));
     return frameOf(skeleton, root, rotations, positions, {
       trajectory: { predicted: this.ahead(), desired },

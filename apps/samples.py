@@ -12,16 +12,12 @@ from typing import Literal
 
 import numpy as np
 
-from deepphase.apps.dance_sources import DanceSource
 from deepphase.arrays import Array
-from deepphase.controllers.runtime.controller import Controller
-from deepphase.controllers.runtime.start import CharacterSource
 from deepphase.errors import DeepPhaseError
 from deepphase.files import temporary_folder, user_cache
 from deepphase.formats.bvh.writer import save_bvh
 from deepphase.matching.learned.matcher import Matcher
 from deepphase.motion.clip import Clip
-from deepphase.music.features import features_of
 from deepphase.packages import version
 from deepphase.progress import Progress
 from deepphase.shipped import SHIPPED
@@ -29,7 +25,6 @@ from deepphase.steering.dance import DanceRequest
 from deepphase.steering.goal_sources import RootStates, side_by_side
 from deepphase.steering.run import Frame, RunnerSource, rollout
 from deepphase.steering.velocity_goals import VelocityGoals
-from deepphase.synthetic.song import make_song
 
 # Seconds from one desired velocity to the next.
 _HOLD_S = 2.5
@@ -47,28 +42,31 @@ class Sample:
     facing: float = 0.0  # of the body from the direction of travel, degrees
 
 
-# Style of the shipped person -> clips.
-PERSON = {
-    "neutral": (
-        Sample("walk_01", (1.2, 1.0, 1.4)),
-        Sample("walk_02", (1.3, 1.1), 80.0),
-        Sample("run_01", (2.2, 1.9), 35.0),
-        Sample("walk_run_01", (1.2, 2.2), 35.0),
-        Sample("backward_01", (0.9, 0.7), 30.0, 180.0),
-        Sample("sidestep_01", (1.1, 0.8), 30.0, 90.0),
-        Sample("turn_01", (1.2,), 180.0),
-        Sample("stop_01", (1.2, 0.0), 90.0),
-        Sample("idle_01", (0.0,)),
-    ),
-    "angry": (Sample("angry_01", (1.2,)),),
-    "elated": (Sample("elated_01", (1.2,)),),
-    "rushed": (Sample("rushed_01", (1.5,)),),
-}
-# What the dashboard shows at once, where it is given no folder, and seconds of its clips.
-_FIRST, _FIRST_S, _FILLED_S = Sample("walk", (1.2, 1.1)), 8.0, 12.0
+# By name, {action}_{style}_{take}: actions and styles repeat, by which they are found to be labels.
+PERSON = (
+    Sample("walk_neutral_01", (1.2, 1.0, 1.4)),
+    Sample("run_neutral_01", (2.2, 1.9), 35.0),
+    Sample("run_neutral_02", (1.2, 2.2), 35.0),
+    Sample("backward_neutral_01", (0.9, 0.7), 30.0, 180.0),
+    Sample("sidestep_neutral_01", (1.1, 0.8), 30.0, 90.0),
+    Sample("turn_neutral_01", (1.3, 1.1), 80.0),
+    Sample("turn_neutral_02", (1.2,), 180.0),
+    Sample("stop_neutral_01", (1.2, 0.0), 90.0),
+    Sample("idle_neutral_01", (0.0,)),
+    Sample("walk_angry_01", (1.2,)),
+    Sample("walk_elated_01", (1.2,)),
+    Sample("walk_rushed_01", (1.5,)),
+)
+# Seconds of what the dashboard shows at once, where it is given no folder, and of all its clips.
+_FIRST_S, _FILLED_S = 8.0, 12.0
 # Beats a minute of the songs.
 _SONGS_BPM = (92.0, 104.0, 118.0)
-DOG = (Sample("walk_01", (0.8, 0.7)), Sample("trot_01", (2.0,), 30.0))
+DOG = (
+    Sample("walk_01", (0.8, 0.7)),
+    Sample("walk_02", (1.0,), 90.0),
+    Sample("trot_01", (2.0,), 30.0),
+    Sample("trot_02", (1.7, 2.2)),
+)
 
 
 def save_samples(
@@ -95,10 +93,7 @@ def sample_folder() -> Path | None:
     try:
         folder.mkdir(parents=True, exist_ok=True)
         if not any(folder.glob("*/*.bvh")):
-            source = Matcher.load(SHIPPED["person"].path).source(
-                labels={"style": "neutral"}, seed=0
-            )
-            (clip,) = _performed(source, (_FIRST,), _FIRST_S, 0, None)
+            (clip,) = _person_clips(_FIRST_S, 0, None, PERSON[:1])
             save_bvh(clip, folder / "0_first" / f"{clip.name}.bvh")
     except (OSError, DeepPhaseError):
         return None
@@ -125,6 +120,10 @@ def _dances(folder: Path, seconds: float, seed: int, progress: Progress | None) 
     """Dances of the shipped dancer, whose songs are written into the folder."""
     import soundfile
 
+    from deepphase.apps.dance_sources import DanceSource
+    from deepphase.music.features import features_of
+    from deepphase.synthetic.song import make_song
+
     folder.mkdir(parents=True, exist_ok=True)
     dancer = DanceSource.shipped()
     for number, bpm in enumerate(_SONGS_BPM, start=1):
@@ -135,16 +134,31 @@ def _dances(folder: Path, seconds: float, seed: int, progress: Progress | None) 
         yield dancer.dance(features, DanceRequest(seed=seed), progress).motion()
 
 
-def _person_clips(seconds: float, seed: int, progress: Progress | None) -> Iterator[Clip]:
-    person = Matcher.load(SHIPPED["person"].path)
-    for style, samples in PERSON.items():
-        source = person.source(labels={"style": style}, seed=seed)
-        yield from _performed(source, samples, seconds, seed, progress)
+class _StyledGoals(VelocityGoals):
+    """Goals of samples, whose styles are the second words of their names."""
+
+    def __init__(self, root_states: RootStates, samples: tuple[Sample, ...]) -> None:
+        super().__init__(root_states)
+        words = [sample.name.split("_") for sample in samples]
+        self._labels = [{"style": each[1]} if len(each) > 2 else {} for each in words]
+
+    def labels(self) -> list[dict[str, str]]:
+        return self._labels
+
+
+def _person_clips(
+    seconds: float, seed: int, progress: Progress | None, samples: tuple[Sample, ...] = PERSON
+) -> Iterator[Clip]:
+    source = Matcher.load(SHIPPED["person"].path).source(seed=seed)
+    return _performed(source, samples, seconds, seed, progress)
 
 
 def _dog_clips(seconds: float, seed: int, progress: Progress | None) -> Iterator[Clip]:
+    from deepphase.controllers.runtime.controller import Controller
+    from deepphase.controllers.runtime.start import CharacterSource
+
     source = CharacterSource(Controller.load(SHIPPED["dog"].path), seed=seed)
-    yield from _performed(source, DOG, seconds, seed, progress)
+    return _performed(source, DOG, seconds, seed, progress)
 
 
 def _performed(
@@ -156,7 +170,7 @@ def _performed(
 ) -> Iterator[Clip]:
     """The clip of each sample, all of which are performed at once."""
     start = RootStates.at_rest(side_by_side(len(samples), source.spacing_m))
-    goals = VelocityGoals(start)
+    goals = _StyledGoals(start, samples)
     runner = source.start(goals, start)
     frames = round(_HOLD_S * runner.spec.fps)
     velocities, facings = _desired(samples, seconds, seed)

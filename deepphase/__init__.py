@@ -11,10 +11,10 @@ Phases of a clip, by the shipped model, and by a model of the user's own motion:
 
     import deepphase as dp
 
-    phases = dp.phases("captures/walk_01.bvh")  # without training
+    phases = dp.phases("captures/walk_neutral_01.bvh")  # without training
     model = dp.train_phase("captures/")  # a folder, a motion file or a store
     model.save("walk.model")
-    phases = model.encode("captures/walk_01.bvh")  # or a folder, or a list of files
+    phases = model.encode("captures/walk_neutral_01.bvh")  # or a folder, or a list of files
     print(phases.parameters.phase.shape)  # (frames, channels), cycles in [-0.5, 0.5)
     print(phases.parameters.manifold().shape)  # (frames, 2 * channels)
     phases.to_pandas()  # a row for each frame

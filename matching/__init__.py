@@ -8,7 +8,7 @@
     database = dp.matching.MotionDatabase.build(store, "phase_trajectory", model)
     database.save("mocap.db")
     searcher = dp.matching.open_searcher(database)
-    query = database.query([database.row_of("walk_01", 120)])[0]
+    query = database.query([database.row_of("walk_neutral_01", 120)])[0]
     for near in dp.matching.nearest_moments(database, searcher, query, k=5):
         print(near.clip, near.frame, near.distance)
 

@@ -94,7 +94,7 @@ NOT_RUN = {
     "-o dribble.controller": _DRIBBLE,
     "deepphase control dribble.controller --path circle --ball kick@5:6,pass@12:0:6 "
     "-o dribbling/": _DRIBBLE,
-    "deepphase convert captures/walk_01.bvh -o walk_01.fbx": _BLENDER,
+    "deepphase convert captures/walk_neutral_01.bvh -o walk.fbx": _BLENDER,
     "deepphase convert captures/ --to character.fbx -o retargeted/ --format fbx": _BLENDER,
 }
 # Page -> files that the pages before it leave.
@@ -215,11 +215,13 @@ def small_configs(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
 def inputs(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The files that a reader of the pages has before the first command."""
     folder = tmp_path_factory.mktemp("inputs")
+    styles = ("neutral", "angry", *("neutral",) * 4)
     for index, gait in enumerate(("walk", "walk", "jog", "run", "skip", "side_step")):
+        name = f"{gait}_{styles[index]}_01.bvh"
         clip = locomotion(index, 6.0, body="biped", gait=gait, fps=60.0).clip
-        save(clip, folder / "captures" / f"{gait}_{index + 1:02d}.bvh")
+        save(clip, folder / "captures" / name)
         other = locomotion(100 + index, 5.0, body="biped", gait=gait, fps=60.0).clip
-        save(other, folder / "held_out" / f"{gait}_{index + 1:02d}.bvh")
+        save(other, folder / "held_out" / name)
     for index in range(2):
         clip = locomotion(200 + index, 5.0, body="biped", gait="walk", fps=60.0).clip
         track = PointTrack(clip.skeleton.names, joint_positions(clip), clip.fps)

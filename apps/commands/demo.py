@@ -167,8 +167,8 @@ def _steps(data: Path | None, size: _Size, pictures: str) -> Iterator[_Step]:
     )
     yield (
         "Find similar moments",
-        f"match query clips.db {shlex.quote(store.names[0])} --frame {int(store.lengths[0]) // 2} "
-        "-k 4 -o matches",
+        f"match query clips.db {shlex.quote(store.names[-1])} "
+        f"--frame {int(store.lengths[-1]) // 2} -k 4 -o matches",
         "matches/index.html",
         "A moment of one clip, and the moments of other clips that are nearest in phase. Equal "
         "phases are equal places in the cycle; no label says what a step is.",

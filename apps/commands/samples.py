@@ -18,7 +18,7 @@ def command(
     """Write clips that the shipped characters perform, to try every command with.
 
     The person walks, runs, goes backward and aside, turns, stops, stands, and walks in three
-    styles. The names of the files say what each clip is.
+    styles. The names of the files say action and style, which other commands take as labels.
 
     Parameters
     ----------

@@ -8,12 +8,22 @@ import pytest
 from deepphase.apps.cli import main
 from deepphase.apps.samples import DOG, PERSON, sample_folder
 from deepphase.corpus.prepare import prepare
+from deepphase.corpus.store import open_store
 from deepphase.formats.load import load
 
 NAMES = {
-    "person": {sample.name for samples in PERSON.values() for sample in samples},
+    "person": {sample.name for sample in PERSON},
     "dog": {sample.name for sample in DOG},
     "dances": {"dance_01", "dance_02", "dance_03"},
+}
+
+LABELS = {
+    "person": {
+        "action": {"walk", "run", "backward", "sidestep", "turn", "stop", "idle"},
+        "style": {"neutral", "angry", "elated", "rushed"},
+    },
+    "dog": {"action": {"walk", "trot"}},
+    "dances": {},
 }
 
 
@@ -33,15 +43,17 @@ def test_clips_of_one_body_are_named_and_prepared(folder, tmp_path, kind):
     made = prepare(folder / kind, tmp_path / "mocap.store")
     assert not made.left_out
     assert [group.clips for group in made.groups] == [len(NAMES[kind])]
+    store = open_store(tmp_path / "mocap.store")
+    assert {name: set(store.label_column(name)) for name in store.label_names} == LABELS[kind]
 
 
 def test_the_person_does_what_its_clips_are_called(folder):
     lengths = {}
-    for name in ("idle_01", "walk_01", "run_01"):
-        clip = load(folder / "person" / f"{name}.bvh")
+    for name in ("idle", "walk", "run"):
+        clip = load(folder / "person" / f"{name}_neutral_01.bvh")
         steps = np.diff(clip.translations[:, 0, ::2], axis=0)
         lengths[name] = np.linalg.norm(steps, axis=1).sum()
-    assert lengths["idle_01"] < 0.5 < 2.0 < lengths["walk_01"] < lengths["run_01"]
+    assert lengths["idle"] < 0.5 < 2.0 < lengths["walk"] < lengths["run"]
 
 
 def test_a_folder_that_has_files_is_left_alone(folder, capsys):

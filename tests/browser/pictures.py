@@ -163,7 +163,7 @@ def sample_model(work: Path) -> Path:
 
 def phases(work: Path) -> None:
     """A body that walks and begins to run, with its phases and their manifold: a film."""
-    page, clip = work / "player.html", work / "captures" / "walk_run_01.bvh"
+    page, clip = work / "player.html", work / "captures" / "run_neutral_02.bvh"
     run(f"play {clip} --model {sample_model(work)} -o {page}", page)
     with opened(page, height=600) as shown:
         player_at(shown, _FILM_FROM_S, "q" * 2)
@@ -185,7 +185,10 @@ def phases(work: Path) -> None:
 
 # The clips whose manifolds are shown; standing and turning lie in their middle.
 _GAITS = {
-    "A person": ("walk_01", "backward_01", "sidestep_01", "run_01", "elated_01"),
+    "A person": (
+        *(f"{action}_neutral" for action in ("walk", "backward", "sidestep", "run")),
+        "walk_elated",
+    ),
     "A dog": ("walk", "pace", "trot", "canter", "gallop"),
 }
 # The person's curves lie above each other.
@@ -206,10 +209,10 @@ def manifolds(work: Path) -> None:
                 locomotion(5, 12.0, body="quadruped", gait=gait, variety=0.5).clip for gait in gaits
             ]
         else:
-            clips = [dp.load(work / "captures" / f"{gait}.bvh").sliced(0, 720) for gait in gaits]
+            clips = [dp.load(work / "captures" / f"{gait}_01.bvh").sliced(0, 720) for gait in gaits]
         cloud = PhaseCloud.of(model, [model.encode(clip) for clip in clips], max_points=3500)
         axis = {"title": {"text": ""}, "showticklabels": False}
-        names = [gait.removesuffix("_01") for gait in gaits]
+        names = [gait.removesuffix("_neutral") for gait in gaits]
         chart = cloud.figure(cloud.by_label("gait", names), dimensions=3, note="", title=title)
         chart.update_layout(
             scene={f"{each}axis": axis for each in "xyz"},

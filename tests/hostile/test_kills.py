@@ -134,6 +134,27 @@ def test_an_ended_command_leaves_nothing_half_and_the_next_run_ends_as_a_whole_o
     print(f"\n{name}: {first.cpu_s:.1f} CPU s, slowest end {slowest:.2f} s, {dict(seen)}")
 
 
+# It holds the interpreter's lock, as imports of large libraries do.
+_HOLD = "import ctypes, os; open(str(os.getpid()), 'w'); ctypes.PyDLL(None).sleep(60)"
+_HOLD_TWICE = "from deepphase.corpus.parallel import map_in_order; "
+_HOLD_TWICE += f"list(map_in_order(exec, [{_HOLD!r}] * 2, 2))"
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="elsewhere a thread has to find it")
+def test_busy_workers_end_with_a_killed_program(tmp_path):
+    words = [sys.executable, "-c", _HOLD_TWICE]
+    with subprocess.Popen(words, cwd=tmp_path, start_new_session=True) as program:
+        limit = time.monotonic() + 100
+        while len([*tmp_path.iterdir()]) < 2 and time.monotonic() < limit:
+            time.sleep(_LOOKS_EVERY_S)
+        program.kill()
+    limit = time.monotonic() + _LEAVES_S
+    while session(program.pid):
+        assert time.monotonic() < limit
+        time.sleep(_LOOKS_EVERY_S)
+    assert len([*tmp_path.iterdir()]) == 2
+
+
 def remove(out: Path, *, everything: bool = False) -> None:
     """Remove the outputs, but not the folders of unfinished trainings unless they are meant."""
     for path in sorted(out.rglob("*"), reverse=True):

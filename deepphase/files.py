@@ -37,10 +37,7 @@ _user = getattr(os, "geteuid", lambda: 0)
 
 
 def user_cache() -> Path:
-    """The folder of this package in the user's cache, which others cannot read.
-
-    It is made if it can be.
-    """
+    """The package's folder in the user's cache, closed to others; made where that is possible."""
     import platformdirs
 
     folder = Path(platformdirs.user_cache_dir("deepphase", appauthor=False))

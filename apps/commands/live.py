@@ -42,9 +42,8 @@ def command(
 
     sources, chosen = live_sources(source), chosen_ground(terrain)
     first = next(iter(sources.values()))
-    folder = Path()
-    if source is not None:
-        folder = source if source.is_dir() else source.parent
+    folder = source or Path()
+    folder = folder if folder.is_dir() else folder.parent
     server = None
     while server is None:
         try:

@@ -19,7 +19,6 @@ from deepphase.motion import quaternions
 from deepphase.motion.clip import Clip
 from deepphase.motion.roles import find_roles
 from deepphase.steering.rest import RestMoments
-from deepphase.steering.springs import from_rotation_vectors
 
 _BLOCKS = ("root_velocity", "root_turn", "contact", *POSE_BLOCKS)
 # Seconds of the shortest and of the longest stretch, and of all stretches together.
@@ -160,7 +159,7 @@ def _swaying(clip: Clip, frame: int, frames: int, schema: ControllerSchema) -> C
     waves = _SWAY * np.sin(2.0 * np.pi * np.round(_SWAY_HZ * _HELD_S) / _HELD_S * times)
     angles = np.stack([waves[:, 0] + waves[:, 2], waves[:, 3], waves[:, 1]], axis=1)
     rotations = held.rotations
-    turns = from_rotation_vectors(angles.astype(rotations.dtype))
+    turns = quaternions.from_rotation_vectors(angles.astype(rotations.dtype))
     rotations[:, spine] = quaternions.multiply(turns, rotations[:, spine])
     return replace(held, rotations=rotations)
 

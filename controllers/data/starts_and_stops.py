@@ -23,7 +23,7 @@ from deepphase.motion.contacts import Contacts, foot_contacts
 from deepphase.motion.resample import resample
 from deepphase.motion.roles import Roles, find_roles
 from deepphase.motion.root_trajectory import root_trajectory
-from deepphase.steering.springs import angular_velocities, from_rotation_vectors, rotation_offsets
+from deepphase.steering.springs import angular_velocities, rotation_offsets
 
 # Shortest idle moment and stretch of locomotion that are used.
 _IDLE_S, _MOVING_S = 0.5, 1.2
@@ -337,7 +337,7 @@ def stitched(
         )
         shape = (-1, *(1,) * (old.ndim - 1))
         left = value.reshape(shape) * offset + rate.reshape(shape) * change
-        return quaternions.multiply(from_rotation_vectors(left), new[1:])
+        return quaternions.multiply(quaternions.from_rotation_vectors(left), new[1:])
 
     before = first.rotations[-3:].astype(np.float64)
     local = turned(before, second.rotations.astype(np.float64))

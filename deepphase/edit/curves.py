@@ -11,7 +11,6 @@ from scipy.spatial.transform import Rotation, Slerp
 from deepphase.arrays import Array, smoothstep, true_runs
 from deepphase.motion import quaternions
 from deepphase.motion.resample import low_passed
-from deepphase.steering.springs import rotation_vectors
 
 # Seconds over which a difference of velocity at the edge of a restored stretch fades.
 _FADE_S = 0.1
@@ -117,7 +116,7 @@ def bridged_rotations(estimate: Array, own: Array, broken: Array, fps: float) ->
     """As `bridged`, for quaternions (frames, 4)."""
     result = own.copy()
     if broken.any():
-        apart = rotation_vectors(quaternions.multiply(own, quaternions.conjugate(estimate)))
+        apart = quaternions.vectors_between(estimate, own)
         turns = Rotation.from_rotvec(_offsets(apart, broken, fps)[broken]).as_quat()
         result[broken] = quaternions.multiply(turns, estimate[broken])
     return quaternions.sign_continuous(result)

@@ -28,7 +28,6 @@ from deepphase.motion.root_trajectory import (
     with_root_motion,
 )
 from deepphase.motion.skeleton import Skeleton, ancestors, bone_lengths
-from deepphase.steering.springs import rotation_vectors
 
 ROOT_VALUES = 3
 """Velocities of the root: forward-sideways (x, z) in m/s and the turn in rad/s."""
@@ -250,8 +249,7 @@ def pose_steps(clip: Clip, space: MotionSpace) -> tuple[Array, Array]:
     """(frames - 1, 3) metres that the hips move, (frames - 1, joints, 3) radians of the joints."""
     rotations, places = space.pose(clip)
     rotations = quaternions.sign_continuous(rotations)
-    turns = quaternions.multiply(rotations[1:], quaternions.conjugate(rotations[:-1]))
-    return np.diff(places, axis=0), rotation_vectors(turns)
+    return np.diff(places, axis=0), quaternions.vectors_between(rotations[:-1], rotations[1:])
 
 
 def roughness(clip: Clip, space: MotionSpace, order: int = 4) -> Array:

@@ -62,10 +62,8 @@ def joint_rotation_rates(rotations: Array, fps: float) -> Array:
     if len(rotations) < 2:
         raise ParameterError(f"rotation rates need at least 2 frames, not {len(rotations)}")
     exact = quaternions.normalized(rotations.astype(np.float64))
-    turns = quaternions.multiply(quaternions.conjugate(exact[:-1]), exact[1:])
-    # The arc cosine of the real part is inaccurate for small angles.
-    half = np.arctan2(np.linalg.norm(turns[..., :3], axis=-1), np.abs(turns[..., 3]))
-    return np.degrees(2.0 * half) * fps
+    turns = quaternions.vectors_between(exact[:-1], exact[1:])
+    return np.degrees(np.linalg.norm(turns, axis=-1)) * fps
 
 
 def near_marked(marked: Array, frames: int) -> Array:

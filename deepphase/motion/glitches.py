@@ -90,7 +90,7 @@ def _jumps(clip: Clip, positions: Array, size: float, start: int) -> list[Glitch
     # Half of all joints never depart from their course at once, so no comparison with the
     # neighbouring frames is needed; at 30 Hz, jumps there and back would fill them.
     moves |= (np.median(moved, axis=1) > _BODY_JUMP_SHARE * size)[:, None]
-    turned = _departures(_rotation_steps(clip.rotations))
+    turned = _departures(quaternions.vectors_between(clip.rotations[:-1], clip.rotations[1:]))
     turns = _outliers(turned, _JUMP_ANGLE, _NOISE_ANGLE, clip.fps)
     # A departure at step k shows in its neighbours at half its size: two steps are one jump.
     flagged = np.flatnonzero((moves | turns).any(axis=1))
@@ -132,12 +132,3 @@ def _outliers(departures: Array, least: float, noise: float, fps: float) -> Arra
         usual = percentile_filter(departures[:, joints], 75, size=(window, 1), mode="nearest")
         candidates[:, joints] &= departures[:, joints] > _JUMP_FACTOR * (usual + noise)
     return candidates
-
-
-def _rotation_steps(rotations: Array) -> Array:
-    """(frames - 1, joints, 3) radians: rotation vectors from each frame to the next, in place."""
-    steps = quaternions.multiply(rotations[1:], quaternions.conjugate(rotations[:-1]))
-    steps = np.where(steps[..., 3:] < 0, -steps, steps)
-    sine = np.linalg.norm(steps[..., :3], axis=-1, keepdims=True)
-    angle = 2.0 * np.arctan2(sine, steps[..., 3:])
-    return steps[..., :3] * np.where(sine > 1e-8, angle / np.maximum(sine, 1e-8), 2.0)

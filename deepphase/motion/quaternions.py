@@ -17,6 +17,8 @@ IDENTITY = np.array([0.0, 0.0, 0.0, 1.0])
 _NEWTON_STEPS, _LEAST_ADJUGATE = 12, 0.05
 # Up to this size the number of NumPy calls determines the time, beyond it the arithmetic.
 _FEW = 2048
+# Sine of half an angle below which a series replaces an ill-conditioned quotient.
+_SMALL_SINE, _TINY = 1e-4, 1e-30
 
 
 def _product_terms() -> Array:
@@ -125,6 +127,32 @@ def angle_between(first: Array, second: Array) -> Array:
     """(...) radians in [0, pi]: angle of the rotation between two quaternions (..., 4)."""
     cosine = np.abs(np.einsum("...c,...c->...", first, second))
     return 2.0 * np.arccos(np.clip(cosine, 0.0, 1.0))
+
+
+def rotation_vectors(rotations: Array) -> Array:
+    """Axis times angle, (..., 3) radians of length at most pi, of unit quaternions (..., 4)."""
+    shorter = np.where(rotations[..., 3:] < 0, -rotations, rotations)
+    vector = shorter[..., :3]
+    sine = np.sqrt(np.einsum("...c,...c->...", vector, vector))[..., None]
+    angle = 2.0 * np.arctan2(sine, shorter[..., 3:])
+    small = sine < _SMALL_SINE
+    return vector * np.where(small, 2.0, angle / np.where(small, 1.0, sine))
+
+
+def vectors_between(before: Array, after: Array) -> Array:
+    """Rotation vectors (..., 3), radians in the parent's frame, from one rotation to another."""
+    return rotation_vectors(multiply(after, conjugate(before)))
+
+
+def from_rotation_vectors(vectors: Array) -> Array:
+    """Unit quaternions (..., 4) of axis times angle (..., 3), radians."""
+    half = 0.5 * np.sqrt(np.vecdot(vectors, vectors))
+    rotations = np.empty((*half.shape, 4), half.dtype)
+    # Without rotation the vector is 0, whatever the divisor.
+    scale = 0.5 * np.sin(half) / np.maximum(half, _TINY)
+    np.multiply(vectors, scale[..., None], out=rotations[..., :3])
+    np.cos(half, out=rotations[..., 3])
+    return rotations
 
 
 def mean_rotation(rotation: Array) -> Array:

@@ -160,35 +160,9 @@ def wrapped_angle(angle: Array) -> Array:
     return (angle + np.pi) % (2.0 * np.pi) - np.pi
 
 
-# Below this angle in radians series replace ill-conditioned quotients.
-_SMALL = 1e-4
-_TINY = 1e-30
-
-
-def rotation_vectors(rotations: Array) -> Array:
-    """Axis times angle, (..., 3) radians of length at most pi, of unit quaternions (..., 4)."""
-    shorter = np.where(rotations[..., 3:] < 0, -rotations, rotations)
-    vector = shorter[..., :3]
-    sine = np.sqrt(np.einsum("...c,...c->...", vector, vector))[..., None]
-    angle = 2.0 * np.arctan2(sine, shorter[..., 3:])
-    small = sine < _SMALL
-    return vector * np.where(small, 2.0, angle / np.where(small, 1.0, sine))
-
-
-def from_rotation_vectors(vectors: Array) -> Array:
-    """Unit quaternions (..., 4) of axis times angle (..., 3), radians."""
-    half = 0.5 * np.sqrt(np.vecdot(vectors, vectors))
-    rotations = np.empty((*half.shape, 4), half.dtype)
-    # Without rotation the vector is 0, whatever the divisor.
-    scale = 0.5 * np.sin(half) / np.maximum(half, _TINY)
-    np.multiply(vectors, scale[..., None], out=rotations[..., :3])
-    np.cos(half, out=rotations[..., 3])
-    return rotations
-
-
 def angular_velocities(before: Array, after: Array, seconds: float) -> Array:
     """(..., 3) rad/s: constant angular velocity, in the parent's frame, between two rotations."""
-    return rotation_vectors(quaternions.multiply(after, quaternions.conjugate(before))) / seconds
+    return quaternions.vectors_between(before, after) / seconds
 
 
 def rotation_offsets(
@@ -202,7 +176,7 @@ def rotation_offsets(
     rotations; its inverse is applied, so that large offsets start with the old velocity exactly.
     """
     turn = quaternions.multiply(old, quaternions.conjugate(new))
-    offset = rotation_vectors(turn)
+    offset = quaternions.rotation_vectors(turn)
     wanted = old_velocity - quaternions.rotate(turn, new_velocity)
     return offset, _without_left_jacobian(offset, wanted)
 
@@ -224,4 +198,4 @@ def inertialized_rotations(
 ) -> Array:
     """Rotations (..., 4) some time after a transition: the new motion with the decayed offset."""
     left, _ = decayed(offset, velocity, halflife_s, seconds)
-    return quaternions.multiply(from_rotation_vectors(left), new)
+    return quaternions.multiply(quaternions.from_rotation_vectors(left), new)

@@ -28,7 +28,6 @@ from deepphase.progress import Progress
 from deepphase.steering.goal_limits import GoalLimits
 from deepphase.steering.rest import CONSTANTS as REST
 from deepphase.steering.rest import breathing
-from deepphase.steering.springs import from_rotation_vectors
 
 
 class RowValues(Protocol):
@@ -267,7 +266,7 @@ class Playback:
         noise = breathing(seconds, 3 * (1 + len(self.trunk))).reshape(len(seconds), -1, 3)
         carrier = self.translated_joints.tolist().index(self.carrier)
         translations[:, carrier] += REST.sway * self.leg_length * noise[:, 0] * [1.0, 0.3, 1.0]
-        turns = from_rotation_vectors((REST.breath * noise[:, 1:]).astype(np.float32))
+        turns = quaternions.from_rotation_vectors((REST.breath * noise[:, 1:]).astype(np.float32))
         rotations[:, self.trunk] = quaternions.multiply(turns, rotations[:, self.trunk])
 
     def quiet_rows(self, allowed: Array) -> Array:

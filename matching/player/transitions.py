@@ -17,7 +17,6 @@ from deepphase.steering.springs import (
     angular_velocities,
     damping_share,
     decayed,
-    from_rotation_vectors,
     rotation_offsets,
     spring_rate,
     wrapped_angle,
@@ -159,15 +158,16 @@ class Transitions:
         if held.any():
             between = self._with(self._held[held], rows[held])
             turns, shifts = self._parts(self._offset[held], rows[held].shape)
-            rotations[held] = quaternions.multiply(from_rotation_vectors(turns), between[0])
+            turned = quaternions.from_rotation_vectors(turns)
+            rotations[held] = quaternions.multiply(turned, between[0])
             translations[held] = between[1] + shifts
         return rotations, translations
 
     def _with(self, offset: Array, rows: Array) -> tuple[Array, Array]:
         play = self._playback
         turns, shifts = self._parts(offset, rows.shape)
-        rotations = quaternions.multiply(from_rotation_vectors(turns), play.rotations[rows])
-        return rotations, play.translations[rows] + shifts
+        turned = quaternions.from_rotation_vectors(turns)
+        return quaternions.multiply(turned, play.rotations[rows]), play.translations[rows] + shifts
 
     def _parts(self, offset: Array, shape: tuple[int, ...]) -> tuple[Array, Array]:
         """Rotation vectors of joints (..., joints, 3), and shifts of translated joints."""

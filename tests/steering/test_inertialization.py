@@ -4,12 +4,11 @@ import numpy as np
 import pytest
 from scipy.spatial.transform import Rotation
 
+from deepphase.motion import quaternions
 from deepphase.steering.springs import (
     angular_velocities,
-    from_rotation_vectors,
     inertialized_rotations,
     rotation_offsets,
-    rotation_vectors,
 )
 
 HALFLIFE = 0.15
@@ -20,12 +19,14 @@ def test_rotation_vectors_are_scipys():
     rotations = Rotation.random(200, random_state=1).as_quat()
     rotations[:3] = [[0, 0, 0, 1], [1e-9, 0, 0, 1], [0, 0, 0, -1]]
     np.testing.assert_allclose(
-        rotation_vectors(rotations), Rotation.from_quat(rotations).as_rotvec(), atol=1e-12
+        quaternions.rotation_vectors(rotations),
+        Rotation.from_quat(rotations).as_rotvec(),
+        atol=1e-12,
     )
     vectors = rng.standard_normal((50, 3))
     vectors[0] = 0
     np.testing.assert_allclose(
-        Rotation.from_quat(from_rotation_vectors(vectors)).as_matrix(),
+        Rotation.from_quat(quaternions.from_rotation_vectors(vectors)).as_matrix(),
         Rotation.from_rotvec(vectors).as_matrix(),
         atol=1e-12,
     )
@@ -59,6 +60,6 @@ def test_half_is_left_after_the_halflife_and_nothing_in_the_end():
     new = np.array([[0.0, 0.0, 0.0, 1.0]])
     rest = np.zeros((1, 3))
     half = inertialized_rotations(offset, rest, new, HALFLIFE, HALFLIFE)
-    np.testing.assert_allclose(rotation_vectors(half), offset / 2, atol=1e-9)
+    np.testing.assert_allclose(quaternions.rotation_vectors(half), offset / 2, atol=1e-9)
     end = inertialized_rotations(offset, rest, new, HALFLIFE, 20 * HALFLIFE)
-    np.testing.assert_allclose(rotation_vectors(end), 0.0, atol=1e-9)
+    np.testing.assert_allclose(quaternions.rotation_vectors(end), 0.0, atol=1e-9)

@@ -398,6 +398,11 @@ def test_colours_axes_and_views_are_chosen_by_keys_without_the_server(visit):
     # A reload leads back to it.
     page.reload()
     until(lambda: cloud(page).evaluate("it => it.deepphaseCloud?.seen.axes") == "Channel 2")
+    # In a narrow window the player stands between the cloud and the small ones.
+    page.set_viewport_size({"width": 900, "height": 900})
+    places = [page.locator(each) for each in ("section.cloud", ".players")]
+    places.append(page.locator("section.cloud.small").first)
+    until(lambda: (y := [each.first.bounding_box()["y"] for each in places]) == sorted(y))
 
 
 def test_a_broken_file_and_a_reload_in_the_middle_leave_the_rest(browser, tmp_path):

@@ -16,7 +16,7 @@ from deepphase.motion.contacts import foot_contacts
 from deepphase.motion.point_track import PointTrack
 from deepphase.motion.roles import Roles, find_roles
 from deepphase.motion.root_trajectory import root_trajectory
-from deepphase.motion.skeleton import Skeleton
+from deepphase.motion.skeleton import Skeleton, subtree_mask
 
 # Percentile of the lowest joint's height over time, which ignores single frames below the floor.
 _FLOOR_PERCENTILE = 5
@@ -305,7 +305,8 @@ class Actor:
         transforms = global_transforms(clip)
         positions, parents, names = joints_and_tips(clip, transforms)
         roles = find_roles(skeleton, clip=clip)
-        body = _below(parents, roles.hips)
+        below = subtree_mask(skeleton, roles.hips)
+        body = np.flatnonzero(np.concatenate([below, below[parents[len(below) :]]]))
         # Feet that are not below the hips, as in rigs with goals for legs, come with all joints.
         if not set(feet or roles.both("foot") or ()) <= set(body.tolist()):
             body = np.arange(len(parents))
@@ -347,15 +348,6 @@ class Actor:
         known: dict[str, Any] = {"name": motion.name, "floor": _lowest(motion.positions)}
         known |= {"fps": motion.fps, "joint_names": motion.names}
         return cls(positions=motion.positions, links=motion.edges, **(known | given))
-
-
-def _below(parents: Array, top: int) -> Array:
-    """Indices of a joint and its descendants."""
-    inside = np.zeros(len(parents), bool)
-    inside[top] = True
-    for joint in range(top + 1, len(parents)):
-        inside[joint] = inside[parents[joint]]
-    return np.flatnonzero(inside)
 
 
 def _lowest(positions: Array) -> float:

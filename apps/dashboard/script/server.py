@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +13,8 @@ from starlette.middleware import Middleware
 from starlette.middleware.base import BaseHTTPMiddleware, RequestResponseEndpoint
 from starlette.requests import Request
 from starlette.responses import Response
+from starlette.types import Receive, Scope, Send
+from streamlit.file_util import get_static_dir
 
 from deepphase.apps.dashboard.parts import messages
 from deepphase.apps.hosts import HOST_NAMES_VARIABLE, HostMiddleware, host_names
@@ -31,8 +34,23 @@ history.pushState = function (state, unused, to) {
 _BEFORE = b"<head>"
 
 
+@lru_cache(maxsize=512)
+def _script(path: str) -> Response | None:
+    """The answer with a script of Streamlit, of which a first visit asks for a hundred."""
+    file = Path(get_static_dir()) / "static" / "js" / path.rpartition("/")[2]
+    if not path.startswith("/static/js/") or file not in file.parent.glob("*.js"):
+        return None
+    headers = {"Cache-Control": "public, immutable, max-age=31536000"}
+    return Response(file.read_bytes(), media_type="text/javascript", headers=headers)
+
+
 class PageScriptMiddleware(BaseHTTPMiddleware):
-    """Middleware that writes a script into Streamlit's HTML page."""
+    """Middleware that writes a script into Streamlit's HTML page, and keeps Streamlit's scripts."""
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Answer a request for a script at once; Streamlit reads each in many turns of threads."""
+        answer = _script(scope["path"]) if scope["type"] == "http" else None
+        await (answer or super().__call__)(scope, receive, send)
 
     async def dispatch(self, request: Request, call_next: RequestResponseEndpoint) -> Response:
         """Forward a request; the content of HTML pages, which are short, is changed."""

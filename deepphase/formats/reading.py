@@ -74,6 +74,11 @@ _MASSES |= {"shoulder": 0.015, "elbow": 0.025, "hand": 0.01}
 # sqrt(g leg), over a way, as a share of the leg. Frames a second and seconds that are looked at.
 _MOST_SWINGS, _SWINGS_S, _SWING_SPEED, _SWING_WAY = 1.4, 4.0, 0.18, 0.1
 _SWING_FPS, _SWINGS_SEEN_S = 60.0, 40.0
+# All joints are over the floor, by a share of the leg, for seconds, and the feet go, in m/s; the
+# body's middle is on a parabola, but for a share of the leg, and not pulled sideways (m/s2). At
+# half the speed gravity is a quarter of itself: none of 640 captured clips falls so.
+_FLIES, _FLIGHT_S, _FEET_FLY, _OFF_PARABOLA, _STRAIGHT = 0.06, 0.3, 0.6, 0.004, 0.6
+_SLOW = (1.7, 3.6)
 # The lower foot stands where it is this near to the floor, as a share of the leg. In 1,300 captured
 # clips it slides at up to .31 of the speed of a body that goes faster than the first two (m/s, over
 # the feet and over the ground), and the places of a path are 7 times as far off its steps.
@@ -84,6 +89,9 @@ _EXCHANGED, _LEAPS, _LEAST_LEAP_M, _LEAST_TURN = 0.3, 5.0, 0.05, 0.3
 # How far a knee is beside the line from hip to foot where it is bent, as a share of the shin, in at
 # least as large a share of the frames; and share of these in which it points backwards.
 _BENT, _BACKWARDS = 0.15, 0.9
+# A body that was upright, by the height of its hips over the feet as a share of their distance, in
+# this share of the frames has the right up axis.
+_UPRIGHT, _STOOD = 0.9, 0.1
 # Frames in which the place of a body and its limbs are looked at.
 _FRAMES_DOUBTED = 100
 # Frames that are missing for each that is there, as of markers that are seen in a tenth of the
@@ -361,8 +369,9 @@ def bridged(clip: Clip, numbers: Sequence[str]) -> Clip:
 def with_doubts(clip: Clip) -> Clip:
     """The clip, with notes where a value is not that of a body, and on the way out."""
     roles = find_roles(clip.skeleton)
-    checks = (_doubts_of_speed, _doubts_of_limbs, _doubts_of_repeats, _doubts_of_exchange)
-    doubts = [doubt for check in checks for doubt in check(clip)]
+    checks = (_doubts_of_limbs, _doubts_of_repeats, _doubts_of_exchange)
+    doubts = [*_doubts_of_speed(clip, roles)]
+    doubts += [doubt for check in checks for doubt in check(clip)]
     if is_body(clip.skeleton, roles):
         doubts = [*_doubts_of_size(clip.skeleton, roles), *_doubts_of_place(clip, roles), *doubts]
         # A wrong unit or a speed says as much.
@@ -398,7 +407,10 @@ def _doubts_of_place(clip: Clip, roles: Roles) -> Iterator[str]:
         yield f"{low}: is the root in another unit than the bones? export both in one"
     if any(note.startswith(ASSUMED_UP) for note in clip.source.notes):
         return
-    rise = (positions[:, [roles.hips]] - positions[:, list(feet)]).mean(axis=(0, 1))
+    rises = (positions[:, [roles.hips]] - positions[:, list(feet)]).mean(axis=1)
+    if (rises[:, 1] > _UPRIGHT * np.linalg.norm(rises, axis=-1)).mean() > _STOOD:
+        return  # It falls, or lies down.
+    rise = rises.mean(axis=0)
     rise = quaternions.rotate(quaternions.conjugate(turn_to_y(clip.source.up)), rise)
     axis, clear = nearest_axis(rise)
     if clear and axis != clip.source.up:
@@ -406,8 +418,10 @@ def _doubts_of_place(clip: Clip, roles: Roles) -> Iterator[str]:
         yield f"the hips are along {axis} from the feet, not along {clip.source.up}: {way}"
 
 
-def _doubts_of_speed(clip: Clip) -> Iterator[str]:
-    moved = np.linalg.norm(np.diff(clip.translations, axis=0), axis=-1)
+def _doubts_of_speed(clip: Clip, roles: Roles) -> Iterator[str]:
+    # Handles of rigs, which are joints that travel, are faster.
+    carries = np.isin(clip.translated_joints, (0, roles.hips)) | (not clip.has_rotations)
+    moved = np.linalg.norm(np.diff(clip.translations[:, carries], axis=0), axis=-1)
     speed = clip.fps * float(np.percentile(moved, 95, axis=0).max()) if moved.size else 0.0
     if speed > _FASTEST_M_S:
         way = "give the unit with --unit, or the rate with --file-fps"
@@ -445,19 +459,47 @@ def _doubts_of_fall(clip: Clip, roles: Roles) -> Iterator[str]:
     if roles.kind != "biped" or _fastest_fall(clip.translations[..., 1], clip.fps) < GRAVITY:
         return
     step = max(int(clip.fps // _FALL_FPS), 1)
+    middle = _middle(joint_positions(thinned(clip, len(clip) // step)), roles)
+    fall = _fastest_fall(middle[:, 1:2], clip.fps / step)
+    if fall > _FASTEST_FALL:
+        slower = clip.fps / max(round(np.sqrt(fall / GRAVITY)), 2)
+        way = f"give the rate with --file-fps, as {slower:g}, or the unit with --unit"
+        yield f"the body falls at {fall:.3g} m/s2, gravity is {GRAVITY:.3g}: {way}"
+
+
+def _middle(places: Array, roles: Roles) -> Array:
+    """(frames, 3) middle of a body's mass, as guessed."""
     mass = {
         joint: share
         for role, share in _MASSES.items()
         for joint in (roles.both(role) or () if role in PAIRED_PARTS else (getattr(roles, role),))
         if joint is not None
     }
-    heights = joint_positions(thinned(clip, len(clip) // step))[:, list(mass), 1]
-    middle = np.average(heights, axis=1, weights=list(mass.values()))
-    fall = _fastest_fall(middle[:, None], clip.fps / step)
-    if fall > _FASTEST_FALL:
-        slower = clip.fps / max(round(np.sqrt(fall / GRAVITY)), 2)
-        way = f"give the rate with --file-fps, as {slower:g}, or the unit with --unit"
-        yield f"the body falls at {fall:.3g} m/s2, gravity is {GRAVITY:.3g}: {way}"
+    return np.asarray(np.average(places[:, list(mass)], axis=1, weights=list(mass.values())))
+
+
+def _doubts_of_flight(
+    places: Array, roles: Roles, leg: float, fps: float, step: int
+) -> Iterator[str]:
+    """Doubts about a person that flies on a parabola which gravity would bend more."""
+    middle, low = _middle(places, roles), places[..., 1].min(axis=1)
+    speeds = fps * np.linalg.norm(
+        np.diff(places[:, list(roles.both("foot") or ())], axis=0), axis=-1
+    )
+    for start, stop in true_runs(low > np.quantile(low, 0.1) + _FLIES * leg):
+        if start == 0 or stop == len(low) or stop - start < _FLIGHT_S * fps:
+            continue
+        seconds = (np.arange(start, stop) - 0.5 * (start + stop - 1)) / fps
+        powers = np.stack([seconds**0, seconds, seconds**2], axis=1)
+        bend, off, *_ = np.linalg.lstsq(powers, middle[start:stop])
+        away = np.sqrt(off.sum() / len(seconds)) if len(off) else 0.0
+        fall = -2.0 * float(bend[2, 1])
+        straight = 2.0 * np.abs(bend[2, [0, 2]]).max() < _STRAIGHT
+        flies = np.median(speeds[start : stop - 1].min(axis=1)) > _FEET_FLY
+        if flies and straight and away < _OFF_PARABOLA * leg and _SLOW[0] < fall < _SLOW[1]:
+            way = f"is the rate {2 * fps * step:g}? --file-fps gives another"
+            yield f"the body flies, and falls at {fall:.2g} m/s2, gravity is {GRAVITY:.3g}: {way}"
+            return
 
 
 def _doubts_of_steps(clip: Clip, roles: Roles) -> Iterator[str]:
@@ -471,6 +513,7 @@ def _doubts_of_steps(clip: Clip, roles: Roles) -> Iterator[str]:
     places = joint_positions(thinned(seen, len(seen) // step))
     fps = clip.fps / step
     yield from _doubts_of_path(places[::2], roles, leg, fps / 2.0, 2 * step)
+    yield from _doubts_of_flight(places, roles, leg, fps, step)
     if len(clip) < _SWINGS_S * clip.fps:
         return
     moved = np.linalg.norm(np.diff(places[:, list(feet)], axis=0), axis=-1)

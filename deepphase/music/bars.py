@@ -196,11 +196,12 @@ _TOLD, _AS_WELL = 0.2, 0.35
 # Faster tempi are seldom counted: half and a third of them are always told.
 _SELDOM_COUNTED_BPM = 170.0
 # Half the tempo is told sooner where only there the bass returns, and mainly what alternates speaks
-# against it, as loud off-beats do; twice the tempo where some of the bass returns after half a
-# beat, not much less than after a whole, as in triplets; a third or two thirds of it where more of
-# the bass does, and hardly less of all sounds.
+# against it, as loud off-beats do; twice the tempo where it fits nearly as well and some of the
+# bass returns after half a beat, not much less than after a whole, as in triplets, or where most
+# sounds return there, too; a third or two thirds of it where more of the bass does, and hardly less
+# of all sounds.
 _BASS_RETURNS, _HALF_AS_WELL = 0.85, 0.8
-_BASS_OF_TWICE, _LESS_BASS, _TWICE_AS_WELL = 0.33, 0.37, 2.0
+_TWICE_AS_WELL, _MOST_SOUNDS = np.array([(2.0, 0.33, 0.37), (3.2, 0.25, 0.49)]), 0.65
 _MORE_BASS, _LESS_SOUND = 0.3, 0.1
 # Beats are between those that were laid if the bass is so much louder there, and audible.
 _LOUDER_BASS, _LOUD_BASS = 1.6, 0.5
@@ -327,7 +328,8 @@ def _shares(levels: list[_Level]) -> tuple[list[_Level], Array, tuple[float, ...
     more_bass, more_sound = bass - bass[chosen], sound - sound[chosen]
     half &= (bass > _BASS_RETURNS) & (bass[chosen] < _BASS_RETURNS)
     half &= less - alternates[chosen] + alternates < _HALF_AS_WELL
-    twice &= (less < _TWICE_AS_WELL) & (bass > _BASS_OF_TWICE) & (more_bass > -_LESS_BASS)
+    most_less, least_bass, less_bass = _TWICE_AS_WELL[(sound > _MOST_SOUNDS).astype(int)].T
+    twice &= (less < most_less) & (bass > least_bass) & (more_bass > -less_bass)
     thirds = (third | two_thirds) & (more_bass > _MORE_BASS) & (more_sound > -_LESS_SOUND)
     fits = (shares >= _TOLD) | (less <= _AS_WELL) | half | twice | thirds | slower
     fits[chosen] = False

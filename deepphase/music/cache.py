@@ -21,7 +21,7 @@ from deepphase.music.audio import decoded, sound_bytes
 from deepphase.music.beats_file import beats_beside, read_beats
 from deepphase.music.features import FPS, SONG_FEATURE_KINDS, SongFeatures, features_of
 
-FORMAT, VERSION = "deepphase.song_features", 7
+FORMAT, VERSION = "deepphase.song_features", 8
 
 CACHE_VARIABLE = "DEEPPHASE_CACHE"
 """The environment variable that names another cache folder; empty for no cache."""

@@ -119,6 +119,11 @@ def test_a_body_that_lies_glides_or_is_far_away_is_doubted(tmp_path):
     flight = np.arange(len(walk)) / walk.fps % 0.5
     hops = replace(walk, translations=walk.translations.copy())
     hops.translations[:, 0, 1] += 0.5 * 9.81 * flight * (0.5 - flight)
+    in_air = np.arange(24) / walk.fps
+    frames = np.r_[:60, [59] * 24, 60:120]
+    leap = replace(walk, rotations=walk.rotations[frames], translations=walk.translations[frames])
+    leap.translations[60:84, 0, 1] += 0.5 * 9.81 * in_air * (0.4 - in_air)
+    leap.translations[60:, 0, 2] += 1.5 * np.minimum(np.arange(84) / walk.fps, 0.4)
     twice = replace(walk, rotations=walk.rotations[np.arange(len(walk)) // 2 * 2])
     twice = replace(twice, translations=walk.translations[np.arange(len(walk)) // 2 * 2])
     for clip, words in (
@@ -134,6 +139,7 @@ def test_a_body_that_lies_glides_or_is_far_away_is_doubted(tmp_path):
         (reflected(walk), "named left is on the right"), (twice, "every pose stands in 2 frames"),
         (lying, "--up z"), (stiff, "no limb moves"), (high, "m above 0"), (walk, ""),
         (hops, ""), (replace(hops, fps=120.0), "--file-fps, as 60"),
+        (leap, ""), (replace(leap, fps=30.0), "is the rate 60?"),
         (steps, ""), (replace(steps, fps=180.0), "the feet step"),
     ):  # fmt: skip
         save(clip, path)

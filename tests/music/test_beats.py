@@ -57,6 +57,14 @@ def test_songs_with_known_beats_and_bars(options):
     np.testing.assert_allclose(tempo, made.tempo.tempo_bpm(song.time)[playing], rtol=0.06)
 
 
+def with_hits(made, moments, hit, level=1.0):
+    samples = made.samples.copy()
+    for moment in moments:
+        start = round(moment * SAMPLE_RATE)
+        samples[start : start + len(hit)] += level * hit[: len(samples) - start]
+    return samples
+
+
 @pytest.mark.parametrize("bpm", [90.0, 100.0])
 @pytest.mark.parametrize("level", [0.3, 1.0])
 @pytest.mark.parametrize("sound", ["hat", "tone"])
@@ -66,11 +74,7 @@ def test_loud_off_beats_do_not_double_the_tempo(bpm, level, sound):
     hit = np.random.default_rng(0).standard_normal(len(time)) * np.exp(-time / 0.015)
     if sound == "tone":
         hit = np.sin(2 * np.pi * 440 * time) * np.exp(-time / 0.03)
-    samples = made.samples.copy()
-    for moment in made.beats[:-1] + 30 / bpm:
-        start = round(moment * SAMPLE_RATE)
-        samples[start : start + len(hit)] += level * hit[: len(samples) - start]
-    song = features_of(samples)
+    song = features_of(with_hits(made, made.beats[:-1] + 30 / bpm, hit, level))
     assert song.tempo_bpm == pytest.approx(bpm, rel=0.01)
     assert f_measure(song.beats_s, made.beats) > 0.95
     assert song.has_beat
@@ -86,11 +90,7 @@ def test_loud_snares_do_not_halve_the_tempo(bpm):
     made = make_song(3, 30.0, tempo_bpm=bpm)
     time = np.arange(round(0.2 * SAMPLE_RATE)) / SAMPLE_RATE
     hit = np.random.default_rng(0).standard_normal(len(time)) * np.exp(-time / 0.06)
-    samples = made.samples.copy()
-    for moment in made.beats[1:-1:2]:
-        start = round(moment * SAMPLE_RATE)
-        samples[start : start + len(hit)] += hit[: len(samples) - start]
-    song = features_of(samples)
+    song = features_of(with_hits(made, made.beats[1:-1:2], hit))
     assert song.tempo_bpm == pytest.approx(bpm, rel=0.01)
     assert f_measure(song.beats_s, made.beats) > 0.95
 
@@ -102,6 +102,16 @@ def test_fast_songs_are_not_counted_at_half_but_may_be(bpm, seed):
     assert song.tempo_bpm == pytest.approx(bpm, rel=0.01)
     assert any(other == pytest.approx(bpm / 2, rel=0.01) for other in song.other_tempi)
     assert song.beat_confidence <= 0.8
+
+
+def test_fast_triplets_are_counted_at_half_and_it_is_said():
+    bpm = 184.9
+    made = make_song(7030, 30.0, tempo_bpm=bpm)
+    time = np.arange(round(0.05 * SAMPLE_RATE)) / SAMPLE_RATE
+    hit = np.random.default_rng(0).standard_normal(len(time)) * np.exp(-time / 0.015)
+    thirds = np.concatenate([made.beats[:-1] + part / bpm for part in (20, 40)])
+    song = features_of(with_hits(made, thirds, hit, 0.8))
+    assert bpm == pytest.approx(song.other_tempi[0], rel=0.01)
 
 
 def test_clicks_of_two_readings_are_not_certain_and_a_hint_decides():

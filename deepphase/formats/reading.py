@@ -487,14 +487,12 @@ def _doubts_of_flight(
         np.diff(places[:, list(roles.both("foot") or ())], axis=0), axis=-1
     )
     for start, stop in true_runs(low > np.quantile(low, 0.1) + _FLIES * leg):
-        if start == 0 or stop == len(low) or stop - start < _FLIGHT_S * fps:
+        if start == 0 or stop == len(low) or stop - start < max(_FLIGHT_S * fps, 4):
             continue
         seconds = (np.arange(start, stop) - 0.5 * (start + stop - 1)) / fps
-        powers = np.stack([seconds**0, seconds, seconds**2], axis=1)
-        bend, off, *_ = np.linalg.lstsq(powers, middle[start:stop])
-        away = np.sqrt(off.sum() / len(seconds)) if len(off) else 0.0
-        fall = -2.0 * float(bend[2, 1])
-        straight = 2.0 * np.abs(bend[2, [0, 2]]).max() < _STRAIGHT
+        (bend, *_), off, *_ = np.polyfit(seconds, middle[start:stop], 2, full=True)
+        away, fall = np.sqrt(off.sum() / len(seconds)), -2.0 * float(bend[1])
+        straight = 2.0 * np.abs(bend[[0, 2]]).max() < _STRAIGHT
         flies = np.median(speeds[start : stop - 1].min(axis=1)) > _FEET_FLY
         if flies and straight and away < _OFF_PARABOLA * leg and _SLOW[0] < fall < _SLOW[1]:
             way = f"is the rate {2 * fps * step:g}? --file-fps gives another"

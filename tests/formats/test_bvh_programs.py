@@ -19,42 +19,17 @@ from deepphase.motion.glitches import find_glitches
 from deepphase.motion.roles import find_roles
 from deepphase.synthetic.gait_motion import locomotion
 
-# The joints of the walk in its order, as each program calls them; "-" stands for a leaf that it has
-# not.
-OURS = (
-    "Hips Spine Spine1 Spine2 Neck Neck1 Head "
-    "LeftShoulder LeftArm LeftForeArm LeftHand LeftHandMiddle1 "
-    "LeftUpLeg LeftLeg LeftFoot LeftToeBase "
-    "RightShoulder RightArm RightForeArm RightHand RightHandMiddle1 "
-    "RightUpLeg RightLeg RightFoot RightToeBase"
-)
-LAFAN = (
-    OURS.replace("ToeBase", "Toe").replace("LeftHandMiddle1", "-").replace("RightHandMiddle1", "-")
-)
-CHESTS = (
-    "Hips Chest Chest2 Chest3 Chest4 Neck Head "
-    "LeftCollar LeftShoulder LeftElbow LeftWrist - LeftHip LeftKnee LeftAnkle LeftToe "
-    "RightCollar RightShoulder RightElbow RightWrist - RightHip RightKnee RightAnkle RightToe"
-)
-DAZ = (
-    "hip abdomen chest chest2 neck neck2 head "
-    "lCollar lShldr lForeArm lHand lMid1 lThigh lShin lFoot lToe "
-    "rCollar rShldr rForeArm rHand rMid1 rThigh rShin rFoot rToe"
-)
-ROKOKO = (
-    "Hips Spine1 Spine2 Spine3 Neck Neck2 Head "
-    "LeftShoulder LeftArm LeftForeArm LeftHand LeftFinger3Metacarpal "
-    "LeftThigh LeftShin LeftFoot LeftToe "
-    "RightShoulder RightArm RightForeArm RightHand RightFinger3Metacarpal "
-    "RightThigh RightShin RightFoot RightToe"
-)
+# The joints of the walk in its order; names of programs are in programs.yaml.
+_TRUNK = "Hips Spine Spine1 Spine2 Neck Neck1 Head"
+_ARM, _LEG = "Shoulder Arm ForeArm Hand HandMiddle1", "UpLeg Leg Foot ToeBase"
+_SIDES = [f"{side}{part}" for side in ("Left", "Right") for part in f"{_ARM} {_LEG}".split()]
+OURS = [*_TRUNK.split(), *_SIDES]
 
 
 @dataclass(frozen=True)
 class Form:
     """The form of a program's files."""
 
-    names: str
     order: str = "ZXY"
     unit_m: float = 0.01
     up: str = "y"
@@ -70,31 +45,19 @@ class Form:
 
 FORMS = {
     # Ubisoft's set: bones along x, the root's offset is its first place.
-    "LAFAN1": Form(LAFAN, "ZYX", along_x=True),
-    # Mason's set: chests in place of spines, hips in place of upper legs.
-    "100STYLE": Form(CHESTS, "YXZ", fps=60.0),
+    "LAFAN1": Form("ZYX", along_x=True),
+    "100STYLE": Form("YXZ", fps=60.0),
     # Hahne's conversions of CMU: a T-pose first, and a unit of 5.6 cm.
-    "CMU, cgspeed": Form(
-        OURS.replace("Spine2", "LowerNeck").replace("Spine ", "LowerBack "),
-        "ZYX",
-        unit_m=0.0254 / 0.45,
-        fps=120.0,
-        stance=True,
-    ),
-    "CMU, daz": Form(DAZ, "ZXY", unit_m=0.0254 / 0.45, fps=120.0, stance=True),
+    "CMU, cgspeed": Form("ZYX", unit_m=0.0254 / 0.45, fps=120.0, stance=True),
     # Through Blender: a prefix, and places of all joints.
-    "Mixamo": Form(OURS, "XYZ", prefix="mixamorig:", everywhere=True),
-    "Rokoko": Form(ROKOKO, "YXZ", fps=100.0),
-    "Xsens": Form(CHESTS, "YXZ", fps=240.0, everywhere=True, end="\r\n"),
+    "Mixamo": Form("XYZ", prefix="mixamorig:", everywhere=True),
+    "Rokoko": Form("YXZ", fps=100.0),
+    "Xsens": Form("YXZ", fps=240.0, everywhere=True, end="\r\n"),
     # Shogun: the subject's name, millimetres, Z up.
-    "Vicon": Form(OURS, "XYZ", unit_m=0.001, up="z", fps=120.0, prefix="Actor01:"),
+    "Vicon": Form("XYZ", unit_m=0.001, up="z", fps=120.0, prefix="Actor01:"),
     # A reference above the hips that stays, a namespace, and tabs.
     "MotionBuilder": Form(
-        OURS,
-        "ZXY",
-        prefix="BVH:",
-        above="BVH:reference",
-        changed=lambda text: text.replace("  ", "\t"),
+        prefix="BVH:", above="BVH:reference", changed=lambda text: text.replace("  ", "\t")
     ),
 }
 
@@ -107,16 +70,13 @@ def walk() -> Clip:
 def file_of(walk: Clip, form: Form) -> str:
     """The walk as a file of that form."""
     step = round(walk.fps / form.fps) or 1
-    names = form.names.split()
-    kept = [joint for joint, name in enumerate(names) if name != "-"]
-    rotations, places = (each[::step][:, kept] for each in global_transforms(walk))
-    parents = [-1 if p < 0 else kept.index(p) for p in walk.skeleton.parents[kept]]
-    offsets = walk.skeleton.offsets[kept]
+    rotations, places = (each[::step] for each in global_transforms(walk))
+    parents, offsets = walk.skeleton.parents.tolist(), walk.skeleton.offsets
     turned = Rotation.from_quat(rotations.reshape(-1, 4)).as_matrix()
     turned = turned.reshape(*rotations.shape[:2], 3, 3)
-    bases = np.tile(np.eye(3), (len(kept), 1, 1))
+    bases = np.tile(np.eye(3), (len(OURS), 1, 1))
     if form.along_x:
-        for joint in range(len(kept)):
+        for joint in range(len(OURS)):
             below = [child for child, parent in enumerate(parents) if parent == joint]
             if below:
                 bone = offsets[below[len(below) > 1 and joint == 0]]
@@ -128,7 +88,6 @@ def file_of(walk: Clip, form: Form) -> str:
     places = places @ axes.T / form.unit_m
     lines, indent = ["HIERARCHY"], 0
     rows = [np.empty((len(places), 0))]
-    shown = [f"{form.prefix}{names[joint]}" for joint in kept]
     if form.above:
         lines += [f"ROOT {form.above}", "{", "  OFFSET 0 0 0"]
         lines += ["  CHANNELS 6 Xposition Yposition Zposition Zrotation Xrotation Yrotation"]
@@ -142,7 +101,7 @@ def file_of(walk: Clip, form: Form) -> str:
         if parent < 0:
             offset = places[0, joint]
         word = "ROOT" if parent < 0 and not form.above else "JOINT"
-        lines.append(f"{pad}{word} {shown[joint]}")
+        lines.append(f"{pad}{word} {form.prefix}{OURS[joint]}")
         lines.append(f"{pad}{{")
         lines.append(f"{pad}  OFFSET " + " ".join(f"{value:.6f}" for value in offset))
         moves = parent < 0 or form.everywhere
@@ -176,7 +135,7 @@ def file_of(walk: Clip, form: Form) -> str:
 def test_positions_relative_to_offsets_are_added(walk, tmp_path, everywhere):
     """As three.js reads them: OFFSETs and positions are added up."""
     path = tmp_path / "walk.bvh"
-    path.write_text(file_of(walk, Form(OURS, everywhere=everywhere)))
+    path.write_text(file_of(walk, Form(everywhere=everywhere)))
     head, motion = path.read_text().split("Frame Time: 0.0333333\n")
     offset = np.array(head.split("OFFSET", 2)[1].split()[:3], np.float64)
     rows = np.loadtxt(motion.splitlines())
@@ -187,8 +146,7 @@ def test_positions_relative_to_offsets_are_added(walk, tmp_path, everywhere):
     path.write_text(f"{head}Frame Time: 0.0333333\n" + "\n".join(lines) + "\n")
     clip = load(path)
     expected = joint_positions(walk)[::2]
-    names = OURS.split()
-    columns = [clip.skeleton.index(name) for name in names]
+    columns = [clip.skeleton.index(name) for name in OURS]
     np.testing.assert_allclose(joint_positions(clip)[:, columns], expected, atol=2e-3)
     assert any("OFFSET was added" in note for note in clip.source.notes)
 
@@ -200,10 +158,8 @@ def test_a_file_of_the_program_is_the_walk(walk, tmp_path, program):
     path.write_bytes(file_of(walk, form).encode())
     clip = load(path)
     step = round(walk.fps / form.fps) or 1
-    kept = [joint for joint, name in enumerate(form.names.split()) if name != "-"]
-    names = form.names.split()
-    expected = joint_positions(walk)[::step][:, kept]
-    columns = [clip.skeleton.index(f"{form.prefix}{names[joint]}") for joint in kept]
+    expected = joint_positions(walk)[::step]
+    columns = [clip.skeleton.index(f"{form.prefix}{name}") for name in OURS]
     found = joint_positions(clip)[:, columns]
     assert clip.fps == pytest.approx(form.fps, rel=1e-3)
     if form.stance:
@@ -216,4 +172,4 @@ def test_a_file_of_the_program_is_the_walk(walk, tmp_path, program):
     roles = find_roles(clip.skeleton, clip=clip)
     assert roles.kind == "biped"
     for role, joint in {"left_hip": 12, "right_knee": 22, "left_shoulder": 8, "head": 6}.items():
-        assert clip.skeleton.names[getattr(roles, role)].endswith(names[joint]), role
+        assert clip.skeleton.names[getattr(roles, role)].endswith(OURS[joint]), role

@@ -118,7 +118,7 @@ def _picture(
     note = "No steady cycle in what plays: axes of the cycles of all frames."
     if ring is not None:
         spaces = {_OWN_RING: cloud.along(ring.projection), **spaces}
-        note = f"The bright line, from light to dark in time, is {ring}."
+        note = f"The bold line, from light to dark in time, is {ring}."
     id = clouds.frames_id(read, cloud)
     cloud_view.keep_frames(cloud, id)
     paths = {

@@ -101,7 +101,7 @@ def _trainings() -> None:
         sample = trainings.sample_training()
         st.header("A finished training, as a sample", anchor=False)
         st.caption(
-            f"{_about(sample)} It comes with the package. Start one on the left: it continues "
+            f"{_about(sample)} It comes with the package. A training that you start continues "
             "while you use other pages, and ends with this browser tab. Its model is kept in the "
             "folder that the program was started on, if there is one."
         )

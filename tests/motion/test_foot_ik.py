@@ -75,12 +75,8 @@ def test_a_limb_points_at_what_it_cannot_reach():
 
 def test_a_bent_limb_stays_in_its_plane():
     upper, middle, last = np.array([[0, 1.0, 0]]), np.array([[0.3, 0.6, 0.0]]), np.zeros((1, 3))
-    knee, _ = turned(
-        upper,
-        middle,
-        last,
-        two_joint_turns(upper, middle, last, np.array([[0, 0.3, 0]])),
-    )
+    target = np.array([[0, 0.3, 0]])
+    knee, _ = turned(upper, middle, last, two_joint_turns(upper, middle, last, target))
     assert knee[0, 0] > 0.3
     assert knee[0, 2] == pytest.approx(0.0, abs=1e-9)
 

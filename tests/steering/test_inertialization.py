@@ -5,11 +5,7 @@ import pytest
 from scipy.spatial.transform import Rotation
 
 from deepphase.motion import quaternions
-from deepphase.steering.springs import (
-    angular_velocities,
-    inertialized_rotations,
-    rotation_offsets,
-)
+from deepphase.steering.springs import angular_velocities, inertialized_rotations, rotation_offsets
 
 HALFLIFE = 0.15
 

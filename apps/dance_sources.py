@@ -67,7 +67,7 @@ class DanceSource:
 
         def dances(requests: DanceRequests, progress: Progress | None) -> list[DanceResult]:
             searcher = open_searcher(database, progress=progress, note=warn)
-            made = (database, Playback.of_database(database, progress), searcher)
+            made = (database, Playback.from_database(database, progress), searcher)
             return [
                 dance_with_database(*made, song, request, progress=progress)
                 for song, request in requests

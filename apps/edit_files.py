@@ -95,9 +95,9 @@ def write_edited(
         save(clip, target)
     note(f"{several}{first.duration:.2f} s: {output}")
     if player is not None:
-        take = Take.of(made)
+        take = Take.from_motions(made)
         if before is not None:
-            take = Take.of({"before": before, "after": first}, before.name, ghost=True)
+            take = Take.from_motions({"before": before, "after": first}, before.name, ghost=True)
         note(f"open {save_player(player, [take], title=title)}")
     next_step("play", output)
 

@@ -107,12 +107,12 @@ def built():
     """Public objects with arrays or many values, beside those of `represented`."""
     store = swinging_store()
     database = deepphase.matching.MotionDatabase.build(store, "full_pose_trajectory")
-    source = deepphase.matching.PlayerSource.of_database(database)
+    source = deepphase.matching.PlayerSource.from_database(database)
     path = deepphase.steering.made_path("circle", speed=0.5, seconds=1.0)
     player, goals = deepphase.steering.start_on_path(source, path)
     run = deepphase.steering.rollout(player, goals, 0.2)
     clip = deepphase.synthetic.locomotion(1, 2.0, gait="walk").clip
-    actor = deepphase.viewer.Actor.of(clip)
+    actor = deepphase.viewer.Actor.from_motion(clip)
     config = deepphase.controllers.ControllerConfig.load("pfnn")
     return [
         run,
@@ -128,7 +128,7 @@ def built():
         deepphase.motion.find_roles(clip.skeleton),
         clip.source,
         actor,
-        deepphase.viewer.Take.of([actor, actor], "two"),
+        deepphase.viewer.Take.from_motions([actor, actor], "two"),
         deepphase.edit.find_damage(clip),
         deepphase.edit.JointTarget("RightHand", 40, 44, (0.3, 1.2, 0.5)),
         deepphase.figures.Colouring("speed", np.zeros(500), "m/s"),

@@ -163,4 +163,4 @@ def _start(
     if clip.fps != controller.fps:
         clip = resample(clip, controller.fps)
     clip = replace(clip, labels=dict(clip.labels) | dict(labels))
-    return InitialStates.of_clip(clip, np.array([frame]), controller.schema, phases)
+    return InitialStates.from_clip(clip, np.array([frame]), controller.schema, phases)

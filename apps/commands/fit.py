@@ -125,12 +125,12 @@ def ground_command(
         ground.save(output / f"{name}.npz")
         rows.append(_ground_row(name, ground.ground.shifted(-floor), track))
         if len(takes) < _MAX_SHOWN:
-            takes.append(Take.of(shown, name, terrain=ground.ground))
+            takes.append(Take.from_motions(shown, name, terrain=ground.ground))
 
     def use(entry: ClipEntry) -> None:
         stem, clip = next(stems), entry.load()
-        track = FootTrack.of_clip(clip)
-        roles, actor = find_roles(clip.skeleton, clip=clip), Actor.of(clip)
+        track = FootTrack.from_clip(clip)
+        roles, actor = find_roles(clip.skeleton, clip=clip), Actor.from_motion(clip)
         options: dict[str, Any] = {"spacing_m": _SPACING_M, "margin_m": _MARGIN_M}
         if library is not None:
             found = grounds_of_clip(track, library, fits, name=clip.name, **options)
@@ -147,9 +147,9 @@ def ground_command(
             heights = best_place(track, whole[kind], seed=number + 1, **options)
             floor = foot_contacts(clip, roles).floor
             ground = ClipGround(heights.shifted(floor), clip.name, laid=True)
-            grounded = GroundedClip.of_clip(clip, ground.ground, roles, laid=True)
-            own = FootTrack.of_clip(grounded.clip, contacts=grounded.contacts)
-            add(f"{stem}.laid-{rank}", ground, Actor.of(grounded.clip), own, actor.floor)
+            grounded = GroundedClip.from_clip(clip, ground.ground, roles, laid=True)
+            own = FootTrack.from_clip(grounded.clip, contacts=grounded.contacts)
+            add(f"{stem}.laid-{rank}", ground, Actor.from_motion(grounded.clip), own, actor.floor)
 
     refused = each_clip(entries, use, "fitting ground", "fitted with ground")
     columns = ("ground", "cycles", "distance at contacts (mm)", "rise of contacts (m)")
@@ -256,9 +256,9 @@ def _ball_take(clip: Clip, track: BallTrack) -> Take:
     from deepphase.viewer.actor import Actor
     from deepphase.viewer.take import Curve, Marker, Take
 
-    actor = Actor.of_clip(clip).with_ball(track.positions, track.ball.radius_m)
+    actor = Actor.from_clip(clip).with_ball(track.positions, track.ball.radius_m)
     times = (track.touches.frames / track.fps).tolist()
     feet = zip(times, track.touches.feet, strict=True)
     touches = [Marker(f"touch by {foot}", time, time) for time, foot in feet]
     plausible = Curve("plausible", "", track.plausible, track.fps)
-    return Take.of(actor, clip.name, curves=[plausible], markers=touches)
+    return Take.from_motions(actor, clip.name, curves=[plausible], markers=touches)

@@ -409,7 +409,7 @@ def _opened(source: Path, factors: Mapping[str, float], shown: Progress) -> Play
     if _is_matcher(source):
         return Matcher.load(source).source()
     database = MotionDatabase.load(source).with_kinds(shown).reweighted(factors)
-    return PlayerSource.of_database(database, progress=shown, note=warn)
+    return PlayerSource.from_database(database, progress=shown, note=warn)
 
 
 def _beside(path: Path, settings: Any, shown: Progress) -> RunnerSource[Runner]:

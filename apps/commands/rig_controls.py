@@ -124,7 +124,7 @@ def _write_player(given: Clip | None, made: Clip, path: Path, ground: Heightmap 
     from deepphase.viewer.page import save_player
     from deepphase.viewer.take import Take
 
-    take = Take.of(({} if given is None else {"clip": given}) | {"rig": made}, "controls")
+    take = Take.from_motions(({} if given is None else {"clip": given}) | {"rig": made}, "controls")
     if ground is not None:
         places = take.actors[0].positions[..., [0, 2]]
         take = replace(take, terrain=ground_patch(ground, places))

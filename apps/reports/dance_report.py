@@ -83,7 +83,7 @@ def dance_take(dance: DanceResult, song: Path) -> Take:
         title, _, unit = name.removesuffix(")").partition(" (")
         if values.dtype.kind == "f":
             curves.append(Curve(title, unit, values, clip.fps))
-    return Take.of(
+    return Take.from_motions(
         {"dancer": clip},
         dance.song.name,
         channels=None if dance.phases is None else Channels(dance.phases, clip.fps),

@@ -36,7 +36,7 @@ class PhaseCloud:
     note: str = ""  # for figures: which frames were left out
 
     @classmethod
-    def of(
+    def from_phases(
         cls,
         model: PhaseExtractor,
         clips: Sequence[ClipPhases],

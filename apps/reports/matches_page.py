@@ -35,7 +35,7 @@ def moment_actor(
     start = max(frame - round(before_s * clip.fps), 0)
     stop = min(frame + round(seconds * clip.fps) + 1, len(clip))
     moved = placed(clip.sliced(start, stop), root_position, root_angle, place, 0.0)
-    return Actor.of_clip(
+    return Actor.from_clip(
         moved, name=name, start_s=before_s - (frame - start) / clip.fps, colour=colour
     )
 
@@ -103,7 +103,7 @@ def _take(
         options.append(CostOption(f"{at} ({rank})", own))
         words.append(f"{rank}: {at}, distance {each.distance:.3f}")
     text = "Squared distances between the query and its matches."
-    return Take.of(
+    return Take.from_motions(
         actors,
         f"{query.clip.name}, frame {query.frame}",
         markers=[Marker("matched moment", _BEFORE_S, _BEFORE_S)],

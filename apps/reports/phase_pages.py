@@ -97,7 +97,7 @@ class FigureData:
             tuple(labels[index] for index in chosen),
             len(lengths) - len(chosen),
             projection,
-            PhaseCloud.of(model, phases, projection),
+            PhaseCloud.from_phases(model, phases, projection),
         )
 
     def detailed(self) -> list[int]:
@@ -280,7 +280,7 @@ def _add_series(page: Page, data: FigureData) -> FigureSet:
         stop = int(inside[0]) + round(_PART_S * clip.fps)
         cut |= bool((inside >= stop).any())
         parts.append(clip[:stop])
-    cloud = PhaseCloud.of(data.model, parts, data.projection)
+    cloud = PhaseCloud.from_phases(data.model, parts, data.projection)
     if cut:
         words = f"the first {_PART_S:g} s of each clip"
         cloud = replace(cloud, note=", ".join(filter(None, (cloud.note, words))))

@@ -39,14 +39,14 @@ def takes_of_clips(
     manifolds = [None] * len(clips) if model is None else _manifolds(model, phases)
     takes = []
     for index, clip in enumerate(clips):
-        actor, curves, channels = Actor.of_clip(clip), [], None
+        actor, curves, channels = Actor.from_clip(clip), [], None
         if actor.root_positions is not None and len(actor) > 1:
             speed = np.linalg.norm(velocities(actor.root_positions, actor.fps), axis=-1)
             curves.append(Curve("Speed", "m/s", speed, actor.fps))
         if model is not None:
             own = phases[index]
             channels = Channels(own.parameters, own.fps, own.interior)
-        take = Take.of(
+        take = Take.from_motions(
             actor,
             channels=channels,
             manifold=manifolds[index],
@@ -81,7 +81,7 @@ def _manifolds(model: PhaseExtractor, phases: Sequence[ClipPhases]) -> list[Mani
         return [None] * len(phases)
     points = np.concatenate([each.parameters.manifold() for each in whole])
     projection = ring_projection(points)
-    cloud = PhaseCloud.of(model, whole, projection)
+    cloud = PhaseCloud.from_phases(model, whole, projection)
     colours = point_colours(cloud.by_clip())
     made: list[ManifoldCloud | None] = []
     for each in phases:
@@ -101,12 +101,12 @@ _RATE, _BLOCK = 44_100, 1 << 16
 
 def song_for_player(path: str | Path) -> PlayerSong:
     """The song of a file; one that only browsers decode has no spectrogram and no beats."""
-    song = PlayerSong.of_file(path)
+    song = PlayerSong.from_file(path)
     try:
         features = song_features(path)
     except FormatError:
         return song
-    return PlayerSong.of_file(path, **_shown(features, 0.0, features.duration_s))
+    return PlayerSong.from_file(path, **_shown(features, 0.0, features.duration_s))
 
 
 def part_of_song(path: Path, features: SongFeatures, start_s: float, seconds: float) -> PlayerSong:
@@ -116,7 +116,7 @@ def part_of_song(path: Path, features: SongFeatures, start_s: float, seconds: fl
         shown["duration_s"] = features.duration_s
         if path.stat().st_size <= _MAX_BYTES:
             try:
-                return PlayerSong.of_file(path, **shown)
+                return PlayerSong.from_file(path, **shown)
             except FormatError:
                 # Browsers do not play this format: encode it again.
                 pass

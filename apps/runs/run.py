@@ -315,7 +315,7 @@ def run_take(run: Run, name: str) -> Take:
         note += " Phases, weights, jumps and costs are the first character's."
     if run.characters > shown:
         note += f" The first {shown} of {run.characters} characters."
-    return Take.of(
+    return Take.from_motions(
         [_actor(run, index) for index in range(shown)],
         name,
         # Beside costs there is no room for it.
@@ -370,7 +370,7 @@ def compared_take(takes: Mapping[str, Take], name: str) -> Take:
         for index, take in enumerate(takes.values())
     ]
     note = f"On one path, {_APART_M:g} m apart: {', '.join(takes)}."
-    return Take.of(actors, name, note=note)
+    return Take.from_motions(actors, name, note=note)
 
 
 def _actor(run: Run, character: int) -> Actor:
@@ -385,7 +385,7 @@ def _actor(run: Run, character: int) -> Actor:
     ball: dict[str, Any] = {}
     if run.spec.ball is not None:
         ball = {"ball": run.tracks["ball"][character], "ball_radius_m": run.spec.ball.radius_m}
-    return Actor.of_clip(
+    return Actor.from_clip(
         run.clip(character),
         name=f"character {character + 1}" if run.characters > 1 else "run",
         feet=tuple(run.spec.skeleton.index(name) for name in run.spec.feet),

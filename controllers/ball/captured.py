@@ -38,7 +38,7 @@ def captured_ball(track: PointTrack, clip: Clip, ball: Ball, roles: Roles) -> Ba
             hint="keep one point named ball" if points else "rename the ball's point",
             path=path,
         )
-    legs = LegPoints.of_clip(clip, roles)
+    legs = LegPoints.from_clip(clip, roles)
     positions = track.positions[:, points[0]].astype(np.float64)
     positions[:, 1] -= legs.floor
     if track.present is not None:

@@ -53,7 +53,7 @@ class LegPoints:
     floor: float
 
     @classmethod
-    def of_clip(cls, clip: Clip, roles: Roles) -> LegPoints:
+    def from_clip(cls, clip: Clip, roles: Roles) -> LegPoints:
         """The legs of a clip; SkeletonError if no pair of feet is found."""
         transforms = global_transforms(clip)
         contacts = foot_contacts(clip, roles, transforms=transforms)
@@ -120,7 +120,7 @@ def fit_ball(
     """
     ball = ball or Ball()
     roles = roles or find_roles(clip.skeleton, description=description, clip=clip)
-    legs = LegPoints.of_clip(clip, roles)
+    legs = LegPoints.from_clip(clip, roles)
     return _Fit(clip, legs, ball).track()
 
 

@@ -43,7 +43,7 @@ class RestRows:
     captured: bool
 
     @classmethod
-    def of_clips(
+    def from_clips(
         cls, store: ClipStore, clips: Sequence[int], schema: ControllerSchema
     ) -> RestRows | None:
         """Rest of the clips with these indices; None where no part of a clip is quiet.
@@ -86,7 +86,7 @@ class RestRows:
     def moments(self, schema: ControllerSchema) -> RestMoments:
         """The stretches as characters choose from them."""
         poses = self.outputs[:, rest_layout(schema).slices["joint_position"]]
-        return RestMoments.of_rows(
+        return RestMoments.from_rows(
             np.ones(len(self.outputs), bool),
             self.stops,
             self.styles,
@@ -102,7 +102,7 @@ class RestRows:
         length = round(_QUIET_S * schema.fps)
         quietest: tuple[float, int, int] | None = None
         for index in clips:
-            frames = BodyFrames.of_clip(store.clip(index), dict(schema.body))
+            frames = BodyFrames.from_clip(store.clip(index), dict(schema.body))
             speeds = np.linalg.norm(frames.velocities, axis=-1).mean(axis=1)
             means = np.convolve(speeds, np.full(length, 1.0 / length), mode="valid")
             if len(means) and (quietest is None or means.min() < quietest[0]):
@@ -144,7 +144,7 @@ def _posture(frames: dict[int, int]) -> int:
 def _read(clip: Clip, schema: ControllerSchema) -> Array:
     # Rest has no phases of its own: the network's go on.
     bare = replace(schema, channels=0)
-    return FrameBlocks.of_clip(clip, bare).rows(rest_layout(schema))
+    return FrameBlocks.from_clip(clip, bare).rows(rest_layout(schema))
 
 
 def _swaying(clip: Clip, frame: int, frames: int, schema: ControllerSchema) -> Clip:

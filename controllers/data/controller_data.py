@@ -155,7 +155,7 @@ class ControllerData:
             balls=balls,
             progress=progress,
         )
-        split = SampleSplit.of_samples(
+        split = SampleSplit.from_samples(
             samples, options.held_out, source_kinds(store, dict(schema.body))
         )
         made = None if tracks else _starts_and_stops(store, schema, split, options)
@@ -226,13 +226,13 @@ class ControllerData:
             group[np.unique(np.linspace(0, len(group) - 1, each).astype(np.int64))]
             for group in groups
         ]
-        return InitialStates.of_samples(samples, np.unique(np.concatenate(chosen)))
+        return InitialStates.from_samples(samples, np.unique(np.concatenate(chosen)))
 
     @cached_property
     def rest(self) -> RestRows | None:
         """Moments of rest of the training clips."""
         clips = _training_clips(self.store, self.split)
-        return RestRows.of_clips(self.store, clips, self.schema)
+        return RestRows.from_clips(self.store, clips, self.schema)
 
     @cached_property
     def measures(self) -> Mapping[str, Any]:

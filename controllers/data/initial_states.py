@@ -30,7 +30,7 @@ class InitialStates:
         return len(self.inputs)
 
     @classmethod
-    def of_samples(cls, samples: ControllerSamples, rows: Array) -> InitialStates:
+    def from_samples(cls, samples: ControllerSamples, rows: Array) -> InitialStates:
         """The states of these rows."""
         runs = samples.run_of(rows)
         inputs = np.array(samples.inputs[rows])
@@ -47,7 +47,7 @@ class InitialStates:
         )
 
     @classmethod
-    def of_clip(
+    def from_clip(
         cls,
         clip: Clip,
         frames: Array,
@@ -62,7 +62,7 @@ class InitialStates:
                 f"{clip.name}: there is no frame {frames.tolist()}",
                 hint=f"it has frames 0 to {len(clip) - 1}",
             )
-        blocks = FrameBlocks.of_clip(clip, schema, phases, tracks)
+        blocks = FrameBlocks.from_clip(clip, schema, phases, tracks)
         return cls(
             blocks.rows(schema.inputs)[frames],
             blocks.rows(schema.gate)[frames],

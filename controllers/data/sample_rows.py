@@ -92,7 +92,7 @@ class SampleSplit:
     sources: frozenset[str]
 
     @classmethod
-    def of_samples(
+    def from_samples(
         cls,
         samples: ControllerSamples,
         share: float,

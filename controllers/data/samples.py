@@ -98,7 +98,7 @@ class ControllerSamples:
                 ball = balls.of_clip(clip, mirrored=is_mirrored)
                 if ball is None:
                     continue
-            blocks = FrameBlocks.of_clip(
+            blocks = FrameBlocks.from_clip(
                 clip,
                 schema,
                 phases,
@@ -245,7 +245,7 @@ def schema_of_store(
         name: each.reshape(len(each), -1).shape[1]
         for name, each in (tracks(longest) if tracks else {}).items()
     }
-    return ControllerSchema.of_clip(
+    return ControllerSchema.from_clip(
         longest,
         gate,
         config,

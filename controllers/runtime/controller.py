@@ -145,7 +145,7 @@ class Controller:
         """
         speeds = [float(self.data.get(name, 0.0)) for name in ("top_speed", "standing_speed")]
         if max(speeds) > 0:
-            limits = GoalLimits.of_top_speed(max(speeds))
+            limits = GoalLimits.from_top_speed(max(speeds))
             return limits.with_speeds(self.data.get("direction_speeds", ()))
         block = self.schema.inputs.slices[TRAJECTORY_POSITION]
         last = slice(block.stop - 2, block.stop)
@@ -153,7 +153,9 @@ class Controller:
         weight = self.schema.inputs[TRAJECTORY_POSITION].weight
         scale = float(self.network.get_buffer("inputs_scale")[last][0])
         reach = float(np.hypot(*mean)) + (_REACH * weight / scale if scale > 0 else 0.0)
-        return GoalLimits.of_top_speed(max(reach, _MIN_REACH_M) / self.schema.config.offsets_s[-1])
+        return GoalLimits.from_top_speed(
+            max(reach, _MIN_REACH_M) / self.schema.config.offsets_s[-1]
+        )
 
     def __repr__(self) -> str:
         return short_repr(

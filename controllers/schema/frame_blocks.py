@@ -68,7 +68,7 @@ class FrameBlocks:
     sudden: tuple[SuddenGoal, ...] = ()
 
     @classmethod
-    def of_clip(
+    def from_clip(
         cls,
         clip: Clip,
         schema: ControllerSchema,
@@ -198,7 +198,7 @@ class FrameBlocks:
 
     def _goals_ahead(self, offsets_s: tuple[float, ...]) -> list[GoalsAhead]:
         root, ahead = self.body.root, np.array(offsets_s)
-        return [GoalsAhead.of_change(root, each, ahead, self.body.fps) for each in self.sudden]
+        return [GoalsAhead.from_change(root, each, ahead, self.body.fps) for each in self.sudden]
 
     def _of_ball(self, name: str, offsets_s: tuple[float, ...], ball: BallTrack) -> Array:
         root = self.body.root
@@ -309,7 +309,7 @@ class GoalsAhead:
     known: Array  # (frames, offsets) bool: where this replaces the clip's own trajectory
 
     @classmethod
-    def of_change(
+    def from_change(
         cls, root: RootTrajectory, change: SuddenGoal, offsets_s: Array, fps: float
     ) -> GoalsAhead:
         """The goals around one change."""

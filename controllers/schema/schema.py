@@ -217,7 +217,7 @@ class ControllerSchema:
     outputs: FeatureLayout
 
     @classmethod
-    def of_clip(
+    def from_clip(
         cls,
         clip: Clip,
         gate: Gate,

@@ -98,7 +98,7 @@ def held_out_run(
     rows, frames = _start_rows(samples, data.split.held_out, schema.fps)
     if not len(rows):
         return None
-    starts = InitialStates.of_samples(samples, rows)
+    starts = InitialStates.from_samples(samples, rows)
     recorded = _recorded(data, samples.run_of(rows), starts.frames, frames)
     goal_source, movement, at_rest = recorded
     positions, angles = goal_source.target()

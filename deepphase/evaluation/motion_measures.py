@@ -295,7 +295,7 @@ def measured_data(clips: Iterable[Clip], body: MeasuredBody) -> dict[str, Any]:
             continue
         motion = MeasuredMotion(clip, body)
         first = first or (clip, motion)
-        kinds = moment_kinds(clip, BodyFrames.of_clip(clip, dict(body.body)), dict(body.body))
+        kinds = moment_kinds(clip, BodyFrames.from_clip(clip, dict(body.body)), dict(body.body))
         travels = seconds_of(motion.speeds, motion.fps) > motion.standing_speed
         moved = motion.pose_speeds.mean(axis=1)
         for name, values in {

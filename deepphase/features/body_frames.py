@@ -32,7 +32,7 @@ class BodyFrames:
         return len(self.positions)
 
     @classmethod
-    def of_clip(cls, clip: Clip, body: Mapping[str, str] | None = None) -> BodyFrames:
+    def from_clip(cls, clip: Clip, body: Mapping[str, str] | None = None) -> BodyFrames:
         """The frames of a clip.
 
         `body`: role -> joint name (hips, hip and shoulder joints) and "kind", which makes the

@@ -126,7 +126,7 @@ def moment_kinds(clip: Clip, frames: BodyFrames, body: Mapping[str, str] | None 
 
 def clip_kinds(clip: Clip, body: Mapping[str, str] | None = None) -> Array:
     """(frames,) uint8 `moment_kinds` of a clip; SkeletonError where its body is not found."""
-    return moment_kinds(clip, BodyFrames.of_clip(clip, body), body)
+    return moment_kinds(clip, BodyFrames.from_clip(clip, body), body)
 
 
 def source_kinds(store: ClipStore, body: Mapping[str, str] | None = None) -> Callable[[str], Array]:

@@ -53,7 +53,7 @@ class BarEvidence:
     strength: Mapping[int, float]
 
     @classmethod
-    def of_beats(cls, beats_s: Array, spectra: Spectra, fps: float) -> BarEvidence:
+    def from_beats(cls, beats_s: Array, spectra: Spectra, fps: float) -> BarEvidence:
         """The evidence of beats (beats,) in seconds; `fps` is the rate of the spectra."""
         accent, sound = _beat_sounds(beats_s, spectra, fps)
         alike = not accent.std() > 1e-6
@@ -248,7 +248,7 @@ def find_rhythm(
     onsets, bass = spectra.onset_strength, spectra.bass_onset_strength
     if not has_sounds(onsets):
         return NO_BEATS, None
-    returns = OnsetReturns.of_onsets(onsets, bass, fps, _SLOWEST_BPM)
+    returns = OnsetReturns.from_onsets(onsets, bass, fps, _SLOWEST_BPM)
     tempo = follow_tempo(returns, len(onsets), fps, bpm)
     levels = []
     for ratio in _LEVELS if bpm is None else (1,):
@@ -347,7 +347,7 @@ def _level(beats_s: Array, spectra: Spectra, returns: OnsetReturns, fps: float) 
         for part in (1 / 3, 2 / 3)
     )
     on_beats = _loudness_at(spectra.onset_strength, beats_s, fps)
-    bars = BarEvidence.of_beats(beats_s, spectra, fps)
+    bars = BarEvidence.from_beats(beats_s, spectra, fps)
     octaves = np.log2(tempo_bpm / _USUAL_BPM)
     evidence = np.array(
         [

@@ -65,7 +65,7 @@ class OnsetReturns:
     bass_windows: Array
 
     @classmethod
-    def of_onsets(
+    def from_onsets(
         cls, onset_strength: Array, bass_onset_strength: Array, fps: float, slowest_bpm: float
     ) -> OnsetReturns:
         """The autocorrelation of onsets (frames,) up to four beats of the slowest tempo."""

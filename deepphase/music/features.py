@@ -270,7 +270,7 @@ def _rhythm(
         beats, bars = find_rhythm(spectra, FPS, bpm)
         return beats, bars, 0.0 if bars is None else bars.confidence
     given.check_inside(duration_s)
-    bars = given.bars() or find_bars(BarEvidence.of_beats(given.beats_s, spectra, FPS))
+    bars = given.bars() or find_bars(BarEvidence.from_beats(given.beats_s, spectra, FPS))
     return given.beats(), bars, 0.0 if bars is None else bars.confidence
 
 

@@ -47,7 +47,7 @@ class GoalLimits:
             raise ParameterError(f"a speed limit of {self.speed} m/s: it must be above 0")
 
     @classmethod
-    def of_top_speed(cls, top_speed: float) -> GoalLimits:
+    def from_top_speed(cls, top_speed: float) -> GoalLimits:
         """The limits for motion whose speed has this 99th percentile, in m/s."""
         return cls(_OF_TOP_SPEED * top_speed)
 

@@ -72,7 +72,7 @@ class RestMoments:
         return len(self.starts)
 
     @classmethod
-    def of_rows(
+    def from_rows(
         cls,
         rest: Array,
         clip_stops: Array,
@@ -107,7 +107,7 @@ class RestMoments:
         )
 
     @classmethod
-    def of_held_rows(cls, rows: Array, styles: Sequence[str], poses: Array) -> RestMoments:
+    def from_held_rows(cls, rows: Array, styles: Sequence[str], poses: Array) -> RestMoments:
         """Rows, rising, that are held where no body rests; their styles, and poses as above."""
         poses = np.asarray(poses, np.float32)
         return cls(rows, rows + 1, tuple(styles), rows, np.arange(len(rows)), poses, held=True)

@@ -49,7 +49,7 @@ class PatchLibrary:
         return len(self.patches)
 
     @classmethod
-    def of_grounds(
+    def from_grounds(
         cls, grounds: tuple[Heightmap, ...], count: int = _PATCHES, seed: int = 0
     ) -> PatchLibrary:
         """Patches of these heightmaps, about as many of each."""
@@ -78,12 +78,12 @@ class PatchLibrary:
             for name in kinds
             for number in range(_GROUNDS_EACH)
         )
-        return cls.of_grounds(grounds, count, seed)
+        return cls.from_grounds(grounds, count, seed)
 
     @classmethod
     def level(cls) -> PatchLibrary:
         """One level patch: ground that is fitted with it knows the footsteps alone."""
-        return cls.of_grounds((Heightmap(np.zeros((1, 1)), 1.0, name="level"),), 1)
+        return cls.from_grounds((Heightmap(np.zeros((1, 1)), 1.0, name="level"),), 1)
 
     def at(self, patch: int, places: Array) -> Array:
         """(...) metres: heights of a patch at places (..., 2) relative to its centre."""

@@ -48,7 +48,7 @@ class FootTrack:
         return len(self.places)
 
     @classmethod
-    def of_clip(cls, clip: Clip, contacts: Contacts | None = None) -> FootTrack:
+    def from_clip(cls, clip: Clip, contacts: Contacts | None = None) -> FootTrack:
         """The feet of a clip over its floor, whose height is 0.
 
         By default contacts are found by speed alone, so that feet on boxes and stairs are in
@@ -74,10 +74,10 @@ class FootTrack:
                 for point in (2 * foot, 2 * foot + 1):
                     heights = points[begin:end, point, 1]
                     standing[begin:end, point] &= heights < heights.min() + _LIFTED_M
-        return cls.of_points(points, standing, clip.fps)
+        return cls.from_points(points, standing, clip.fps)
 
     @classmethod
-    def of_points(cls, points: Array, contacts: Array, fps: float) -> FootTrack:
+    def from_points(cls, points: Array, contacts: Array, fps: float) -> FootTrack:
         """The track of foot points (frames, points, 3) in metres, Y up.
 
         Points are in the order heel, toe of the left foot, of the right foot, and the same of

@@ -93,7 +93,7 @@ class ClipGrounds:
         """
         grounds = self._of_clip.get(clip.name, [])
         made = [
-            GroundedClip.of_clip(
+            GroundedClip.from_clip(
                 clip, each.ground.mirrored() if mirrored else each.ground, roles, laid=each.laid
             )
             for each in grounds
@@ -112,7 +112,7 @@ class GroundedClip:
     contacts: Contacts  # Contacts of its feet
 
     @classmethod
-    def of_clip(cls, clip: Clip, ground: Heightmap, roles: Roles, *, laid: bool) -> GroundedClip:
+    def from_clip(cls, clip: Clip, ground: Heightmap, roles: Roles, *, laid: bool) -> GroundedClip:
         """A clip on ground that was fitted to it, or on which it is laid."""
         if not laid:
             return cls(clip, ground, foot_contacts(clip, roles, at_any_height=True))

@@ -47,7 +47,7 @@ def best_place(
     room = np.maximum(0.5 * (size - np.linalg.norm(high - low)), 0.0)
     centres = np.array(ground.origin) + 0.5 * size + generator.uniform(-room, room, (candidates, 2))
     angles = generator.uniform(-np.pi, np.pi, candidates)
-    steps = _Steps.of_track(track, middle)
+    steps = _Steps.from_track(track, middle)
     found = [
         steps.cost(ground.turned_at(steps.points, centre, np.cos(angle), np.sin(angle)))
         for centre, angle in zip(centres, angles, strict=True)
@@ -74,7 +74,7 @@ class _Steps:
     clear: Array  # (feet, frames) metres of the lower one of heel and toe over the floor
 
     @classmethod
-    def of_track(cls, track: FootTrack, middle: Array) -> _Steps:
+    def from_track(cls, track: FootTrack, middle: Array) -> _Steps:
         """Of some frames of a track, relative to a place (2,)."""
         step = max(1, round(track.fps / _FPS))
         places = (track.places[::step] - middle).swapaxes(0, 1)

@@ -169,7 +169,7 @@ class CapturedStep:
         self._fails = False
 
     @classmethod
-    def of_trainer(cls, trainer: Any) -> CapturedStep | None:
+    def from_trainer(cls, trainer: Any) -> CapturedStep | None:
         """The step of a trainer on one CUDA device; None where Lightning's own is needed."""
         plain = (
             trainer.strategy.root_device.type == "cuda"

@@ -147,7 +147,7 @@ class ResumableModule(pl.LightningModule):
 
     def on_train_start(self) -> None:
         self._samples, self._logged_at = 0, time.perf_counter()
-        self._captured = CapturedStep.of_trainer(self.trainer) if self.is_captured else None
+        self._captured = CapturedStep.from_trainer(self.trainer) if self.is_captured else None
 
     def on_train_end(self) -> None:
         self._captured = None

@@ -106,7 +106,7 @@ class Skin:
             )
 
     @classmethod
-    def of_joints(
+    def from_joints(
         cls, parents: Array, rotations: Array, roles: Roles, joints: Sequence[int] | None = None
     ) -> Skin:
         """The skin of a skeleton with rotations in the world, or of some joints in their order."""
@@ -288,7 +288,7 @@ class Actor:
         return replace(first, **(joined | known | given))
 
     @classmethod
-    def of_clip(
+    def from_clip(
         cls,
         clip: Clip,
         *,
@@ -316,7 +316,7 @@ class Actor:
             "name": clip.name,
             "joint_names": tuple(names[joint] for joint in body),
             "floor": _lowest(positions),
-            "skin": Skin.of_joints(
+            "skin": Skin.from_joints(
                 skeleton.parents, transforms[0], roles, body[body < len(skeleton.parents)].tolist()
             ),
         }
@@ -341,10 +341,10 @@ class Actor:
         return cls(positions=positions, links=links, fps=clip.fps, **(known | given))
 
     @classmethod
-    def of(cls, motion: Clip | PointTrack, **given: Any) -> Actor:
-        """The body of a clip, or the points of a track with its edges; `given` as for `of_clip`."""
+    def from_motion(cls, motion: Clip | PointTrack, **given: Any) -> Actor:
+        """The body of a clip, or the points of a track with its edges; `given` as for `from_clip`."""
         if isinstance(motion, Clip):
-            return cls.of_clip(motion, **given)
+            return cls.from_clip(motion, **given)
         known: dict[str, Any] = {"name": motion.name, "floor": _lowest(motion.positions)}
         known |= {"fps": motion.fps, "joint_names": motion.names}
         return cls(positions=motion.positions, links=motion.edges, **(known | given))

@@ -33,12 +33,12 @@ def load_ipython_extension(shell: Any) -> None:
 
 
 def _player(motion: Any) -> str:
-    return _framed([Actor.of(motion)], motion.name)
+    return _framed([Actor.from_motion(motion)], motion.name)
 
 
 def _run_player(run: Any) -> str:
     count = min(run.characters, _MAX_CHARACTERS)
-    actors = [Actor.of(run.clip(number, f"character {number}")) for number in range(count)]
+    actors = [Actor.from_motion(run.clip(number, f"character {number}")) for number in range(count)]
     return _framed(actors, "run")
 
 
@@ -47,7 +47,7 @@ def _framed(actors: Sequence[Actor], name: str) -> str:
     joints = sum(actor.positions.shape[1] for actor in actors)
     frames, fps = max(map(len, actors)), actors[0].fps
     shown = min(frames, max(_MAX_JOINT_FRAMES // joints, 2))
-    take = Take.of([actor.sliced(0, shown) for actor in actors], name)
+    take = Take.from_motions([actor.sliced(0, shown) for actor in actors], name)
     page = escape(player_html([take], bare=True))
     note = f"the first {shown / fps:.0f} of {frames / fps:,.0f} s" if shown < frames else ""
     return (

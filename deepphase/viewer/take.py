@@ -190,7 +190,7 @@ class PlayerSong:
         check_array(f"{self.name}: spectrogram", self.spectrogram, "bands", "columns")
 
     @classmethod
-    def of_file(cls, path: str | Path, **given: Any) -> PlayerSong:
+    def from_file(cls, path: str | Path, **given: Any) -> PlayerSong:
         """Read a sound file; `given` sets further fields."""
         path = Path(path)
         mime = _MIME.get(path.suffix.lower())
@@ -242,7 +242,7 @@ class Take:
     terrain: Heightmap | None = None
 
     @classmethod
-    def of(
+    def from_motions(
         cls,
         motions: Motion | Actor | Sequence[Motion | Actor] | Mapping[str, Motion | Actor],
         name: str = "",
@@ -276,7 +276,7 @@ class Take:
         actors = [
             replace(motion, name=label, ghost=motion.ghost or (ghost and number == 0))
             if isinstance(motion, Actor)
-            else Actor.of(motion, name=label, ghost=ghost and number == 0)
+            else Actor.from_motion(motion, name=label, ghost=ghost and number == 0)
             for number, (label, motion) in enumerate(named)
         ]
         name = name or named[0][1].name

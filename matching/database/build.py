@@ -40,7 +40,7 @@ class ClipSequence:
     stores: tuple[ClipStore, ...]  # Stores of one rate
 
     @classmethod
-    def of(cls, stores: ClipStore | Sequence[ClipStore]) -> ClipSequence:
+    def from_stores(cls, stores: ClipStore | Sequence[ClipStore]) -> ClipSequence:
         """All clips of stores."""
         every = (stores,) if isinstance(stores, ClipStore) else tuple(stores)
         if not every:
@@ -145,7 +145,7 @@ def built_fields(
     progress: Progress | None,
 ) -> dict[str, Any]:
     """The fields of a `MotionDatabase` of stores; arguments and errors as of its `build`."""
-    clips = ClipSequence.of(stores)
+    clips = ClipSequence.from_stores(stores)
     reader = FrameReader.for_store(clips.stores[0], layout, model, tracks, end_margin_s)
     columns = reader.columns(int(clips.lengths.sum()), spool)
     moments = Moments()
@@ -191,6 +191,6 @@ def clip_fields(clips: ClipSequence) -> dict[str, Any]:
         "range_stops": np.cumsum(lengths),
         "clip_names": clips.names,
         "labels": tuple(each for store in stores for each in store.labels),
-        "links": tuple(StoreLink.of_store(store) for store in stores),
+        "links": tuple(StoreLink.from_store(store) for store in stores),
         "clip_links": of_store.astype(np.int64),
     }

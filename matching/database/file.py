@@ -126,7 +126,7 @@ class StoreLink:
     _places: dict[str, int] | None = field(default=None, repr=False)
 
     @classmethod
-    def of_store(cls, store: ClipStore) -> StoreLink:
+    def from_store(cls, store: ClipStore) -> StoreLink:
         """The link to an open store."""
         if store.path is None:
             return cls("", store.group, "", store)

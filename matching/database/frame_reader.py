@@ -159,7 +159,7 @@ class ClipsOnGround:
         clips: list[Clip] = []
         for done, clip in enumerate(store, start=1):
             # Feet that step up and down would be taken for those of an action.
-            kinds = moment_kinds(clip, BodyFrames.of_clip(clip, body), body)[:, None]
+            kinds = moment_kinds(clip, BodyFrames.from_clip(clip, body), body)[:, None]
             for number, grounded in enumerate(grounds.on_ground(clip, roles)):
                 name = f"{clip.name}.ground-{number}" if number else clip.name
                 clips.append(replace(grounded.clip, name=name))
@@ -242,7 +242,7 @@ class FrameReader:
                 path=clip.source.path or None,
             )
         phases = None if self.model is None else self.model.encode(clip)
-        body = BodyFrames.of_clip(clip, self.body)
+        body = BodyFrames.from_clip(clip, self.body)
         tracks = {} if self.tracks is None else self.tracks(clip)
         if GROUND_LEVEL in tracks:
             body = _over_level(body, tracks[GROUND_LEVEL])

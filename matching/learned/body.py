@@ -48,7 +48,7 @@ class PoseValues:
     fps: float  # Frames per second
 
     @classmethod
-    def of_body(cls, body: Playback | MatcherBody, fps: float) -> PoseValues:
+    def from_body(cls, body: Playback | MatcherBody, fps: float) -> PoseValues:
         """The values of a body's poses, from its hips down."""
         joints = np.flatnonzero(subtree_mask(body.skeleton, body.roles.hips)).tolist()
         translated = body.translated_joints.tolist()
@@ -122,7 +122,7 @@ class MatcherBody:
     source: Source = Source()  # noqa: RUF009 (frozen)
 
     @classmethod
-    def of_playback(
+    def from_playback(
         cls, playback: Playback, description: Mapping[str, str], playable: Array
     ) -> MatcherBody:
         """The body of a database's motion, of which the rows `playable` (rows,) are played."""

@@ -50,9 +50,9 @@ class LearnedData(ResumableData, pl.LightningDataModule):
         options = config.training
         self.config, self.batch_size = config, options.batch_size
         self.database = database = database.with_kinds(progress)
-        self.playback = Playback.of_database(database, progress)
+        self.playback = Playback.from_database(database, progress)
         playback = self.playback
-        self.values = PoseValues.of_body(playback, playback.fps)
+        self.values = PoseValues.from_body(playback, playback.fps)
         policy = TrajectorySearch(database, None, moments=moments or MomentFilter())
         played = policy.playable
         self.playable = np.ones(len(database), bool) if played is None else played

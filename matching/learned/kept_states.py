@@ -208,7 +208,7 @@ class DecompressedMotion(Playback):
     rows: int = 0  # Number of rows
 
     @classmethod
-    def of_rows(
+    def from_rows(
         cls,
         body: MatcherBody,
         kept: KeptStates,

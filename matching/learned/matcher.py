@@ -225,7 +225,7 @@ class Matcher:
     @cached_property
     def motion(self) -> DecompressedMotion:
         """The motion of the rows, which is decompressed where it is read."""
-        return DecompressedMotion.of_rows(
+        return DecompressedMotion.from_rows(
             self.body,
             self.kept,
             self.contacts,
@@ -312,7 +312,7 @@ class Matcher:
                 int(checked_number(header["spacing"], "spacing", 1.0)),
                 arrays["counts"],
             )
-            values = PoseValues.of_body(body, checked_rate(header["fps"]))
+            values = PoseValues.from_body(body, checked_rate(header["fps"]))
             _check(kept, body, arrays, len(header["labels"]))
             _check_kinds(arrays["kinds.lengths"], len(kept))
             sets = [checked_labels(each, "labels") for each in header["labels"]]

@@ -97,7 +97,7 @@ def new_matcher(module: LearnedModule, provenance: Mapping[str, Any]) -> Matcher
     rows = data.rows_of(np.arange(len(kept)))
     return Matcher(
         config=data.config,
-        body=MatcherBody.of_playback(playback, database.body, data.playable),
+        body=MatcherBody.from_playback(playback, database.body, data.playable),
         layout=database.layout,
         normalisation=database.normalisation,
         values=data.values,

@@ -109,7 +109,7 @@ class Playback:
         return len(self.translations[:])
 
     @classmethod
-    def of_database(cls, database: MotionDatabase, progress: Progress | None = None) -> Playback:
+    def from_database(cls, database: MotionDatabase, progress: Progress | None = None) -> Playback:
         """Read all clips of a database from their stores.
 
         Raises
@@ -316,7 +316,7 @@ class Playback:
     @cached_property
     def goal_limits(self) -> GoalLimits:
         """Limits of goals, from the top speed of all rows."""
-        return GoalLimits.of_top_speed(self.top_speed)
+        return GoalLimits.from_top_speed(self.top_speed)
 
     @property
     def top_speed(self) -> float:
@@ -331,7 +331,9 @@ class Playback:
     def facing_coverage(self, rows: Array | None = None) -> FacingCoverage:
         """Directions of travel of the rows that are played, (rows,) bool, or of all rows."""
         steps = self.steps[:] if rows is None else self.steps[rows]
-        return FacingCoverage.of_velocities(steps[:, :2] * self.fps, self.fps, self.standing_speed)
+        return FacingCoverage.from_velocities(
+            steps[:, :2] * self.fps, self.fps, self.standing_speed
+        )
 
     @property
     def standing_speed(self) -> float:
@@ -436,5 +438,5 @@ def check_same_rows(database: MotionDatabase, playback: Playback) -> None:
     if len(database) != len(playback) or database.fps != playback.fps:
         raise ParameterError(
             f"a database of {len(database)} rows and the motion of {len(playback)} do not match",
-            hint="Playback.of_database reads the motion of a database",
+            hint="Playback.from_database reads the motion of a database",
         )

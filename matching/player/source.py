@@ -60,7 +60,7 @@ class PlayerSource:
     ground: Heightmap | None = None
 
     @classmethod
-    def of_database(
+    def from_database(
         cls,
         database: MotionDatabase,
         index: str = "auto",
@@ -72,9 +72,9 @@ class PlayerSource:
         """The search, the motion and the measures of a database, with `options` of the run.
 
         `index` and `note` are as of :func:`deepphase.matching.open_searcher`. Raises as
-        :meth:`deepphase.matching.Playback.of_database` does.
+        :meth:`deepphase.matching.Playback.from_database` does.
         """
-        playback = Playback.of_database(database, progress)
+        playback = Playback.from_database(database, progress)
         searcher = open_searcher(database, index, progress=progress, note=note)
         data = database_measures(database, playback)
         return cls(database, playback, searcher, data=data, **options)

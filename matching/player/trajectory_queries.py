@@ -37,7 +37,9 @@ class FacingCoverage:
     standing_speed: float  # m/s: slower motion has no direction
 
     @classmethod
-    def of_velocities(cls, velocities: Array, fps: float, standing_speed: float) -> FacingCoverage:
+    def from_velocities(
+        cls, velocities: Array, fps: float, standing_speed: float
+    ) -> FacingCoverage:
         """The coverage of velocities (frames, 2) m/s relative to the facing, x to the left."""
         x, z = velocities[np.hypot(*velocities.T) > standing_speed].T
         frames = np.bincount(_sectors(np.arctan2(x, z)), minlength=SECTORS)

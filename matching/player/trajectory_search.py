@@ -377,7 +377,7 @@ def rest_moments(
     def poses_of(rows: Array) -> Array:
         return playback.positions(playback.rotations[rows], playback.translations[rows])
 
-    moments = RestMoments.of_rows(
+    moments = RestMoments.from_rows(
         rest if playable is None else rest & playable,
         database.range_stops,
         styles,
@@ -390,7 +390,7 @@ def rest_moments(
         database.offered if playable is None else database.offered & playable
     )
     clips = database.clip_of(rows).tolist()
-    return RestMoments.of_held_rows(rows, [styles[clip] for clip in clips], poses_of(rows))
+    return RestMoments.from_held_rows(rows, [styles[clip] for clip in clips], poses_of(rows))
 
 
 def style_of(labels: Mapping[str, str], keep: Sequence[str]) -> str:

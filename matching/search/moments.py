@@ -88,7 +88,7 @@ def query_moment(
         raise ParameterError(
             f"no frame {frame} in {clip}: it has {len(queries)} at {database.fps:g} Hz"
         )
-    root = BodyFrames.of_clip(resampled, database.body).root
+    root = BodyFrames.from_clip(resampled, database.body).root
     return QueryMoment(
         queries[frame], resampled, frame, None, root.positions[frame], float(root.angles[frame])
     )

@@ -48,7 +48,7 @@ def small(name: str, label: str = "", model=None):
         schema,
         NormalisedController(network, *samples.normalisations()),
         store.skeleton,
-        InitialStates.of_samples(samples, rows),
+        InitialStates.from_samples(samples, rows),
         phases=known,
         data=measured_data(store, schema),
     )

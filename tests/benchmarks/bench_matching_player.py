@@ -60,7 +60,7 @@ def main() -> None:
         else:
             store = ClipStore.from_clips(motion.clip for motion in corpus(0, 5.0))
             database = MotionDatabase.build(store, "pose_trajectory")
-        playback = Playback.of_database(database)
+        playback = Playback.from_database(database)
         print(f"{len(database):,} rows, {len(playback.skeleton)} joints")
         source = PlayerSource(database, playback, open_searcher(database))
     for characters in _FRAMES:

@@ -210,7 +210,9 @@ def manifolds(work: Path) -> None:
             ]
         else:
             clips = [dp.load(work / "captures" / f"{gait}_01.bvh").sliced(0, 720) for gait in gaits]
-        cloud = PhaseCloud.of(model, [model.encode(clip) for clip in clips], max_points=3500)
+        cloud = PhaseCloud.from_phases(
+            model, [model.encode(clip) for clip in clips], max_points=3500
+        )
         axis = {"title": {"text": ""}, "showticklabels": False}
         names = [gait.removesuffix("_neutral") for gait in gaits]
         chart = cloud.figure(cloud.by_label("gait", names), dimensions=3, note="", title=title)
@@ -306,7 +308,7 @@ def repair(work: Path) -> None:
         )  # fmt: skip
     curve = Curve("Left hand", "m", heights, 60.0, tuple(clips))
     dropped = Marker("dropped", *_DROPPED_S)
-    take = Take.of(actors, "repaired", curves=[curve], markers=[dropped])
+    take = Take.from_motions(actors, "repaired", curves=[curve], markers=[dropped])
     with opened(save_player(work / "repair.html", [take]), height=600) as shown:
         player_at(shown, _SHOWN_S, "q")
         save(photograph(shown), "repair")

@@ -383,7 +383,7 @@ def test_bodies_have_their_own_rates_colours_names_and_places(open_page):
 
 @pytest.mark.parametrize(("body", "gait"), [("biped", "walk"), ("quadruped", "trot")])
 def test_a_clip_is_a_body_or_a_skeleton_which_it_is_without_webgl(open_page, body, gait):
-    take = Take(body, [Actor.of_clip(locomotion(0, 1.0, body=body, gait=gait).clip)])
+    take = Take(body, [Actor.from_clip(locomotion(0, 1.0, body=body, gait=gait).clip)])
     page = opened(open_page, [take])
     pictures, shares = [], []
     for _ in range(3):

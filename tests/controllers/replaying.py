@@ -67,8 +67,8 @@ def replay_of(clip: Clip, name: str, first, phases=None, **changes):
         channels=channels,
         tracks=None,
     )
-    blocks = FrameBlocks.of_clip(clip, schema, phases)
+    blocks = FrameBlocks.from_clip(clip, schema, phases)
     first = np.atleast_1d(first)
-    starts = InitialStates.of_clip(clip, first, schema, phases)
+    starts = InitialStates.from_clip(clip, first, schema, phases)
     network = Replay(schema.dims, blocks.rows(schema.outputs), first)
     return as_controller(name, schema, network, clip, starts), starts, blocks

@@ -52,7 +52,7 @@ def untrained(name: str, store: ClipStore) -> tuple[Controller, ControllerSample
         )
         outputs = torch.from_numpy(samples.outputs)
         network.fit(inputs, gate, running.target(outputs, torch.from_numpy(samples.inputs)))
-    starts = InitialStates.of_samples(samples, np.array([3, 40, 90]))
+    starts = InitialStates.from_samples(samples, np.array([3, 40, 90]))
     config = ControllerConfig.load(name)
     skeleton = store.clip(0).skeleton
     return Controller(config, samples.schema, running, skeleton, starts), samples
@@ -150,7 +150,7 @@ def styled(store: ClipStore) -> tuple[Controller, InitialStates]:
     running = NormalisedController(
         network, unchanged(dims.inputs), unchanged(dims.gate), unchanged(dims.outputs)
     )
-    starts = InitialStates.of_samples(samples, np.array([5]))
+    starts = InitialStates.from_samples(samples, np.array([5]))
     config = ControllerConfig.load("no_phase")
     return Controller(config, schema, running, clips[0].skeleton, starts), starts
 
@@ -196,7 +196,7 @@ def test_tracks_are_given_at_every_step(store):
     running = NormalisedController(
         kind.network(schema.dims, kind.make_config(hidden=8)), *samples.normalisations()
     )
-    starts = InitialStates.of_samples(samples, np.array([5]))
+    starts = InitialStates.from_samples(samples, np.array([5]))
     controller = Controller(
         ControllerConfig.load("nn"), schema, running, store.clip(0).skeleton, starts
     )

@@ -25,8 +25,8 @@ def controller() -> Controller:
     samples = samples_for("experts", store)
     config = ControllerConfig.load("experts", **{"network.hidden": 8, "network.experts": 2})
     network = small_controller("experts", samples, hidden=8, experts=2)
-    starts = InitialStates.of_samples(samples, np.array([0, 5, len(samples) - 1]))
-    rest = RestRows.of_clips(store, [0, 1], samples.schema)
+    starts = InitialStates.from_samples(samples, np.array([0, 5, len(samples) - 1]))
+    rest = RestRows.from_clips(store, [0, 1], samples.schema)
     return Controller(config, samples.schema, network, store.skeleton, starts, rest)
 
 
@@ -80,7 +80,7 @@ def test_moments_of_samples_and_of_clips_are_the_same(controller):
     store, starts = walking_store(), controller.starts
     for index, (name, frame) in enumerate(zip(starts.names, starts.frames, strict=True)):
         clip = store.clip(store.names.index(name))
-        found = InitialStates.of_clip(clip, frame, controller.schema, FormulaPhases())
+        found = InitialStates.from_clip(clip, frame, controller.schema, FormulaPhases())
         np.testing.assert_allclose(found.inputs[0], starts.inputs[index], atol=1e-6)
         np.testing.assert_allclose(found.gate[0], starts.gate[index], atol=1e-6)
 

@@ -43,12 +43,12 @@ def schema(store):
 
 
 def grounded_on(ground, walk):
-    return GroundedClip.of_clip(walk, ground, find_roles(walk.skeleton, clip=walk), laid=True)
+    return GroundedClip.from_clip(walk, ground, find_roles(walk.skeleton, clip=walk), laid=True)
 
 
 def replayed(grounded, walk, schema, **options):
     """A character that replays a clip on its ground, from the clip's place."""
-    blocks = FrameBlocks.of_clip(walk, schema, grounded=grounded)
+    blocks = FrameBlocks.from_clip(walk, schema, grounded=grounded)
     first = np.array([FIRST])
     starts = InitialStates(
         blocks.rows(schema.inputs)[first], blocks.rows(schema.gate)[first], ("walk",), first
@@ -69,8 +69,8 @@ def replayed(grounded, walk, schema, **options):
 
 def test_heights_are_those_of_the_ground_over_its_level(walk, schema):
     up = Heightmap(np.full((1, 1), 0.7), 1.0)
-    lifted = FrameBlocks.of_clip(walk, schema, grounded=grounded_on(up, walk))
-    on_floor = FrameBlocks.of_clip(walk, schema)
+    lifted = FrameBlocks.from_clip(walk, schema, grounded=grounded_on(up, walk))
+    on_floor = FrameBlocks.from_clip(walk, schema)
     # Even ground at another height looks as the floor does.
     for side in ("inputs", "outputs"):
         layout = getattr(schema, side)
@@ -79,7 +79,7 @@ def test_heights_are_those_of_the_ground_over_its_level(walk, schema):
     assert height.shape == (len(walk), 3 * 13)
     np.testing.assert_allclose(height, 0.0, atol=1e-6)
     slope = Heightmap.centred(np.tile(np.linspace(-2.0, 2.0, 81)[:, None], 81), 0.5, "slope")
-    climbing = FrameBlocks.of_clip(walk, schema, grounded=grounded_on(slope, walk))
+    climbing = FrameBlocks.from_clip(walk, schema, grounded=grounded_on(slope, walk))
     rows = climbing.rows(schema.inputs)
     found = rows[:, schema.inputs.slices[TRAJECTORY_HEIGHT]].reshape(len(walk), 13, 3)
     place = rows[:, schema.inputs.slices["trajectory_position"]].reshape(len(walk), 13, 2)
@@ -162,5 +162,5 @@ def test_samples_of_every_ground_and_of_their_mirror_images(walk, store, schema)
     assert heights[1].any()
     assert heights[2].any()
     np.testing.assert_allclose(heights[4], heights[1][..., ::-1], atol=0.02)
-    starts = InitialStates.of_samples(read, np.arange(0, len(read), 50))
+    starts = InitialStates.from_samples(read, np.arange(0, len(read), 50))
     assert not starts.inputs[:, block].any()

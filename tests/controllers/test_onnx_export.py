@@ -99,7 +99,7 @@ def test_raw_frames_in_raw_frames_out(tmp_path, store, name, inputs, outputs):
     assert json.loads(given["outputs_columns"]) == samples.schema.outputs.value_names
     # Characters move as by PyTorch; their noise is drawn from the same seed.
     config, skeleton = ControllerConfig.load(name), store.clip(0).skeleton
-    starts = InitialStates.of_samples(samples, np.array([3, 40, 90]))
+    starts = InitialStates.from_samples(samples, np.array([3, 40, 90]))
     controller = Controller(config, samples.schema, made, skeleton, starts)
     ours, theirs = (
         rollout(

@@ -38,7 +38,7 @@ def standing_store() -> ClipStore:
 @pytest.fixture(scope="module")
 def resting(store, standing_store) -> Controller:
     controller, _ = untrained("experts", store)
-    return replace(controller, rest=RestRows.of_clips(standing_store, [0, 1], controller.schema))
+    return replace(controller, rest=RestRows.from_clips(standing_store, [0, 1], controller.schema))
 
 
 def test_rest_is_read_from_the_frames_that_stand(resting):
@@ -96,7 +96,7 @@ def postures(store) -> CharacterRest:
     """A character that may stand, or rest half a metre lower."""
     controller, _ = untrained("experts", store)
     schema = controller.schema
-    stretch = RestRows.of_clips(store, [0], schema).outputs[:120]
+    stretch = RestRows.from_clips(store, [0], schema).outputs[:120]
     low = stretch.copy()
     heights = rest_layout(schema).slices["joint_position"]
     low[:, heights] -= np.resize([0.0, 0.5, 0.0], heights.stop - heights.start)

@@ -80,7 +80,7 @@ def test_outputs_are_the_next_frames_inputs(samples):
 def test_root_steps_add_up_to_the_way_that_was_walked(samples, store):
     for run, clip in enumerate(store):
         rows = slice(samples.run_starts[run], samples.run_stops[run])
-        blocks = FrameBlocks.of_clip(clip, samples.schema, FormulaPhases())
+        blocks = FrameBlocks.from_clip(clip, samples.schema, FormulaPhases())
         root, first = blocks.body.root, samples.first_frames[run]
         velocity = block(samples, "outputs", "root_velocity")[rows].astype(np.float64)
         turns = block(samples, "outputs", "root_turn")[rows, 0].astype(np.float64)

@@ -16,7 +16,7 @@ JOINTS = len(NAMES)
 
 def schema(gate="manifold", config=None, **options) -> ControllerSchema:
     clip, _ = swinging(1.0, 4.0)
-    return ControllerSchema.of_clip(clip, gate, config, **{"channels": 5, **options})
+    return ControllerSchema.from_clip(clip, gate, config, **{"channels": 5, **options})
 
 
 def test_deepphases_blocks():

@@ -150,7 +150,7 @@ def sudden():
     made = starts_and_stops(store, range(len(store)), {}, frames, reach_s=REACH_S, sudden=1.0)
     clip, changes = next(iter(made))
     schema = schema_of_store(store, "none", SchemaConfig(), channels=0, tracks=None)
-    plain, shown = (FrameBlocks.of_clip(clip, schema, sudden=each) for each in ((), changes))
+    plain, shown = (FrameBlocks.from_clip(clip, schema, sudden=each) for each in ((), changes))
     return clip, changes, schema, plain.rows(schema.inputs), shown.rows(schema.inputs)
 
 

@@ -115,7 +115,7 @@ def test_an_interrupted_training_ends_in_the_same_weights(name, optimizer, tmp_p
 
 def test_files_are_held_out_whole():
     samples = samples_for("experts", walking_store())
-    split = SampleSplit.of_samples(samples, 0.3)
+    split = SampleSplit.from_samples(samples, 0.3)
     held = {samples.sources[run] for run in samples.run_of(split.held_out)}
     learnt = {samples.sources[run] for run in samples.run_of(split.train)}
     assert held == set(split.sources)

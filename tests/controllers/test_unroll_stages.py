@@ -70,7 +70,7 @@ def test_goals_are_blended_as_running_characters_blend_them(samples):
     goals, inputs, outputs = _goals_and_rows(samples, rows)
     weights = goals.weights(torch.full((2, 1), 0.5), torch.full((2, 1), 2.0))
     made = goals.blended(outputs, inputs, weights)
-    blend = TrajectoryBlend(schema, 0.5, 2.0, GoalLimits.of_top_speed(10.0))
+    blend = TrajectoryBlend(schema, 0.5, 2.0, GoalLimits.from_top_speed(10.0))
     recorded = TrajectoryReader(schema.inputs, schema).read(inputs.numpy())
     predicted = TrajectoryReader(schema.outputs, schema).read(outputs.numpy())
 

@@ -25,7 +25,7 @@ def test_the_next_frame_is_what_a_running_character_sees(name, store):
     samples = samples_for(name, store)
     network = small_controller(name, samples, hidden=8).eval()
     schema = samples.schema
-    starts = InitialStates.of_samples(samples, np.array([3, 70]))
+    starts = InitialStates.from_samples(samples, np.array([3, 70]))
     controller = Controller(ControllerConfig.load(name), schema, network, store.skeleton, starts)
     character = Characters(controller, starts, settings=_SEES)
     character.step()

@@ -156,7 +156,7 @@ def test_older_stores_and_databases_of_several_bodies_are_refused(tmp_path, monk
     assert "prepare the store again" in caught.value.hint
     database = MotionDatabase.build(mixed, "pose_trajectory")
     with pytest.raises(SkeletonError, match="other rest frames"):
-        Playback.of_database(database)
+        Playback.from_database(database)
     with pytest.raises(SkeletonError, match="other rest frames"):
         MotionDatabase.build([ClipStore.from_clips([each]) for each in clips], "pose_trajectory")
 

@@ -16,7 +16,7 @@ from tests.synthetic.motion_checks import constant_pose
 @pytest.fixture(scope="module")
 def walks():
     clips = [locomotion(1, 6.0, speed=1.3).clip, locomotion(1, 6.0, turn_rate=0.8).clip]
-    return clips, ControllerSchema.of_clip(clips[0], "none")
+    return clips, ControllerSchema.from_clip(clips[0], "none")
 
 
 def test_the_values_are_those_of_the_motion_that_was_made(walks):
@@ -35,7 +35,7 @@ def test_the_values_are_those_of_the_motion_that_was_made(walks):
 
 def test_joint_rotation_is_that_of_the_formula():
     clip, _phase = swinging(1.0)
-    schema = ControllerSchema.of_clip(clip, "none")
+    schema = ControllerSchema.from_clip(clip, "none")
     found = measured_data([clip], schema)["joint_rotations"]
     arm = 0.4 * (1 + 0.1 * np.random.default_rng(0).standard_normal(13)[8])
     # A sine of amplitude a goes 4 a a cycle.

@@ -68,7 +68,7 @@ def test_a_batch_of_characters_is_a_batch_of_frames():
 
 def test_pose_of_a_body():
     clip, _ = swinging(1.0, 3.0)
-    frames = BodyFrames.of_clip(clip)
+    frames = BodyFrames.from_clip(clip)
     layout = FeatureLayout(
         Feature("hips_position", joints=("Hips",)),
         Feature("hips_velocity", joints=("Hips",)),
@@ -85,7 +85,7 @@ def test_pose_of_a_body():
 
 def test_the_slow_pose_keeps_posture_and_loses_the_swing():
     clip, _ = swinging(2.0, 4.0)
-    frames = BodyFrames.of_clip(clip)
+    frames = BodyFrames.from_clip(clip)
     feet = {"joints": ("LeftFoot", "RightFoot")}
     layout = FeatureLayout(
         Feature("foot_position", **feet), Feature("slow_foot_position", **feet, smoothing_s=0.5)
@@ -107,7 +107,7 @@ def test_the_slow_pose_keeps_posture_and_loses_the_swing():
 
 def test_phases_and_tracks_at_offsets():
     clip, _ = swinging(1.0, 1.0)
-    frames = BodyFrames.of_clip(clip)
+    frames = BodyFrames.from_clip(clip)
     values = np.arange(len(clip), dtype=float)[:, None]
     layout = FeatureLayout(Feature("song", kind="track", channels=1, offsets_s=(-0.1, 0.0, 0.1)))
     rows, inside = frame_rows(layout, frames, tracks={"song": values})

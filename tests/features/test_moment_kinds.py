@@ -33,7 +33,7 @@ def posed(turns, seconds=8.0, travel=None, size=1.0):
 
 
 def kinds_of(clip):
-    return moment_kinds(clip, BodyFrames.of_clip(clip))
+    return moment_kinds(clip, BodyFrames.from_clip(clip))
 
 
 def only(clip):

@@ -52,7 +52,7 @@ def as_request(ground):
 
 
 def walking_on(ground, walk, schema):
-    grounded = GroundedClip.of_clip(walk, ground, find_roles(walk.skeleton, clip=walk), laid=True)
+    grounded = GroundedClip.from_clip(walk, ground, find_roles(walk.skeleton, clip=walk), laid=True)
     return replayed(grounded, walk, schema, ground=ground)
 
 

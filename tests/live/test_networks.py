@@ -38,7 +38,7 @@ def untrained(name: str, store, samples: ControllerSamples | None = None, **size
     with torch.no_grad():
         for parameter in controller.parameters():
             parameter += 0.05 * torch.randn_like(parameter)
-    starts = InitialStates.of_samples(samples, np.arange(0, len(samples.inputs), 40))
+    starts = InitialStates.from_samples(samples, np.arange(0, len(samples.inputs), 40))
     config = ControllerConfig.load(
         name, **{f"network.{key}": value for key, value in (SIZES.get(name, {}) | sizes).items()}
     )
@@ -122,7 +122,7 @@ def test_controllers_that_know_the_ground_s_heights_walk_on_a_flat_floor(store, 
 def test_networks_without_a_javascript_form_are_refused(store):
     samples = samples_for("gp", store)
     controller = small_controller("gp", samples)
-    starts = InitialStates.of_samples(samples, np.arange(3))
+    starts = InitialStates.from_samples(samples, np.arange(3))
     gp = Controller(
         ControllerConfig.load("gp"), samples.schema, controller, store.clip(0).skeleton, starts
     )

@@ -60,7 +60,7 @@ def test_captured_bodies_have_closed_surfaces_on_their_joints():
 def body_of(clip: Clip) -> dict:
     """Skeleton and frames as JavaScript has them."""
     rotations, positions = global_transforms(clip)
-    skin = Skin.of_joints(clip.skeleton.parents, rotations, find_roles(clip.skeleton, clip=clip))
+    skin = Skin.from_joints(clip.skeleton.parents, rotations, find_roles(clip.skeleton, clip=clip))
     chosen = np.linspace(0, len(clip) - 1, 12).astype(int)
     frames = [
         {

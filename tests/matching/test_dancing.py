@@ -60,7 +60,7 @@ def clips(corpus):
 
 
 def opened(database):
-    return database, Playback.of_database(database), open_searcher(database, "exact")
+    return database, Playback.from_database(database), open_searcher(database, "exact")
 
 
 @pytest.fixture(scope="module")

@@ -87,7 +87,7 @@ def test_a_matcher_is_a_database_of_the_rows_that_are_played(made, database):
     inside = own.neighbourhood(rows, 0.1)
     near = (stored[inside[:, 1] - 1] - stored[inside[:, 0]])[inside[:, 1] < len(rows)]
     assert near.max() <= 12
-    whole = Playback.of_database(database)
+    whole = Playback.from_database(database)
     ends = matcher.kept.starts[1:]
     here = np.setdiff1d(rows, np.concatenate([ends - 1, ends]))
     np.testing.assert_allclose(

@@ -46,7 +46,7 @@ def walking_store(turn_rates, seconds=6.0):
 
 def opened(store):
     database = MotionDatabase.build(store, LAYOUT)
-    return database, Playback.of_database(database), open_searcher(database, "exact")
+    return database, Playback.from_database(database), open_searcher(database, "exact")
 
 
 @pytest.fixture(scope="module")
@@ -93,7 +93,7 @@ def test_rotations_are_gathered_from_every_store_of_a_database(walks):
     more = walking_store((0.9, 0.1), seconds=3.0)
     more = replace(more, names=("late", "later"))
     database = MotionDatabase.build([store.selected(["walk1"]), more], LAYOUT)
-    play = Playback.of_database(database)
+    play = Playback.from_database(database)
     assert len(play.rotations) == len(database)
     others = [joint for joint in range(len(play.skeleton)) if joint not in (0, play.carrier)]
     rows = np.array([[0, 50], [200, 500]])

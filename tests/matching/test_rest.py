@@ -96,7 +96,7 @@ def chain_of(poses, styles):
         return np.array(poses)[rows // 61][:, None, None] * np.array([1.0, 0.0, 0.0])
 
     stops = 61 * np.arange(1, len(poses) + 1)
-    moments = RestMoments.of_rows(rest, stops, styles, poses_of, FPS)
+    moments = RestMoments.from_rows(rest, stops, styles, poses_of, FPS)
     assert len(moments) == len(poses)
     return RestChain(moments, 1, FPS)
 

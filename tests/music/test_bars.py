@@ -33,11 +33,11 @@ def test_a_song_followed_at_another_level_is_counted_by_its_beats(bpm, metre, ra
 
 def test_few_beats_have_no_bars():
     song, spectra = made(120.0, 4)
-    assert find_bars(BarEvidence.of_beats(song.beats[:11], spectra, FPS)) is None
-    bars = find_bars(BarEvidence.of_beats(song.beats, spectra, FPS))
+    assert find_bars(BarEvidence.from_beats(song.beats[:11], spectra, FPS)) is None
+    bars = find_bars(BarEvidence.from_beats(song.beats, spectra, FPS))
     assert song.beats[bars.downbeats] == pytest.approx(song.bars)
 
 
 def test_beats_have_no_bars_where_nothing_sounds():
     spectra = short_time_spectra(np.zeros(20 * 30_720, np.float32))
-    assert find_bars(BarEvidence.of_beats(np.arange(0.5, 19.0, 0.5), spectra, FPS)) is None
+    assert find_bars(BarEvidence.from_beats(np.arange(0.5, 19.0, 0.5), spectra, FPS)) is None

@@ -59,7 +59,7 @@ def projected(limits, way, length, facing=0.0, desired=None):
 )
 def test_directions_that_the_data_is_slower_in_have_nearer_goals(way, reach):
     speeds = [3.0, 2.0, 1.0, 0.5, 0.2, 0.5, 1.0, 2.0]  # ahead, then to the left, behind, right
-    limits = GoalLimits.of_top_speed(3.0).with_speeds(speeds)
+    limits = GoalLimits.from_top_speed(3.0).with_speeds(speeds)
     assert not limits.spans
     _, length, facing, limited = projected(limits, way + 30.0, 9.0, 30.0)
     np.testing.assert_allclose([length, facing], [reach, 30.0], atol=0.02)
@@ -68,7 +68,7 @@ def test_directions_that_the_data_is_slower_in_have_nearer_goals(way, reach):
 
 def test_directions_that_the_data_never_goes_turn_the_facing():
     speeds = [3.0, 2.0, 0.0, 0.0, 1.0, 0.0, 0.0, 2.0]
-    limits = GoalLimits.of_top_speed(3.0).with_speeds(speeds)
+    limits = GoalLimits.from_top_speed(3.0).with_speeds(speeds)
     np.testing.assert_allclose(np.degrees(limits.spans), [[-202.5, -157.5], [-67.5, 67.5]])
     for way, facing in ((60, 0), (90, 22.5), (-90, -22.5), (140, -17.5), (180, 0)):
         found, _, turned, limited = projected(limits, way, 1.0)
@@ -79,7 +79,7 @@ def test_directions_that_the_data_never_goes_turn_the_facing():
 
 
 def test_a_body_that_goes_ahead_alone_turns_to_where_it_shall_go():
-    limits = GoalLimits.of_top_speed(3.0).with_speeds([3.0] + [0.0] * 7)
+    limits = GoalLimits.from_top_speed(3.0).with_speeds([3.0] + [0.0] * 7)
     # A frame before and after each moment gives its velocity, as in runs.
     offsets = np.array([0.5, 1.0, 0.48, 0.98, 0.52, 1.02])
     away, held = np.array([[[0.0, -1.0]]]) * offsets[:, None], np.zeros((1, 6))

@@ -63,7 +63,7 @@ def matched(above):
     store = ClipStore.from_clips([walk(above)])
     database = MotionDatabase.build(store, FeatureLayout.load("pose_trajectory"))
     source = PlayerSource(
-        database, Playback.of_database(database), open_searcher(database, "exact")
+        database, Playback.from_database(database), open_searcher(database, "exact")
     )
     return rollout(*start_on_path(source, made_path("circle", 1.3, 3.0), characters=2), 3)
 

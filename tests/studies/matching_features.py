@@ -150,7 +150,7 @@ def opened(name: str) -> PlayerSource:
     if read_header(path)["format"] == MATCHER:
         return Matcher.load(path).source(settings=settings)
     database = MotionDatabase.load(path).with_kinds()
-    playback = Playback.of_database(database)
+    playback = Playback.from_database(database)
     features = [each.name for each in database.layout if not each.kind.startswith("trajectory")]
     database = database.reweighted(dict.fromkeys(features, float(factor or 1.0)))
     return PlayerSource(

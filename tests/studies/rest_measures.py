@@ -84,7 +84,7 @@ class RestReference:
         poses, of_clip, times, variances = [], [], [], []
         fps = 0.0
         for index, clip in enumerate(clips):
-            frames, fps = BodyFrames.of_clip(clip, roles), clip.fps
+            frames, fps = BodyFrames.from_clip(clip, roles), clip.fps
             places = frames.positions[:, frames.index_of(joints)].astype(np.float64)
             for start, stop in true_runs(moment_kinds(clip, frames, roles) == IDLE):
                 poses.append(places[start:stop])

@@ -51,7 +51,7 @@ def pattern_stick(keys: str, rest_s: float) -> Gamepad:
 def matching_source(path: Path, seed: int) -> tuple[PlayerSource, Iterator[Clip], Array]:
     """A source of runs by matching, the clips in which bodies stand, and the kinds of the rows."""
     database = MotionDatabase.load(path).with_kinds()
-    playback = Playback.of_database(database)
+    playback = Playback.from_database(database)
     settings = PlayerSettings(moments=MomentFilter())
     source = PlayerSource(
         database, playback, open_searcher(database, "exact"), settings=settings, seed=seed

@@ -16,7 +16,7 @@ from deepphase.terrain.laying import lay_on_ground
 @pytest.fixture(scope="module")
 def library():
     names = ("hills", "stairs", "rocks")
-    return PatchLibrary.of_grounds(
+    return PatchLibrary.from_grounds(
         tuple(made_ground(name, size_m=10.0, spacing_m=0.05) for name in names), 600
     )
 
@@ -60,7 +60,7 @@ def test_errors_are_those_of_hand_made_cases():
 
 
 def test_a_patch_is_read_as_the_library_reads_it(library, walk):
-    track = FootTrack.of_clip(walk)
+    track = FootTrack.from_clip(walk)
     (begin, end), *_ = track.cycles()
     (fit, *_) = fit_cycle(track, begin, end, library, 3)
     places = track.places[begin:end][track.contacts[begin:end]]
@@ -73,7 +73,7 @@ def test_a_patch_is_read_as_the_library_reads_it(library, walk):
 
 
 def test_the_best_come_first_and_feet_touch_them(library, walk):
-    track = FootTrack.of_clip(walk)
+    track = FootTrack.from_clip(walk)
     assert np.concatenate([np.arange(*each) for each in track.cycles()]).tolist() == list(
         range(len(track))
     )
@@ -93,7 +93,7 @@ def test_the_best_come_first_and_feet_touch_them(library, walk):
 def test_fitted_ground_has_the_heights_that_feet_stood_on(library, walk):
     stairs = made_ground("stairs", seed=5, size_m=20.0)
     laid = lay_on_ground(walk, stairs).clip
-    track = FootTrack.of_clip(laid)
+    track = FootTrack.from_clip(laid)
     ground = grounds_of_clip(track, library, 1)[0]
     places = track.places[track.contacts]
     true = stairs.at(places)

@@ -68,13 +68,15 @@ def test_the_mirror_image_of_a_laid_clip_is_laid_on_the_mirrored_ground(walk):
     np.testing.assert_allclose(
         ground.mirrored().at(places * [-1.0, 1.0]), ground.at(places), atol=1e-6
     )
-    laid = GroundedClip.of_clip(walk, ground, roles, laid=True).clip
-    other = GroundedClip.of_clip(mirrored(walk, mapping), ground.mirrored(), roles, laid=True).clip
+    laid = GroundedClip.from_clip(walk, ground, roles, laid=True).clip
+    other = GroundedClip.from_clip(
+        mirrored(walk, mapping), ground.mirrored(), roles, laid=True
+    ).clip
     np.testing.assert_allclose(other.translations[:, 0, 1], laid.translations[:, 0, 1], atol=2e-3)
 
 
 def test_the_best_place_suits_the_feet_better_than_others(walk):
-    track, ground = FootTrack.of_clip(walk), made_ground("rocks", seed=1, size_m=30.0)
+    track, ground = FootTrack.from_clip(walk), made_ground("rocks", seed=1, size_m=30.0)
     best = best_place(track, ground, candidates=40, seed=1)
     standing = track.places[track.contacts]
     assert best.at(standing).mean() == pytest.approx(0.0, abs=1e-5)

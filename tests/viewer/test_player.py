@@ -199,7 +199,7 @@ def test_time_axis_holds_actors_of_several_rates():
 
 def test_actor_of_a_clip_has_joints_tips_contacts_and_path():
     motion = locomotion(1, 2.0)
-    actor = Actor.of_clip(motion.clip, colour="#112233")
+    actor = Actor.from_clip(motion.clip, colour="#112233")
     joints = len(motion.clip.skeleton)
     np.testing.assert_allclose(actor.positions[:, :joints], joint_positions(motion.clip))
     assert actor.positions.shape[1] == joints + len(motion.clip.skeleton.end_parents)
@@ -214,7 +214,7 @@ def test_actor_of_a_clip_has_joints_tips_contacts_and_path():
 
 def test_actor_of_points_keeps_their_edges():
     track = PointTrack(("a", "b"), np.ones((4, 2, 3)), 30.0, np.array([[0, 1]]))
-    actor = Actor.of(track)
+    actor = Actor.from_motion(track)
     assert actor.links.tolist() == [[0, 1]]
     assert actor.floor == 1.0
     assert links_of(PARENTS).tolist() == [[0, 1], [1, 2], [0, 3], [3, 4], [0, 5]]
@@ -240,7 +240,7 @@ def test_save_writes_the_page(tmp_path):
 def test_song_of_a_file(tmp_path):
     path = tmp_path / "tone.WAV"
     path.write_bytes(wav_bytes(0.5))
-    song = PlayerSong.of_file(path, beats=np.array([0.1, 0.2]))
+    song = PlayerSong.from_file(path, beats=np.array([0.1, 0.2]))
     assert (song.mime, song.name) == ("audio/wav", "tone")
     parts = PageParts(player_html([Take("s", [made_actor()], song=song)]))
     stated = parts.scene["takes"][0]["song"]
@@ -256,7 +256,7 @@ def test_files_that_are_not_songs_of_a_browser_are_refused(tmp_path, name, conte
     if content is not None:
         (tmp_path / name).write_bytes(content)
     with pytest.raises(FormatError, match=words):
-        PlayerSong.of_file(tmp_path / name)
+        PlayerSong.from_file(tmp_path / name)
 
 
 @pytest.mark.parametrize(
@@ -332,7 +332,7 @@ def _suffixed(clip):
 )
 def test_feet_are_labelled_by_their_role_and_not_by_their_name(body, labels):
     gait = next(iter(gaits_of(body)))
-    actor = Actor.of_clip(_suffixed(locomotion(1, 1.0, body=body, gait=gait).clip))
+    actor = Actor.from_clip(_suffixed(locomotion(1, 1.0, body=body, gait=gait).clip))
     assert actor.feet_labels == labels
     parts = PageParts(player_html([Take("walk", [actor])]))
     assert parts.scene["takes"][0]["actors"][0]["feetLabels"] == list(labels)

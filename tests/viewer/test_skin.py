@@ -51,7 +51,7 @@ def test_rotations_are_exact_to_less_than_a_third_of_a_degree(seed):
 
 
 def test_a_cut_actor_joins_to_the_whole_with_its_skin():
-    whole = Actor.of(locomotion(0, 1.0).clip)
+    whole = Actor.from_motion(locomotion(0, 1.0).clip)
     parts = [whole.sliced(0, 20), whole.sliced(20, len(whole))]
     assert [len(part.skin.rotations) for part in parts] == [20, len(whole) - 20]
     again = Actor.joined(parts, name="again")
@@ -70,29 +70,29 @@ def test_a_cut_actor_joins_to_the_whole_with_its_skin():
 
 def test_a_take_of_motions_names_its_bodies_and_draws_the_first_faint():
     clip = locomotion(0, 1.0).clip
-    take = Take.of({"before": clip, "after": clip}, "edit", ghost=True)
+    take = Take.from_motions({"before": clip, "after": clip}, "edit", ghost=True)
     assert (take.name, [each.name for each in take.actors]) == ("edit", ["before", "after"])
     assert [each.ghost for each in take.actors] == [True, False]
-    alone = Take.of(clip, note="alone")
+    alone = Take.from_motions(clip, note="alone")
     assert (alone.name, alone.note, alone.actors[0].name) == (clip.name, "alone", clip.name)
 
 
 def test_motions_in_sequence_are_one_body_where_their_joints_agree():
     clip = locomotion(0, 1.0).clip
-    halves = [Actor.of(clip, name=name).sliced(*cut) for name, cut in HALVES.items()]
-    take = Take.of(halves, "both", sequence=True)
+    halves = [Actor.from_motion(clip, name=name).sliced(*cut) for name, cut in HALVES.items()]
+    take = Take.from_motions(halves, "both", sequence=True)
     (body,) = take.actors
     assert (body.name, len(body)) == ("both", len(clip))
     spans = [(each.label, each.start_s, each.stop_s) for each in take.markers]
     half = 30 / clip.fps
     assert spans == [("first", 0.0, half), ("second", half, len(clip) / clip.fps)]
-    mixed = Take.of([halves[0], made_actor(12)], "mixed", sequence=True)
+    mixed = Take.from_motions([halves[0], made_actor(12)], "mixed", sequence=True)
     assert [each.start_s for each in mixed.actors] == [0.0, half]
 
 
 def test_the_skin_of_a_clip_has_the_joints_of_the_actor():
     clip = locomotion(0, 1.0).clip
-    actor = Actor.of_clip(clip)
+    actor = Actor.from_clip(clip)
     skin = actor.skin
     rotations, _ = global_transforms(clip)
     roles = find_roles(clip.skeleton, clip=clip)

@@ -391,7 +391,7 @@ def _result(edits: Edits) -> None:
     """Draw the player with the clip before and after, and the downloads."""
     clip = edits.clip
     bodies = {"before": edits.given} | ({"after": clip} if edits.steps else {})
-    take = Take.of(bodies, edits.given.name, ghost=bool(edits.steps))
+    take = Take.from_motions(bodies, edits.given.name, ghost=bool(edits.steps))
     widgets.show_player(take, height=_PLAYER_HEIGHT, playing=True)
     if not edits.steps:
         st.caption("This is the clip as it is. After an edit, both stand in one place here.")

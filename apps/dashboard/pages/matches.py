@@ -232,7 +232,7 @@ def matched_take(
         text = "Nearest first. A click brings a match forward."
         compared = ComparedCosts(0.0, text, options)
         costs = CostComparison(answer.features[by], [compared], unit=_UNITS[by])
-    return Take.of(
+    return Take.from_motions(
         actors,
         f"{database.clip(index).name} at {frame / database.fps:.2f} s",
         markers=[Marker("matched moment", BEFORE_S, BEFORE_S)],

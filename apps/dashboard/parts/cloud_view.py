@@ -303,12 +303,14 @@ def passages_take(passages: Sequence[Passage], read: Encodings) -> Take:
         stop = max(start + 1, min(round(passage.stop * ratio), len(clip)))
         margin = round(_MARGIN_S * clip.fps)
         begin, end = max(0, start - margin), min(len(clip), stop + margin)
-        actors.append(Actor.of(clip.sliced(begin, end)).sliced(start - begin, stop - begin))
+        actors.append(
+            Actor.from_motion(clip.sliced(begin, end)).sliced(start - begin, stop - begin)
+        )
     parts = [read.phases(clip)[start:stop] for clip, start, stop in passages]
     inside = np.concatenate([part.interior for part in parts])
     phases = PhaseParameters.joined([part.parameters for part in parts])
     words = f"{len(passages)} passages" if len(passages) > 1 else store.names[passages[0].clip]
-    return Take.of(
+    return Take.from_motions(
         actors,
         "Selected frames",
         sequence=True,
@@ -342,7 +344,7 @@ def beside_take(passages: Sequence[Passage], read: Encodings) -> Take:
             )
         )
     words = f"{len(shown)} of {len(passages)}" if len(passages) > len(shown) else str(len(shown))
-    return Take.of(
+    return Take.from_motions(
         actors,
         "Selected frames",
         note=f"{words} passages at once, turned to one direction at their first frame",

@@ -135,7 +135,7 @@ def make_cloud(read: Encodings, max_points: int, indices: Sequence[int] | None =
     chosen = range(len(store)) if indices is None else indices
     phases = [read.phases(index) for index in chosen]
     usable = [read.frames(index) for index in chosen]
-    cloud = PhaseCloud.of(read.extractor, phases, max_points=max_points, frames=usable)
+    cloud = PhaseCloud.from_phases(read.extractor, phases, max_points=max_points, frames=usable)
     differing = [
         name for name in store.label_names if len({own.get(name) for own in store.labels}) > 1
     ]

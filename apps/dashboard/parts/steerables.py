@@ -147,7 +147,7 @@ def of_database(
 ) -> Steerable:
     """A database with usual settings, prepared for playing."""
     database, settings = database.with_kinds(progress), PlayerSettings(moments=MomentFilter())
-    source = PlayerSource.of_database(database, "exact", progress=progress, settings=settings)
+    source = PlayerSource.from_database(database, "exact", progress=progress, settings=settings)
     return Steerable(name, key, source)
 
 

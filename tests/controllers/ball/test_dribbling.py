@@ -51,7 +51,7 @@ def schema(walk):
 
 @pytest.fixture(scope="module")
 def blocks(walk, schema, track):
-    return FrameBlocks.of_clip(walk, schema, ball=track)
+    return FrameBlocks.from_clip(walk, schema, ball=track)
 
 
 def test_rows_have_the_ball_relative_to_the_root(walk, schema, blocks, track):

@@ -33,7 +33,7 @@ def track(walk):
 
 
 def legs_of(clip):
-    return LegPoints.of_clip(clip, find_roles(clip.skeleton, clip=clip))
+    return LegPoints.from_clip(clip, find_roles(clip.skeleton, clip=clip))
 
 
 def test_a_simulation_from_the_touches_makes_the_same_path(track):

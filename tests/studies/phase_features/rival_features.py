@@ -196,7 +196,7 @@ def _posture(
     parts = []
     for number, kept in enumerate(compared.inside):
         clip = resample(store.clip(number), model.fps)
-        rows, _ = frame_rows(alone, BodyFrames.of_clip(clip, model.signals.body))
+        rows, _ = frame_rows(alone, BodyFrames.from_clip(clip, model.signals.body))
         parts.append(rows[kept])
     posture = np.concatenate(parts)
     moments = Moments()

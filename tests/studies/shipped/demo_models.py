@@ -142,7 +142,7 @@ def train_demo_controller(phases: PhaseExtractor, progress: Progress | None = No
     return replace(
         controller,
         starts=controller.starts.select(chosen),
-        rest=RestRows.of_clips(stands, range(len(stands)), schema),
+        rest=RestRows.from_clips(stands, range(len(stands)), schema),
     )
 
 

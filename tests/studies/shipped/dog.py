@@ -84,7 +84,7 @@ def train_dog(progress: Progress | None = None) -> Controller:
     return replace(
         controller,
         starts=controller.starts.select(rows),
-        rest=RestRows.of_clips(stands, range(len(stands)), controller.schema),
+        rest=RestRows.from_clips(stands, range(len(stands)), controller.schema),
     )
 
 

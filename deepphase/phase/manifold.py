@@ -118,6 +118,8 @@ class ManifoldProjection:
         return (manifold - self.mean) @ self.axes.T
 
 
+# Channels of the plane of a ring.
+_RING_CHANNELS = 8
 # Seconds of a stretch that is measured, from one to the next, and within which steps are even.
 STRETCH_S, _HOP_S, _EVEN_S = 4.0, 0.5, 1.0
 # A cycle turns this often at least, this share of its turning goes one way, and from cycle to cycle
@@ -173,13 +175,18 @@ def ring_projection(manifold: Array) -> ManifoldProjection:
     The channels are complex numbers A exp(2 pi i phase), which all turn one way. Their first
     principal component as complex numbers gathers what turns together; its real and imaginary
     parts span a plane in which that cycle is a circle, where two real components may hold two
-    frequencies. The third axis is the first real component of the rest.
+    frequencies. The plane is of the few channels that are strongest in it, as the weak ones turn at
+    other frequencies now and then. The third axis is the first real component of the rest.
     """
     values = manifold.astype(np.float64)
     mean = values.mean(0)
     values = values - mean
     turning = values[:, 1::2] + 1j * values[:, 0::2]
-    direction = np.linalg.eigh(turning.T @ turning.conj())[1][:, -1].conj()
+    products = turning.T @ turning.conj()
+    strongest = np.abs(np.linalg.eigh(products)[1][:, -1]).argsort()[-_RING_CHANNELS:]
+    direction = np.zeros(len(products), complex)
+    inside = products[np.ix_(strongest, strongest)]
+    direction[strongest] = np.linalg.eigh(inside)[1][:, -1].conj()
     # The channel of the largest share keeps its own phase.
     direction *= np.exp(-1j * np.angle(direction[np.abs(direction).argmax()]))
     axes = np.zeros((3, values.shape[1]))

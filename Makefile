@@ -6,8 +6,9 @@ DEMO ?= demo
 ONE_THREAD := OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1
 PARALLEL := --numprocesses auto --maxprocesses 8 --dist worksteal
 
-# Nothing is installed that is not listed with its hash, and nothing is resolved: --no-deps.
-LISTED := $(BIN)/python -m pip install --quiet --require-hashes --no-deps --no-build-isolation
+# Nothing is installed that is not listed with its hash, and nothing is resolved: --no-deps. Python
+# compiles what it imports.
+LISTED := $(BIN)/python -m pip install --quiet --no-compile --require-hashes --no-deps --no-build-isolation
 
 .PHONY: demo demo-model test check quick-test lint bench gpu studies shipped docs pictures constraints audit sbom clean
 

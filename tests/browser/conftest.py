@@ -23,6 +23,12 @@ _CHATTER = (
     "GL Driver",
 )
 
+_FEWER_PICTURES = """(() => {
+    const ask = window.requestAnimationFrame.bind(window);
+    window.requestAnimationFrame = (draw) => setTimeout(() => ask(draw), 80);
+    window.cancelAnimationFrame = clearTimeout;
+})()"""
+
 
 def _is_chatter(text: str) -> bool:
     return any(part in text for part in _CHATTER)
@@ -99,6 +105,8 @@ def visit(browser, address):
         context = browser.new_context(**({"viewport": {"width": 1440, "height": 900}} | options))
         context.set_default_timeout(1000 * PATIENCE_S)
         contexts.append(context)
+        # Pictures by software would take the processor from the server.
+        context.add_init_script(_FEWER_PICTURES)
         page = context.new_page()
         page.on("pageerror", lambda error: problems.append(str(error)))
         page.on("console", lambda message: note(message.type, message.text))

@@ -98,7 +98,7 @@ def represented():
         deepphase.PhaseConfig(): ("defaults",),
         deepphase.phase.SignalCorpus.from_store(store): (f"{len(store)} clips", "60 Hz", "signals"),
         deepphase.phase.fit_phases(store): ("2 channels", "2 s"),
-        deepphase.shipped_model(): ("any_skeleton", "24 channels"),
+        deepphase.shipped_model(): ("any_skeleton", "32 channels"),
         database: (f"{len(store)} clips", f"{store.frames:,} rows", "60 Hz"),
     }
 

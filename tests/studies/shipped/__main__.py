@@ -2,8 +2,8 @@
 
 `python -m tests.studies.shipped [NAME ...] [--captures FOLDER]` makes all of them or those that
 are named, and prints their measures. FOLDER has the free captures, of BVH files: `accad`
-(`female1`, `male2`), `style100`, `cmu_dance` and `cmu_locomotion_dance`. The dog's motion is
-synthetic.
+(`female1`, `male2`), `style100`, `cmu_dance`, `cmu_locomotion_dance`, `cmu_amc`, and of
+`animals/mesh2motion`. The dog's motion is synthetic.
 """
 
 from __future__ import annotations
@@ -55,8 +55,7 @@ def main() -> None:
         with progress() as on_progress:
             made = _made(name, options.captures, on_progress)
         made.save(path)
-        if not isinstance(made, PhaseModel):
-            pack(path, SHIPPED[name].motion)
+        pack(path, SHIPPED[name].motion)
         note(f"{path}: {path.stat().st_size / 1e6:.1f} MB")
         for line in _measures(made):
             note(line)

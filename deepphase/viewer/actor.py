@@ -342,7 +342,7 @@ class Actor:
 
     @classmethod
     def from_motion(cls, motion: Clip | PointTrack, **given: Any) -> Actor:
-        """The body of a clip, or the points of a track with its edges; `given` as for `from_clip`."""
+        """The body of a clip, or points of a track with edges, `given` as in `from_clip`."""
         if isinstance(motion, Clip):
             return cls.from_clip(motion, **given)
         known: dict[str, Any] = {"name": motion.name, "floor": _lowest(motion.positions)}

@@ -36,7 +36,6 @@ lint: $(VENV)/installed
 
 bench: $(VENV)/installed
 	$(BIN)/python -m tests.benchmarks.bench_bvh
-	$(BIN)/python -m tests.benchmarks.bench_kinematics
 	$(BIN)/python -m tests.benchmarks.bench_music
 	$(BIN)/python -m tests.benchmarks.bench_phase
 	$(ONE_THREAD) $(BIN)/python -m tests.benchmarks.bench_matching

@@ -46,7 +46,7 @@ HTML = ("<script>alert", "<img src=x", "<b>%{text}", "\\u202e", "\\u001b")
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory) -> Path:
     """A store of clips with hostile names and labels, and a model beside it."""
-    folder = tmp_path_factory.mktemp("hostile") / "**walk** $x$ :smile:"
+    folder = tmp_path_factory.mktemp("hostile") / "**walk** $x$ :smile: a__b"
     folder.mkdir()
     clip = locomotion(3, 2.2, gait="walk").clip
     clips = [

@@ -18,7 +18,7 @@ import streamlit as st
 
 from deepphase.apps.dashboard.parts.clouds import CHANNEL_COLOUR, OpenCloud, Places
 from deepphase.apps.dashboard.parts.encodings import Encodings
-from deepphase.apps.dashboard.parts.widgets import browser_component, is_dark
+from deepphase.apps.dashboard.parts.widgets import browser_component, component_key, is_dark
 from deepphase.apps.reports.matches_page import moment_actor
 from deepphase.arrays import Array
 from deepphase.figures.colouring import Colouring
@@ -92,7 +92,7 @@ def keep_frames(cloud: OpenCloud, id: str) -> None:
             "head": poses.head,
         },
     }
-    _frames(data=data, key=f"frames {id}")
+    _frames(data=data, key=component_key(f"frames {id}"))
 
 
 def cloud_view(

@@ -10,7 +10,7 @@ import numpy as np
 import streamlit as st
 
 from deepphase.apps.dashboard.parts.session import safe_name, session
-from deepphase.apps.dashboard.parts.widgets import browser_component, choose_one
+from deepphase.apps.dashboard.parts.widgets import browser_component, choose_one, component_key
 from deepphase.arrays import Array
 from deepphase.errors import FormatError, ParameterError
 from deepphase.motion.clip import Clip, joint_positions
@@ -210,6 +210,8 @@ def _timeline(
     check: Callable[[Any], Marks | None],
     on_marks: Callable[[Marks], None] | None,
 ) -> None:
+    key = component_key(key)
+
     def changed() -> None:
         marks = check(st.session_state[key].get("marked"))
         if marks is not None and on_marks is not None:
@@ -272,7 +274,7 @@ def pose_pad(
     The joint is drawn at `place` (3,), metres in the world. Where the handle was dragged or moved
     by keys, `on_place` is called with a place that the limb reaches, before the page runs again.
     """
-    skeleton = clip.skeleton
+    skeleton, key = clip.skeleton, component_key(key)
     positions = joint_positions(clip)
     whole = root_trajectory(clip, roles, positions)
     now = slice(frame, frame + 1)

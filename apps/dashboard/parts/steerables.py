@@ -19,7 +19,12 @@ from deepphase.apps.dashboard.parts.collection import choose_own_clip, open_clip
 from deepphase.apps.dashboard.parts.encodings import all_phases, known_phases, open_encodings
 from deepphase.apps.dashboard.parts.folder import FoundFile
 from deepphase.apps.dashboard.parts.session import UPLOAD_FPS, prepared_upload, session
-from deepphase.apps.dashboard.parts.widgets import browser_component, is_dark, sentence
+from deepphase.apps.dashboard.parts.widgets import (
+    browser_component,
+    component_key,
+    is_dark,
+    sentence,
+)
 from deepphase.apps.demo import CONTROLLER
 from deepphase.apps.live.assets import controller_asset, matcher_asset
 from deepphase.apps.live.page import driven_run, live_page, read_driven
@@ -350,7 +355,7 @@ def _live(opened: Steerable, key: str, *, large: bool = False) -> Any:
     """Draw the live page; return what was driven, if a browser sent it."""
     page = _page(str(opened.key), is_dark(), opened, large=large)
     data = {"page": page, "title": f"Steer {opened.name}"}
-    return _live_view(data=data, key=key, on_driven_change=lambda: None).driven
+    return _live_view(data=data, key=component_key(key), on_driven_change=lambda: None).driven
 
 
 def keep_driven(motion: Any, opened: Steerable) -> KeptRun | DeepPhaseError:

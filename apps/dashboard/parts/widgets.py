@@ -52,6 +52,11 @@ def browser_component(name: str, script: str, html: str) -> Callable[..., Any]:
     )
 
 
+def component_key(words: str) -> str:
+    """The key of a component; Streamlit refuses two underscores in a row, as names have."""
+    return re.sub("_(?=_)", "_ ", words)
+
+
 _player = browser_component("player", "player_frame.js", '<div class="players"></div>')
 
 

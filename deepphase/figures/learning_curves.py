@@ -54,9 +54,12 @@ def training_metrics(metrics: Mapping[str, Array], along: str = "step") -> go.Fi
             row=row,
             col=1,
         )
-        # The loss falls by orders of magnitude.
-        scale = {"type": "log", "tickvals": _LOSSES} if name == "loss" else {}
-        chart.update_yaxes(title_text=words, row=row, col=1, **scale)
+        # The loss falls by orders of magnitude; nothing goes forward in more than all frames.
+        scales: dict[str, dict[str, object]] = {
+            "loss": {"type": "log", "tickvals": _LOSSES},
+            "forward": {"autorangeoptions": {"maxallowed": 100}},
+        }
+        chart.update_yaxes(title_text=words, row=row, col=1, **scales.get(name, {}))
     titles = {"step": "Optimizer steps", "epoch": "Epochs (passes)"}
     chart.update_xaxes(title_text=titles.get(along, along), row=len(shown), col=1)
     return chart.update_layout(showlegend=False)

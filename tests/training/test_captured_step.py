@@ -68,7 +68,7 @@ def _trained(optimizer: str, *, waits: bool = False, device: str = "gpu") -> lis
 def test_a_captured_training_is_that_of_single_launches(optimizer, monkeypatch, recwarn):
     captured = _trained(optimizer)
     assert not [each for each in recwarn if "captured" in str(each.message)]
-    monkeypatch.setattr(CapturedStep, "of_trainer", classmethod(lambda *_: None))
+    monkeypatch.setattr(CapturedStep, "from_trainer", classmethod(lambda *_: None))
     for one, other in zip(captured, _trained(optimizer), strict=True):
         torch.testing.assert_close(one, other, rtol=1e-3, atol=1e-3)
 
@@ -77,7 +77,7 @@ def test_a_captured_training_is_that_of_single_launches(optimizer, monkeypatch, 
 def test_a_step_that_waits_is_taken_without_a_graph(monkeypatch):
     with pytest.warns(UserWarning, match="cannot be captured"):
         found = _trained("adamw", waits=True)
-    monkeypatch.setattr(CapturedStep, "of_trainer", classmethod(lambda *_: None))
+    monkeypatch.setattr(CapturedStep, "from_trainer", classmethod(lambda *_: None))
     for one, other in zip(found, _trained("adamw", waits=True), strict=True):
         torch.testing.assert_close(one, other, rtol=1e-3, atol=1e-3)
 
@@ -147,7 +147,7 @@ def _losses(name: str) -> Losses:
 @pytest.mark.gpu
 def test_captured_steps_have_the_losses_of_plain_ones(name, monkeypatch):
     captured = _losses(name)
-    monkeypatch.setattr(CapturedStep, "of_trainer", classmethod(lambda *_: None))
+    monkeypatch.setattr(CapturedStep, "from_trainer", classmethod(lambda *_: None))
     plain = _losses(name)
     assert captured.graphs >= 1
     assert len(captured.losses) == len(plain.losses) >= STEPS

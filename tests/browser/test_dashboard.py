@@ -237,7 +237,7 @@ def test_a_song_dances(visit):
     moved = np.subtract(frame.evaluate("deepphasePlayer.joint(0, 3).world"), before)
     assert np.linalg.norm(moved) > 0.02
     for id in ("wheels", "overview"):
-        assert colours(frame.locator(f"#{id}")) > 4, id
+        until(lambda at=id: colours(frame.locator(f"#{at}")) > 4)
     names = frame.locator("#lanes b").all_text_contents()
     assert "Song" in names
     assert "Phase" in names

@@ -143,7 +143,7 @@ class Ring:
 
     def __str__(self) -> str:
         return (
-            f"a cycle of {self.period_s:.2f} s, winding {self.winding:.2f}, evenness "
+            f"a cycle of {self.period_s:.2f} s, winding {self.winding:.2f}, unevenness "
             f"{self.evenness:.2f}, {self.change:.0%} change from cycle to cycle"
         )
 

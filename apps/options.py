@@ -309,12 +309,12 @@ def claimed(paths: list[Path]) -> list[Path]:
     return paths
 
 
-def claim(path: Path) -> None:
-    """Refuse a file or a store that took work."""
+def claim(path: Path, beside: Path | None = None) -> None:
+    """Refuse a file or a store that took work; one `beside` a file that grows goes with it."""
     if _running is None:
         return
     is_page = path.suffix.lower() == ".html"
-    free = _running.force or os.path.realpath(path) in _running.grown
+    free = _running.force or os.path.realpath(beside or path) in _running.grown
     free = free or not (path.is_file() or is_store(path))
     if not free and not (is_page and path.read_bytes().endswith(_running.last_line.encode())):
         raise ParameterError(

@@ -70,7 +70,7 @@ def run_training(
         if not run.resume:
             pages_before = output.with_name(f"{output.name}.report").rglob("index.html")
             for path in (output, report, *pages_before):
-                claim(path)
+                claim(path, beside=output)
         check_writable(output, example="model", room=_ROOM)
         # Inside the folder of an unfinished training, where a killed one leaves temporary files.
         check_writable(metrics_file(work) if os.path.isdir(work) else work)

@@ -9,6 +9,7 @@ from plotly.subplots import make_subplots
 from deepphase.arrays import Array, true_runs, wrapped
 from deepphase.errors import ParameterError
 from deepphase.figures.theme import (
+    COLOURS,
     NEUTRAL,
     SHADE,
     WEBGL_POINTS,
@@ -42,8 +43,6 @@ _ROW_PIXELS = 58
 _MAX_PERCENTILE = 99.8
 # Columns of a strip; a screen has no more pixels.
 _MAX_COLUMNS = 1_800
-# Of more channels than these the strongest have the colours that differ, as in players.
-_COLOURS = 12
 # Heights of a strip: one level is 0.03 cycles.
 _LEVELS = 32
 # Share of the strip in the height of a row, and pixels of a row.
@@ -99,8 +98,9 @@ def parameters_over_time(
         strength = parameters.amplitude.mean(0)
         strength = strength / max(float(strength.max()), 1e-12)
         order = _strongest_first(parameters, interior)
+        # Of many channels the strongest have the colours that differ, as in players.
         for channel in range(channels):
-            style = channel_style(order.index(channel) if channels > _COLOURS else channel)
+            style = channel_style(order.index(channel) if channels > COLOURS else channel)
             for trace, row in _channel(parameters, time, channel, style, float(strength[channel])):
                 chart.add_trace(trace, row=row, col=1)
         _shade_frames(chart, time, ~interior, "grey: the window reaches past the clip's end")
@@ -235,7 +235,7 @@ def phase_strips(
     strongest = float(parameters.amplitude[interior if interior.any() else slice(None)].max())
     order = _strongest_first(parameters, interior)
     for row, channel in enumerate(order):
-        colour = channel_colour(row if channels > _COLOURS else channel)
+        colour = channel_colour(row if channels > COLOURS else channel)
         _add_strip(chart, shown[:, channel], time, channel, colour, channels - 1 - row, strongest)
     _shade_frames(
         chart, time, ~interior[part.frames], "grey: the window reaches past the clip's end"

@@ -31,6 +31,8 @@ _COLOURS = (
     "#0E6375",
     "#752900",
 )
+COLOURS = len(_COLOURS)
+"""Number of channels whose colours differ."""
 _GROUP = 4
 _DASHES = ("solid", "dash", "dot", "dashdot")
 # Symbols that 2D, WebGL and 3D traces all support.

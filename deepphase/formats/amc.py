@@ -85,8 +85,9 @@ def load_amc(
     lines = _lines(path)
     skeleton_path = _asf_beside(path)
     asf = _read_asf(skeleton_path)
-    frames, numbers = _read_frames(lines, path, asf)
-    steps = np.unique(np.diff(frame_numbers(numbers)))
+    frames, words = _read_frames(lines, path, asf)
+    numbers = frame_numbers(words)
+    steps = np.unique(np.diff(numbers))
     every = int(steps[0]) if len(steps) == 1 and steps[0] > 1 else 1
     rate, notes = resolve_rate({"CMU's rate": _CMU_FPS / every}, fps, path)
     notes = (f"the skeleton of {skeleton_path.name}", *notes)

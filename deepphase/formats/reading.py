@@ -337,9 +337,8 @@ def frame_numbers(words: Sequence[str]) -> Array:
     return np.array([int(word) for word in words], np.int64)
 
 
-def bridged(clip: Clip, numbers: Sequence[str]) -> Clip:
+def bridged(clip: Clip, frames: Array) -> Clip:
     """The clip with the frames that their numbers leave out on straight lines, and a note."""
-    frames = frame_numbers(numbers)
     steps = np.diff(frames)
     # Numbers that all grow by as much are those of every other frame, and leave out none.
     if not len(steps) or steps.max() < 2 or steps.min() == steps.max():
@@ -479,13 +478,13 @@ def _middle(places: Array, roles: Roles) -> Array:
 
 
 def _doubts_of_flight(
-    places: Array, roles: Roles, leg: float, fps: float, step: int
+    places: Array, feet: Array, roles: Roles, leg: float, fps: float, step: int
 ) -> Iterator[str]:
-    """Doubts about a person that flies on a parabola which gravity would bend more."""
+    """Doubts about a person that flies on a parabola which gravity would bend more.
+
+    `feet` (frames - 1, 2) m/s.
+    """
     middle, low = _middle(places, roles), places[..., 1].min(axis=1)
-    speeds = fps * np.linalg.norm(
-        np.diff(places[:, list(roles.both("foot") or ())], axis=0), axis=-1
-    )
     for start, stop in true_runs(low > np.quantile(low, 0.1) + _FLIES * leg):
         if start == 0 or stop == len(low) or stop - start < max(_FLIGHT_S * fps, 4):
             continue
@@ -493,7 +492,7 @@ def _doubts_of_flight(
         (bend, *_), off, *_ = np.polyfit(seconds, middle[start:stop], 2, full=True)
         away, fall = np.sqrt(off.sum() / len(seconds)), -2.0 * float(bend[1])
         straight = 2.0 * np.abs(bend[[0, 2]]).max() < _STRAIGHT
-        flies = np.median(speeds[start : stop - 1].min(axis=1)) > _FEET_FLY
+        flies = np.median(feet[start : stop - 1].min(axis=1)) > _FEET_FLY
         if flies and straight and away < _OFF_PARABOLA * leg and _SLOW[0] < fall < _SLOW[1]:
             way = f"is the rate {2 * fps * step:g}? --file-fps gives another"
             yield f"the body flies, and falls at {fall:.2g} m/s2, gravity is {GRAVITY:.3g}: {way}"
@@ -511,10 +510,10 @@ def _doubts_of_steps(clip: Clip, roles: Roles) -> Iterator[str]:
     places = joint_positions(thinned(seen, len(seen) // step))
     fps = clip.fps / step
     yield from _doubts_of_path(places[::2], roles, leg, fps / 2.0, 2 * step)
-    yield from _doubts_of_flight(places, roles, leg, fps, step)
+    moved = np.linalg.norm(np.diff(places[:, list(feet)], axis=0), axis=-1)
+    yield from _doubts_of_flight(places, fps * moved, roles, leg, fps, step)
     if len(clip) < _SWINGS_S * clip.fps:
         return
-    moved = np.linalg.norm(np.diff(places[:, list(feet)], axis=0), axis=-1)
     swings = np.zeros(len(moved))
     for foot in moved.T:
         for start, stop in true_runs(foot * fps > _SWING_SPEED * np.sqrt(GRAVITY * leg)):

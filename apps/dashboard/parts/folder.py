@@ -222,6 +222,10 @@ class Preparation:
     cancelled: bool = False
 
 
+class _Cancelled(Exception):
+    """A preparation that the user has cancelled."""
+
+
 # Key of a store -> its preparation by a thread.
 _preparations: dict[Hashable, Preparation] = {}
 
@@ -274,12 +278,12 @@ def _prepare(found: FoundFolder) -> None:
         own.done = done
         waited += give_way(_PAGE_S, _MOST_WAITED_S - waited)
         if own.cancelled and total > 1:
-            raise FormatError("cancelled")
+            raise _Cancelled
 
     try:
         for part in (_first(found), found):
             # A page makes it again, and shows the error; one that was cancelled, if it is asked to.
-            with suppress(DeepPhaseError):
+            with suppress(DeepPhaseError, _Cancelled):
                 _prepared.make(_key(part), partial(_PreparedStore, part), progress)
     finally:
         # However it ends, pages wait for it; of one that was cancelled, they show the first file.

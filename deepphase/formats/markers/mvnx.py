@@ -22,6 +22,7 @@ from deepphase.formats.reading import (
     check_joint_count,
     checked_options,
     foreign_content,
+    frame_numbers,
     in_metres_y_up,
     parents_first,
     read_content,
@@ -68,7 +69,7 @@ def load_mvnx(
         notes = (*notes, COMMAS)
     notes = (*notes, *fit_notes, f"a unit of {unit_m:g} m")
     clip = in_metres_y_up(clip, unit_m, up, Source(str(path), fps=rate, notes=notes))
-    return bridged(clip, content.indices)
+    return bridged(clip, frame_numbers(content.indices))
 
 
 class _Content:

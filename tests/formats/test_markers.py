@@ -179,6 +179,28 @@ def test_every_prefix_of_a_body_is_a_clip(tmp_path, suffix):
     assert solved == ["walk A.bvh", "walk Subject_B.bvh"]
 
 
+@pytest.mark.parametrize("form", ["{who}_{name}", "{name}-{who}", "{name}{number}"])
+def test_bodies_are_told_apart_by_labels_without_a_colon(tmp_path, form):
+    one = markers_of(WALK)
+    both = np.concatenate([one, one + np.array([600.0, 0, 0])], axis=1)
+    both[20:30, 3] = both[:5, -2] = 0.0
+    labels = [
+        form.format(who=who, name=name, number=number)
+        for number, who in enumerate(("Ann", "Bo"))
+        for name in WALK.skeleton.names
+    ]
+    clips = load_all(written(tmp_path / "walk.trc", both, labels))
+    assert len(clips) == 2
+    for clip in clips:
+        assert sorted(clip.skeleton.names) == sorted(WALK.skeleton.names)
+    # Markers that are counted on each segment are one body's, and so are two sides.
+    clusters = np.concatenate([one, one + 40.0], axis=1)
+    numbered = [f"{name}_{number}" for number in (1, 2) for name in WALK.skeleton.names]
+    assert len(load_all(written(tmp_path / "clusters.trc", clusters, numbered))) == 1
+    sides = [f"{side}_{name}" for side in "LR" for name in WALK.skeleton.names]
+    assert len(load_points(written(tmp_path / "sides.trc", both, sides)).names) == len(sides)
+
+
 def test_decimal_commas_and_semicolons_are_read(tmp_path):
     truth = markers_of(WALK)[:9]
     trc = trc_text(truth, LABELS).replace(".", ",")

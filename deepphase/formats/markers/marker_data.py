@@ -26,6 +26,16 @@ _UNLABELLED = re.compile(r"|\*.*|u_\d+|(unlabell?ed|unnamed|unidentified)\W*\w*|
 _NO_PLACE = re.compile(r".*[a-z](Angles?|Forces?|Moments?|Powers?|GRF)")
 # Fewer markers under a prefix are a prop, not a body.
 _FEWEST = 8
+# How labels without a colon name the body: before the marker's own name, behind it, by a number.
+_BODY_AND_NAME = (
+    re.compile(r"(?P<body>[^-_. ]+)[-_. ](?P<name>.+)"),
+    re.compile(r"(?P<name>.+)[-_. ](?P<body>[^-_. ]+)"),
+    re.compile(r"(?P<name>.+)(?P<body>\d)"),
+)
+_SIDES = {"l", "r", "left", "right"}
+# Bodies so named have this share of the markers and of each other's names, and are so far apart, in
+# sizes of a body: markers of one segment that are counted lie together.
+_SHARED, _APART = 0.9, 0.15
 # Markers that are seen in a smaller share of the frames are left out: their gaps cannot be bridged.
 _LEAST_SEEN = 0.1
 _LISTED = 8
@@ -63,6 +73,7 @@ class MarkerData:
 def marker_bodies(data: MarkerData) -> list[MarkerData]:
     """The bodies of a file, one a prefix of labels; props and unlabelled markers are left out."""
     own = [name.rpartition(":")[2].strip() for name in data.names]
+    prefixes = [name.rpartition(":")[0].strip() for name in data.names]
     labelled = [p for p, name in enumerate(own) if not _UNLABELLED.fullmatch(name.lower())]
     no_places = [point for point in labelled if _NO_PLACE.fullmatch(own[point])]
     labelled = [point for point in labelled if point not in no_places]
@@ -74,7 +85,11 @@ def marker_bodies(data: MarkerData) -> list[MarkerData]:
         notes.append(f"{len(no_places)} of {len(own)} points were left out: angles and forces")
     if unnamed := len(own) - len(labelled) - len(no_places):
         notes.append(f"{unnamed} markers without a label were left out")
-    prefixes = [name.rpartition(":")[0].strip() for name in data.names]
+    if len(set(prefixes)) == 1 and (groups := _bodies_by_name(data, own, labelled)):
+        for prefix, markers in groups.items():
+            for label, point in markers.items():
+                prefixes[point], own[point] = prefix, label
+        notes.append(f"bodies told apart by their labels: {listed(list(groups), _LISTED)}")
     counts = Counter(prefixes[point] for point in labelled if prefixes[point])
     subjects = [prefix for prefix, count in counts.items() if count >= _FEWEST]
     if not subjects:
@@ -94,6 +109,36 @@ def marker_bodies(data: MarkerData) -> list[MarkerData]:
         note = f"{len(labelled) - taken - len(common)} markers of props or without a body's prefix"
         bodies = [replace(b, notes=(*b.notes, f"{note} were left out")) for b in bodies]
     return bodies
+
+
+def _bodies_by_name(
+    data: MarkerData, own: Sequence[str], labelled: Sequence[int]
+) -> dict[str, dict[str, int]]:
+    """Markers of each body by their own names, where labels without a colon name several."""
+    for pattern in _BODY_AND_NAME:
+        groups: dict[str, dict[str, int]] = {}
+        for point in labelled:
+            if match := pattern.fullmatch(own[point]):
+                groups.setdefault(match["body"], {})[match["name"]] = point
+        groups = {body: points for body, points in groups.items() if len(points) >= _FEWEST}
+        if len(groups) < 2 or _SIDES & {body.lower() for body in groups}:
+            continue
+        shared = set.intersection(*map(set, groups.values()))
+        largest = max(map(len, groups.values()))
+        whole = sum(map(len, groups.values())) >= _SHARED * len(labelled)
+        if not whole or len(shared) < _SHARED * largest:
+            continue
+        away = _unseen(data.positions) | ~np.isfinite(data.positions).all(axis=-1)
+        places = np.ma.array(data.positions, mask=np.repeat(away[..., None], 3, axis=-1))
+        first, *others = (
+            places[:, [points[n] for n in sorted(shared)]] for points in groups.values()
+        )
+        size = np.ma.median(np.ma.sqrt((np.ma.ptp(first, axis=1) ** 2).sum(axis=-1)))
+        apart = [np.ma.median(np.ma.sqrt(((other - first) ** 2).sum(axis=-1))) for other in others]
+        # A masked number is no distance: nothing was seen.
+        if np.ma.filled(np.ma.array(apart) > _APART * size, False).all():
+            return groups
+    return {}
 
 
 def _unseen(positions: Array) -> Array:

@@ -132,10 +132,11 @@ def smooth_and_lock_feet(run: Run, controller: Controller, bandwidth_hz: float, 
     if feet:
         poses = BodyPoses(controller.skeleton, controller.schema)
         for frame in range(len(run)):
-            # `hold` changes the rotations in place.
+            # The lock changes the rotations in place.
             locked = rotations[:, frame].copy()
             local = poses.local_positions(translations[:, frame])
-            locks.hold(locked, local, run.contacts[:, frame], 1.0 / run.fps)
+            touching = locks.touching(run.contacts[:, frame])
+            locks.lock.apply(locked, local, touching, 1.0 / run.fps)
             rotations[:, frame] = locked
         rotations = _low_passed_rotations(rotations, LOCKED_BAND * bandwidth_hz, run.fps)
     for each in rotations:

@@ -171,45 +171,26 @@ class CharacterFeet:
         if lowest:
             self.lowest = np.array([lowest[skeleton.names[int(last)]] for last in limbs.last])
         low = self.lowest if under is None else None
-        self._lock = FootLock(solver, characters, ground=under, lowest=low)
+        self.lock = FootLock(solver, characters, ground=under, lowest=low)
 
     @property
     def stepping(self) -> Array:
         """(characters, feet) bool: feet that step while their body rests."""
-        steps = np.zeros((len(self._lock.stepping), self._feet), bool)
-        steps[:, self.columns] = self._lock.stepping
+        steps = np.zeros((len(self.lock.stepping), self._feet), bool)
+        steps[:, self.columns] = self.lock.stepping
         return steps
 
     def tips(self, rotations: Array, local_positions: Array) -> Array:
-        """(characters, limbs, 3) metres: tips of the feet, of the arguments of `hold`."""
+        """(characters, limbs, 3) metres: tips of the feet, of the arguments of `lock.apply`."""
         return self._solver.transforms(rotations, local_positions).positions[3].swapaxes(0, 1)
+
+    def touching(self, contacts: Array) -> Array:
+        """(characters, limbs) bool: feet that stand by predicted contacts (characters, feet)."""
+        return contacts[:, self.columns] > _IN_CONTACT
 
     def swinging(self, contacts: Array) -> Array | None:
         """(characters, 2) bool: both feet, left first, where they swing; None for other bodies."""
-        return contacts[:, self.columns] <= _IN_CONTACT if len(self.columns) == 2 else None
-
-    def hold(
-        self,
-        rotations: Array,
-        local_positions: Array,
-        contacts: Array,
-        seconds: float,
-        offsets: Array | None = None,
-        resting: Array | None = None,
-        slips: Array | None = None,
-        heights: Array | None = None,
-    ) -> Array | None:
-        """Change the local rotations (characters, joints, 4) so that feet in contact do not move.
-
-        `contacts` (characters, feet) predicted, in [0, 1]; `offsets` (characters, limbs, 2) metres,
-        x and z, by which feet are moved before they are locked; `resting` (characters,) bool:
-        bodies whose feet step to their places. Returns metres (characters,) by which the body is
-        then to be lowered; None on a flat floor.
-        """
-        touching = contacts[:, self.columns] > _IN_CONTACT
-        return self._lock.apply(
-            rotations, local_positions, touching, seconds, offsets, resting, slips, heights
-        )
+        return ~self.touching(contacts) if len(self.columns) == 2 else None
 
 
 @dataclass(frozen=True, eq=False)

@@ -278,8 +278,9 @@ class Characters:
             resting = None if self._rest is None else self._rest.resting
             before = angle - self._seconds * self._rate
             captured = () if self._detail is None else self._detail.feet(before)
-            drop = self._feet.hold(
-                rotations, local, contacts, self._seconds, moved, resting, *captured
+            touching = self._feet.touching(contacts)
+            drop = self._feet.lock.apply(
+                rotations, local, touching, self._seconds, moved, resting, *captured
             )
             if drop is not None:
                 translations[:, 0, 1] -= drop

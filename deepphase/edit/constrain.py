@@ -26,7 +26,7 @@ from deepphase.errors import ParameterError, SkeletonError
 from deepphase.motion import quaternions
 from deepphase.motion.clip import Clip, joint_positions
 from deepphase.motion.contacts import foot_contacts
-from deepphase.motion.foot_ik import LegChains, LimbSolver
+from deepphase.motion.foot_ik import LegChains
 from deepphase.motion.roles import Roles
 from deepphase.motion.root_trajectory import (
     RootTrajectory,
@@ -129,7 +129,6 @@ def constrained(
     places, targeted = _target_places(clip, limbs, targets)
     standing = contacts & ~targeted[:, :legs]
     leg = path_length(clip.skeleton, int(limbs.upper[0]), int(limbs.last[0]))
-    solver = LimbSolver.from_poses(clip.skeleton, roles, limbs, clip.rotations)
     # Where feet are in contact, in the clip; on a path they are held where they come down.
     feet_at = joint_positions(clip)[:, limbs.tips[:legs]].astype(np.float64)
     if feet and path is None:
@@ -142,7 +141,7 @@ def constrained(
         else:
             wanted[:, :legs] += find_holds(moved, roles, leg, flags=contacts).shifts
         wanted = faded_to(wanted, places, targeted, _TARGET_FADE_S, clip.fps)
-        made = with_tips_at(moved, solver, wanted)
+        made = with_tips_at(moved, roles, limbs, wanted, clip.rotations)
         apart = np.linalg.norm(joint_positions(made)[:, limbs.tips] - wanted, axis=-1)[:, :legs]
         if apart[standing].max(initial=0.0) < _STANDS_M:
             break

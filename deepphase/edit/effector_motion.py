@@ -21,7 +21,7 @@ from deepphase.errors import FormatError, ParameterError
 from deepphase.formats.csv_table import read_csv_table
 from deepphase.formats.reading import LARGEST_LENGTH_M
 from deepphase.motion.clip import Clip, joint_positions
-from deepphase.motion.foot_ik import LegChains, LimbSolver
+from deepphase.motion.foot_ik import LegChains
 from deepphase.motion.limbs import rest_clip
 from deepphase.motion.resample import resample
 from deepphase.motion.roles import find_roles
@@ -204,8 +204,7 @@ def _onto_paths(clip: Clip, space: MotionSpace, paths: EffectorPaths, contacts: 
     tips = joint_positions(clip)[:, limbs.tips].astype(np.float64)
     places, known = paths.places[:, columns], paths.known[:, columns]
     wanted = faded_to(tips, places, known, HOLD_BLEND_S, clip.fps)
-    solver = LimbSolver.from_poses(clip.skeleton, roles, limbs, clip.rotations)
-    return with_tips_at(clip, solver, wanted)
+    return with_tips_at(clip, roles, limbs, wanted)
 
 
 def _findings(

@@ -14,7 +14,7 @@ from deepphase.errors import SkeletonError
 from deepphase.motion import quaternions
 from deepphase.motion.clip import Clip, end_positions, global_transforms, joint_positions
 from deepphase.motion.contacts import foot_contacts, sliding_speed
-from deepphase.motion.foot_ik import LegChains, LimbSolver
+from deepphase.motion.foot_ik import LegChains
 from deepphase.motion.resample import low_passed_clip
 from deepphase.motion.roles import Roles
 from deepphase.motion.skeleton import longest_chains, path_length
@@ -345,5 +345,4 @@ def _held(
             holds.append((first, last))
         shifts[:, foot] = faded_corrections(shifts[:, foot].copy(), holds, blend)
     moved = joint_positions(clip)[:, limbs.tips] + shifts
-    solver = LimbSolver.from_poses(clip.skeleton, roles, limbs, clip.rotations)
-    return with_tips_at(clip, solver, moved), held, left
+    return with_tips_at(clip, roles, limbs, moved), held, left

@@ -64,7 +64,7 @@ def with_held_feet(
     targets = last + low_passed(holds.shifts, cutoff_hz, clip.fps).swapaxes(0, 1)
     # Knees that straighten within a frame or two pop.
     moved = within_reach(upper, last, targets, transforms.lengths) - last
-    return with_tips_at(clip, solver, holds.tips + moved.swapaxes(0, 1))
+    return with_tips_at(clip, roles, limbs, holds.tips + moved.swapaxes(0, 1), poses)
 
 
 def with_gaps_held(clip: Clip, space: MotionSpace, contacts: Array, broken: Array) -> Clip:
@@ -87,8 +87,7 @@ def with_gaps_held(clip: Clip, space: MotionSpace, contacts: Array, broken: Arra
         shifts[:, foot] = _gap_shift(tips[:, foot], contacts[:, foot], made, blend, _STEP * leg)
     if not np.abs(shifts).max(initial=0.0):
         return clip
-    solver = LimbSolver.from_poses(clip.skeleton, roles, limbs, clip.rotations)
-    held = with_tips_at(clip, solver, tips + shifts)
+    held = with_tips_at(clip, roles, limbs, tips + shifts)
     # Of the two signs of a quaternion, that of the clip, which is continuous with whole frames.
     sign = np.where((held.rotations * clip.rotations).sum(axis=-1, keepdims=True) < 0, -1.0, 1.0)
     rotations = clip.rotations.astype(np.float64)

@@ -66,8 +66,15 @@ def find_holds(
     return FootHolds(limbs.tips, tips, shifts, contacts)
 
 
-def with_tips_at(clip: Clip, solver: LimbSolver, wanted: Array) -> Clip:
-    """The clip with tips at places (frames, limbs, 3); last joints do not turn in the world."""
+def with_tips_at(
+    clip: Clip, roles: Roles, limbs: LegChains, wanted: Array, poses: Array | None = None
+) -> Clip:
+    """The clip with tips at places (frames, limbs, 3); last joints do not turn in the world.
+
+    Hinges bend as in `poses` (poses, joints, 4), by default the clip's.
+    """
+    poses = clip.rotations if poses is None else poses
+    solver = LimbSolver.from_poses(clip.skeleton, roles, limbs, poses)
     rotations, places = clip.rotations.copy(), clip.local_positions()
     for _ in range(_REACHES):
         transforms = solver.transforms(rotations, places)

@@ -13,7 +13,7 @@ from deepphase.arrays import Array
 from deepphase.errors import SkeletonError
 from deepphase.motion.clip import Clip, in_float32, joint_positions
 from deepphase.motion.contacts import sliding_speed
-from deepphase.motion.foot_ik import LegChains, LimbSolver
+from deepphase.motion.foot_ik import LegChains
 from deepphase.motion.point_track import PointTrack
 from deepphase.motion.resample import low_passed
 from deepphase.motion.roles import Roles
@@ -138,8 +138,7 @@ def _with_held_feet(
     )
     clip = replace(clip, rotations=state.rotations, translations=state.root[:, None])
     limbs = LegChains.from_skeleton(clip.skeleton, roles)
-    legs = LimbSolver.from_poses(clip.skeleton, roles, limbs, clip.rotations)
-    clip = with_tips_at(clip, legs, holds.tips + holds.shifts)
+    clip = with_tips_at(clip, roles, limbs, holds.tips + holds.shifts)
     tips = joint_positions(clip)[:, holds.joints]
     return clip, FeetMeasures(
         holds.contacts,

@@ -90,6 +90,8 @@ class FootGround:
 # Limbs are stretched beyond the motion softly, up to this share of their length; a knee that
 # straightens within a frame or two pops.
 _MAX_STRETCH = 0.99
+# The lock turns joints at most by this factor faster than usual: at less, limbs stop with a jerk.
+_FASTER = 1.1
 # Feet that do not reach the ground point their toes down: by at most this angle, and to at most
 # this one, radians. Feet that point straight down have no side to turn about.
 _MAX_TURN, _MAX_POINTED, _LEAST_FOOT = 0.6, 1.1, 0.3
@@ -135,7 +137,8 @@ class FootLock:
     of bodies at rest step to the places that the motion has for them, half of them at a time.
 
     `lowest` (limbs,) metres: lowest places of the tips on a flat floor, to which feet that are
-    lower are lifted. By default feet may be at any height.
+    lower are lifted. By default feet may be at any height. `fastest` (joints,) radians/s: the lock
+    turns no joint of the solver more than a tenth faster, unless the motion does.
     """
 
     def __init__(
@@ -145,8 +148,11 @@ class FootLock:
         settings: FootLockSettings | None = None,
         ground: FootGround | None = None,
         lowest: Array | None = None,
+        fastest: Array | None = None,
     ) -> None:
-        self._solver, self._ground = solver, ground
+        self._solver, self._ground, self._fastest = solver, ground, fastest
+        # Rotations of the last frame: of the motion, and with locked feet.
+        self._turned: tuple[Array, Array] | None = None
         self._lowest = None if lowest is None else np.asarray(lowest, np.float64)[:, None]
         self._settings = settings or FootLockSettings()
         # (limbs, characters), as in the solver.
@@ -191,6 +197,7 @@ class FootLock:
         solver = self._solver
         if not len(solver.limbs):
             return None
+        captured = rotations[:, solver.joints]
         transforms = solver.transforms(rotations, local_positions)
         upper, _, last, tips = transforms.positions
         ground, length = tips[..., ::2], transforms.lengths
@@ -243,7 +250,24 @@ class FootLock:
             transforms = solver.transforms(own, local_positions[kept])
             solver.reach(own, transforms, goals(transforms, kept))
             rotations[kept] = own
+        if self._fastest is not None:
+            self._slow(rotations, captured, _FASTER * seconds * self._fastest)
         return drops
+
+    def _slow(self, rotations: Array, captured: Array, most: Array) -> None:
+        """Turn limbs from their last rotations by `most` (joints,) radians, or as captured."""
+        joints, before = self._solver.joints, self._turned
+        locked = rotations[:, joints]
+        if before is not None:
+            turns = quaternions.vectors_between(before[1], locked)
+            most = np.maximum(most, quaternions.angle_between(before[0], captured))
+            shares = most / np.maximum(np.sqrt(np.vecdot(turns, turns)), most)
+            # All joints of a limb by the same share, so that its foot goes towards its place.
+            shares = np.tile(shares.reshape(len(locked), 3, -1).min(axis=1), 3)[..., None]
+            way = quaternions.from_rotation_vectors(shares * turns)
+            slowed = quaternions.multiply(way, before[1])
+            rotations[:, joints] = locked = np.where(shares < 1.0, slowed, locked)
+        self._turned = captured, locked
 
     def _lifted(self, missing: Array, resting: Array | None, seconds: float) -> Array:
         """(limbs, characters) metres by which tips are moved towards the heights of locked ones."""

@@ -230,6 +230,7 @@ class DecompressedMotion(Playback):
             contacts=contacts,
             limbs=body.limbs,
             usual_acceleration=body.usual_acceleration,
+            fastest=None,
             source=body.source,
             support=np.concatenate([supports(contacts[slice(*each)], frames) for each in ranges]),
             measured=body,

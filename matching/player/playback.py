@@ -86,6 +86,9 @@ class Playback:
     slips
         (rows, limbs, 2) float32 metres, x and z in root space: motion of each limb's tip over the
         ground to the next row.
+    fastest
+        (3 * limbs,) radians/s: 99.9th percentile over frames of the rates of upper, middle and last
+        joints; None if it is not known.
     source
         Unit, up axis and rotation orders of the first clip's file, for those that are written.
     """
@@ -103,6 +106,7 @@ class Playback:
     usual_acceleration: float
     support: Array
     slips: RowValues
+    fastest: Array | None = None
     source: Source = Source()  # noqa: RUF009 (frozen)
 
     def __len__(self) -> int:
@@ -134,6 +138,8 @@ class Playback:
         support = np.zeros(contacts.shape, np.float32)
         slips = np.zeros((rows, len(limbs), 2), np.float32)
         ends = limbs.ends(skeleton, roles)
+        legs = np.concatenate([limbs.upper, limbs.middle, limbs.last])
+        rates = np.zeros((rows, len(legs)), np.float32)
         accelerations = np.zeros(rows, np.float32)
         body = subtree_mask(skeleton, carrier)
         size = _size(skeleton, limbs)
@@ -163,6 +169,8 @@ class Playback:
             if len(clip) > 2:
                 moved = scale * transforms[1][:, body]
                 accelerations[here] = joint_accelerations(moved, clip.fps)
+            turns = clip.rotations[:, legs]
+            rates[here][1:] = quaternions.angle_between(turns[:-1], turns[1:]) * clip.fps
             steps[here] = _steps(*root, scale)
             support[here] = supports(contacts[here], CONSTANTS.support_s * clip.fps)
             slips[here] = _slips(transforms, limbs.tips, ends, root[1], scale)
@@ -190,6 +198,7 @@ class Playback:
             source=first.source.conventions,
             support=support,
             slips=slips,
+            fastest=np.percentile(rates, USUAL_PERCENTILE, axis=0),
         )
         rotations.hinges = playback.limb_solver.hinges
         return playback

@@ -150,6 +150,7 @@ class Player:
             self.settings.foot_lock_settings,
             under,
             playback.lowest_tips if under is None else None,
+            playback.fastest,
         )
 
     def __len__(self) -> int:

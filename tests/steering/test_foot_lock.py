@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 
+from deepphase.motion import quaternions
 from deepphase.motion.foot_ik import LegChains, LimbSolver
 from deepphase.motion.roles import find_roles
 from deepphase.steering.foot_lock import FootGround, FootLock, FootLockSettings
@@ -14,17 +15,17 @@ STILL = FootLockSettings(follow_share=0.0)
 
 
 def sliding(
-    contacts, *, speed=0.3, settings=None, offsets=None, rests=None, slips=None, lowest=None
+    contacts, *, speed=0.3, settings=None, offsets=None, rests=None, slips=None, turned=None, **lock
 ):
     """Tips (frames, limbs, 3), as held and as moved, of a crouched body that slides along +Z.
 
-    From frame `rests` on it rests.
+    From frame `rests` on it rests. `turned` gets the held rotations of its legs.
     """
     skeleton, _ = body(HUMAN)
     roles = find_roles(skeleton)
     limbs = LegChains.from_skeleton(skeleton, roles)
     solver = LimbSolver.from_poses(skeleton, roles, limbs)
-    lock = FootLock(solver, 1, settings, lowest=lowest)
+    lock = FootLock(solver, 1, settings, **lock)
     clip = standing(skeleton, frames=1)
     crouch = clip.rotations.copy()
     half = 0.35
@@ -41,6 +42,8 @@ def sliding(
         rest = np.array([resting])
         lock.apply(rotations, local, np.array([contact]), 1 / FPS, offsets, rest, slips)
         held.append(solver.transforms(rotations, local).positions[3, :, 0])
+        if turned is not None:
+            turned.append(rotations[0, solver.joints])
     return np.array(held), np.array(moved)
 
 
@@ -93,6 +96,18 @@ def test_feet_of_a_body_at_rest_step_to_their_places_one_at_a_time():
     assert not lifted.all(axis=1).any()
     assert not lifted[:25].any()
     assert held[..., 1].max() - moved[..., 1].max() < 0.06
+
+
+def test_a_lock_turns_no_joint_more_than_a_tenth_faster_than_it_may_and_catches_up():
+    contacts = [(False, False)] * 10 + [(True, True)] * 30 + [(False, False)] * 60
+    (free, _), (slow, bounded) = (
+        (sliding(contacts, turned=turned, fastest=fastest)[0], np.array(turned))
+        for turned, fastest in (([], None), ([], np.full(6, 0.6)))
+    )
+    rates = quaternions.angle_between(bounded[:-1], bounded[1:]) * FPS
+    np.testing.assert_allclose(rates.max(), 1.1 * 0.6, rtol=1e-3)
+    assert np.abs(free - slow).max() > 0.02
+    np.testing.assert_allclose(slow[-1], free[-1], atol=1e-3)
 
 
 def test_locking_and_letting_go_do_not_pop():

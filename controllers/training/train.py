@@ -159,10 +159,6 @@ def _provenance(data: ControllerData, config: ControllerConfig) -> dict[str, Any
         "minutes": store.minutes,
         "held_out": sorted(data.split.sources),
         "seed": config.training.seed,
-        "data": {
-            "store": None if store.path is None else Path(store.path).name,
-            "skeleton": store.group,
-            "files": sorted({source.path for source in store.sources}),
-        },
+        "data": store.origin,
         "versions": versions(),
     }

@@ -213,6 +213,13 @@ class ClipStore:
         return None if content is None else checked_description(content)
 
     @property
+    def origin(self) -> dict[str, Any]:
+        """Names of store, group and files, for the provenance of what is made of the clips."""
+        files = sorted({source.path for source in self.sources})
+        name = None if self.path is None else self.path.name
+        return {"store": name, "skeleton": self.group, "files": files}
+
+    @property
     def label_names(self) -> tuple[str, ...]:
         """Labels that any clip has, in the order in which they first occur."""
         return tuple(dict.fromkeys(name for labels in self.labels for name in labels))

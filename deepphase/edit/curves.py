@@ -10,7 +10,6 @@ from scipy.spatial.transform import Rotation, Slerp
 
 from deepphase.arrays import Array, smoothstep, true_runs
 from deepphase.motion import quaternions
-from deepphase.motion.resample import low_passed
 
 # Seconds over which a difference of velocity at the edge of a restored stretch fades.
 _FADE_S = 0.1
@@ -83,12 +82,6 @@ def _matern(frames: Array, fps: float) -> Array:
     """Matern covariance of order 5/2 at distances in frames."""
     scaled = np.sqrt(5.0) * np.abs(frames) / (_LENGTH_S * fps)
     return np.asarray((1.0 + scaled + scaled**2 / 3.0) * np.exp(-scaled))
-
-
-def low_passed_rotations(rotations: Array, cutoff_hz: float, fps: float) -> Array:
-    """(frames, joints, 4) rotations, low-passed."""
-    filtered = low_passed(quaternions.sign_continuous(rotations), cutoff_hz, fps)
-    return quaternions.normalized(filtered)
 
 
 def mixed(rotations: Sequence[Array], weights: Sequence[Array | float]) -> Array:

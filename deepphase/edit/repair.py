@@ -14,7 +14,6 @@ from deepphase.edit.curves import (
     bridged_rotations,
     curve,
     eased,
-    low_passed_rotations,
     mixed,
     rotation_curves,
     slerped,
@@ -30,7 +29,7 @@ from deepphase.errors import ParameterError
 from deepphase.motion import quaternions
 from deepphase.motion.clip import Clip, global_transforms, joint_positions
 from deepphase.motion.mirror import mirrored
-from deepphase.motion.resample import low_passed
+from deepphase.motion.resample import low_passed, low_passed_rotations
 from deepphase.motion.root_trajectory import RootTrajectory
 from deepphase.motion.skeleton import ancestors
 

@@ -11,7 +11,6 @@ from torch import Tensor
 
 from deepphase.arrays import Array, short_repr
 from deepphase.edit.bound_editor import BoundEditor
-from deepphase.edit.curves import low_passed_rotations
 from deepphase.edit.editor import MotionEditor, carrier_distances, standing_points, with_change
 from deepphase.edit.held_feet import with_held_feet
 from deepphase.edit.motion_rows import MotionRows, SampledMotion
@@ -19,7 +18,7 @@ from deepphase.errors import ParameterError
 from deepphase.motion import quaternions
 from deepphase.motion.clip import Clip
 from deepphase.motion.contacts import foot_contacts
-from deepphase.motion.resample import low_passed
+from deepphase.motion.resample import low_passed, low_passed_rotations
 
 MAX_AMOUNT = 1.5
 _ITERATIONS, _RATE = 250, 0.05

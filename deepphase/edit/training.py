@@ -376,10 +376,7 @@ def train_editor(
                 "seed": config.training.seed,
                 "versions": versions(),
                 **run,
-                "data": {
-                    "store": None if store.path is None else Path(store.path).name,
-                    "skeleton": store.group,
-                },
+                "data": store.origin,
             },
         )
         motions = [editor.rows(data.values[a:b].cpu().numpy()) for a, b in split.held_out_ranges]

@@ -133,14 +133,8 @@ class SignalCorpus(Generic[Signals]):
                     release_pages(mapped)
             if progress is not None:
                 progress("reading clips", index + 1, len(store), "")
-        origin = {
-            "store": None if store.path is None else Path(store.path).name,
-            "skeleton": store.group,
-            "files": sorted({source.path for source in store.sources}),
-        }
-        corpus = SignalCorpus(
-            signals, values, starts, stops, sources, origin, kinds=source_kinds(store, description)
-        )
+        kinds = source_kinds(store, description)
+        corpus = SignalCorpus(signals, values, starts, stops, sources, store.origin, kinds=kinds)
         return corpus if given else corpus._moving(power / len(values))
 
     @classmethod

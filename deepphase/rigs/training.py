@@ -223,12 +223,7 @@ def train_rig(
     def result(data: RigData, module: RigModule, run: dict[str, Any]) -> RigInverse:
         process = with_process(rig, data.learnt, config, progress)
         inverse = replace(process, network=module.relu_network(data))
-        origin = {
-            "store": None if store.path is None else Path(store.path).name,
-            "clips": len(store),
-            "frames": len(data.learnt),
-            "skeleton": store.group,
-        }
+        origin = {**store.origin, "clips": len(store), "frames": len(data.learnt)}
         return replace(
             inverse,
             provenance={"data": origin, "steps": run["steps"], **versions()},

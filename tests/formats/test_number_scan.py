@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from deepphase.errors import FormatError
-from deepphase.formats.bvh import motion, reader
+from deepphase.formats.bvh import motion
 from deepphase.formats.bvh.hierarchy import is_number
 from deepphase.formats.bvh.motion import load_scan, scan_table
 from tests.formats.bvh_text import raw_bvh, written
@@ -94,17 +94,3 @@ def test_files_are_read_and_refused_alike(tmp_path, case, monkeypatch):
             patch.setattr(motion, "scan_for", lambda size, used=used: used)
             outcomes.append(_outcome(path))
     assert outcomes[0] == outcomes[1]
-
-
-@pytest.mark.parametrize("order", ["XYZ", "ZXY", "YZX", "ZYX", "YX"])
-def test_compiled_quaternions_are_those_of_numpy(order):
-    values = np.random.default_rng(0).uniform(-400, 400, (50, 7))
-    joints, columns = [0, 2], [[0, 4], [1, 3], [6, 5]][: len(order)]
-    filled = []
-    for fill in (reader._fill, reader._fill_compiled):
-        rotations = np.zeros((50, 3, 4))
-        fill(rotations, values, reader.completed_order(order), joints, columns)
-        filled.append(rotations)
-    assert filled[0][:, 0].any()
-    assert not filled[0][:, 1].any()
-    np.testing.assert_array_equal(*filled)

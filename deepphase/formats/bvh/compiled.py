@@ -1,4 +1,4 @@
-"""Compiled by numba: the scan of a table of decimal numbers, and quaternions of Euler angles.
+"""Scan of a table of decimal numbers, compiled by numba.
 
 A number whose digits make an integer below 2^53, and whose power of ten is at most 22, is one
 exact integer times or divided by one exact power: a single rounding, which is what `float` gives
@@ -139,38 +139,3 @@ def scan_numbers(text, start, columns, values, odd):
     if found != values.shape[0] or (in_line != 0 and in_line != columns):
         return -1
     return odds
-
-
-@njit(inline="always")
-def _sine_and_cosine(tangents, frame, column):
-    """Those of half an angle, from the tangent of a quarter; of zero without a column."""
-    tangent = tangents[frame, column] if column >= 0 else 0.0
-    ratio = 2.0 / (1.0 + tangent * tangent)
-    return tangent * ratio, ratio - 1.0
-
-
-_EULER_SIGNATURE = types.void(
-    types.float64[:, ::1],
-    types.int64[:, ::1],
-    types.int64[::1],
-    types.int64[::1],
-    types.float64,
-    types.float64[:, :, ::1],
-)
-
-
-@compiled(_EULER_SIGNATURE)
-def rotate_joints(tangents, columns, joints, axes, parity, rotations):
-    """Fill rotations from `tangents` of quarters of angles; `columns` (joints, 3), -1 for none."""
-    first, second, third = axes[0], axes[1], axes[2]
-    for frame in range(tangents.shape[0]):
-        for slot in range(joints.shape[0]):
-            s1, c1 = _sine_and_cosine(tangents, frame, columns[slot, 0])
-            s2, c2 = _sine_and_cosine(tangents, frame, columns[slot, 1])
-            s3, c3 = _sine_and_cosine(tangents, frame, columns[slot, 2])
-            sc, cs, cc, ss = s1 * c2, c1 * s2, c1 * c2, (s1 * s2) * parity
-            joint = joints[slot]
-            rotations[frame, joint, first] = sc * c3 + (cs * s3) * parity
-            rotations[frame, joint, second] = cs * c3 - (sc * s3) * parity
-            rotations[frame, joint, third] = ss * c3 + cc * s3
-            rotations[frame, joint, 3] = cc * c3 - ss * s3

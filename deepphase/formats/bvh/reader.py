@@ -17,7 +17,7 @@ import numpy as np
 from deepphase.arrays import Array
 from deepphase.errors import FormatError
 from deepphase.formats.bvh.hierarchy import Hierarchy, parse_hierarchy
-from deepphase.formats.bvh.motion import load_scan, parse_motion
+from deepphase.formats.bvh.motion import parse_motion
 from deepphase.formats.reading import (
     COMMAS,
     EXPORT_AGAIN,
@@ -209,45 +209,22 @@ def _local_rotations(hierarchy: Hierarchy, values: Array) -> Array:
     for joint, channels in enumerate(hierarchy.channels):
         groups.setdefault(_rotation_order(channels), []).append(joint)
     rotations[:, groups.pop("", [])] = quaternions.IDENTITY
-    # Compiled, where the compiled scan of numbers has been loaded.
-    has_loaded = load_scan.cache_info().currsize and load_scan() is not None
-    fill = _fill_compiled if has_loaded else _fill
     first_columns = hierarchy.first_columns
     for order, joints in groups.items():
         columns = [
             [first_columns[j] + hierarchy.channels[j].index(f"{axis}rotation") for j in joints]
             for axis in order
         ]
+        own = slice(None) if len(joints) == len(hierarchy.names) else joints
         block = max(_BLOCK_ANGLES // (3 * len(joints)), 1)
         for start in range(0, len(values), block):
-            rows = slice(start, start + block)
-            fill(rotations[rows], values[rows], completed_order(order), joints, columns)
+            rows = values[start : start + block]
+            angles = np.zeros((3, len(rows), len(joints)))
+            for axis, places in zip(angles, columns, strict=False):
+                np.take(rows, places, axis=1, out=axis)
+            turned = quaternions_from_euler(angles, completed_order(order))
+            rotations[start : start + block, own] = turned
     return rotations
-
-
-def _fill(
-    rotations: Array, values: Array, order: str, joints: list[int], columns: list[list[int]]
-) -> None:
-    """Fill the (frames, joints, 4) rotations of joints of one order, by axis and joint columns."""
-    angles = np.zeros((3, len(values), len(joints)))
-    for axis, own in zip(angles, columns, strict=False):
-        np.take(values, own, axis=1, out=axis)
-    target = slice(None) if len(joints) == rotations.shape[1] else joints
-    rotations[:, target] = quaternions_from_euler(angles, order)
-
-
-def _fill_compiled(
-    rotations: Array, values: Array, order: str, joints: list[int], columns: list[list[int]]
-) -> None:
-    """The same values, bit by bit."""
-    from deepphase.formats.bvh.compiled import rotate_joints
-
-    places = np.full((len(joints), 3), -1)
-    places[:, : len(columns)] = np.array(columns).T
-    axes = np.array(["XYZ".index(axis) for axis in order])
-    tangents = np.tan(values * _QUARTER_DEGREE)
-    parity = float(EULER_ORDERS[order])
-    rotate_joints(tangents, places, np.array(joints), axes, parity, rotations)
 
 
 def _rest_axes(hierarchy: Hierarchy, rests: Array) -> Array:

@@ -64,6 +64,10 @@ class ParameterError(DeepPhaseError):
     """An option, a configuration value or a combination of them is impossible."""
 
 
+class UnregisteredError(ParameterError):
+    """A config or a file names a network that is not registered."""
+
+
 class CheckpointError(DeepPhaseError):
     """A file of ours is damaged, foreign or of another version, or a file cannot be written."""
 

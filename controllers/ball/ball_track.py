@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 
 from deepphase.arrays import Array
-from deepphase.errors import FormatError, ParameterError
-from deepphase.formats.array_file import read_arrays, write_arrays
+from deepphase.errors import ParameterError
+from deepphase.formats.array_file import fitting_parts, read_arrays, write_arrays
 from deepphase.formats.header_values import checked_rate, checked_text, checked_texts
 from deepphase.motion.ball import Ball
 from deepphase.motion.clip import Clip
@@ -143,7 +143,7 @@ def save_ball(track: BallTrack, path: str | Path) -> None:
 def load_ball(path: str | Path) -> BallTrack:
     """Read a ball of `save_ball`."""
     arrays, header = read_arrays(path, format=FORMAT, version=VERSION, types=_TYPES)
-    try:
+    with fitting_parts("ball of a clip", "make it with `deepphase fit ball`", path):
         touches = BallTouches(
             arrays["touch_frames"],
             checked_texts(header["touch_feet"], "touch_feet"),
@@ -160,13 +160,6 @@ def load_ball(path: str | Path) -> BallTrack:
             Ball.from_mapping(header["ball"]),
             bool(header["captured"]),
         )
-    except (KeyError, TypeError, ValueError, AttributeError, ParameterError) as error:
-        fact = error.fact if isinstance(error, ParameterError) else str(error)
-        raise FormatError(
-            f"this is not the ball of a clip: {' '.join(fact.split())[:200]}",
-            hint="make it with `deepphase fit ball`",
-            path=path,
-        ) from None
 
 
 class ClipBalls:

@@ -13,8 +13,9 @@ from scipy.ndimage import convolve1d
 from deepphase.arrays import Array, counted, short_repr
 from deepphase.controllers.dance.config import MUSIC
 from deepphase.controllers.runtime.controller import Controller
-from deepphase.errors import CheckpointError, ParameterError
+from deepphase.errors import CheckpointError
 from deepphase.evaluation.dance import DanceReference
+from deepphase.formats.array_file import fitting_parts
 from deepphase.music.features import (
     BEAT_CYCLES,
     FPS,
@@ -94,7 +95,7 @@ class MusicInput:
     @classmethod
     def from_mapping(cls, content: Mapping[str, Any]) -> MusicInput:
         """What `as_mapping` wrote; raises CheckpointError if it is invalid."""
-        try:
+        with fitting_parts("dancer's music input", "train it again"):
             features, values = tuple(content["features"]), tuple(content["values"])
             mean, scale = (np.array(content[name], np.float32) for name in ("mean", "scale"))
             step_s = float(content["step_s"])
@@ -105,11 +106,6 @@ class MusicInput:
                 raise ValueError(f"mean of shape {mean.shape}, expected ({dims},)")
             if list(values) != value_names(features):
                 raise ValueError("other names of values")
-        except (KeyError, TypeError, ValueError, ParameterError) as error:
-            raise CheckpointError(
-                f"the music input is invalid: {' '.join(str(error).split())[:200]}",
-                hint="train the dancer again",
-            ) from None
         return cls(features, values, mean, scale, step_s)
 
 
@@ -178,10 +174,8 @@ class Dancer:
                 hint="give a file that `deepphase train dance` wrote",
                 path=path,
             )
-        try:
+        with fitting_parts("dancer", "train it again", path):
             return cls(controller, *_of_header(header, controller))
-        except CheckpointError as error:
-            raise CheckpointError(error.fact, hint=error.hint, path=path) from None
 
 
 def _of_header(

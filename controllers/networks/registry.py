@@ -29,11 +29,7 @@ from deepphase.controllers.networks.network import (
     NetworkDims,
 )
 from deepphase.controllers.schema.config import SHIPPED_NETWORKS, Gate
-from deepphase.errors import ParameterError
-
-
-class UnregisteredNetworkError(ParameterError):
-    """A config file or a controller file names a network that is not registered."""
+from deepphase.errors import ParameterError, UnregisteredError
 
 
 @dataclass(frozen=True)
@@ -141,9 +137,9 @@ def register_network(
 
 
 def network_kind(name: str) -> NetworkKind:
-    """The network of that name; raises UnregisteredNetworkError if there is none."""
+    """The network of that name; raises UnregisteredError if there is none."""
     if name not in NETWORKS:
-        raise UnregisteredNetworkError(
+        raise UnregisteredError(
             f"network {name!r} is not registered",
             hint="first import the module that registers it; "
             f"registered networks: {', '.join(NETWORKS)}",

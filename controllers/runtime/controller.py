@@ -15,13 +15,13 @@ from deepphase.controllers.config import ControllerConfig
 from deepphase.controllers.data.captured_rows import ARRAYS, DetailRows, RestRows, rest_layout
 from deepphase.controllers.data.initial_states import InitialStates
 from deepphase.controllers.networks.normalised import NormalisedController
-from deepphase.controllers.networks.registry import UnregisteredNetworkError, make_network
+from deepphase.controllers.networks.registry import make_network
 from deepphase.controllers.runtime.body_pose import BodyPoses
 from deepphase.controllers.schema.schema import ControllerSchema
-from deepphase.errors import CheckpointError, DeepPhaseError, ParameterError
+from deepphase.errors import CheckpointError, ParameterError
 from deepphase.features.feature import TRAJECTORY_POSITION
 from deepphase.features.layout import Normalisation
-from deepphase.formats.array_file import read_arrays, write_arrays
+from deepphase.formats.array_file import fitting_parts, read_arrays, write_arrays
 from deepphase.formats.header_values import (
     checked_joints,
     checked_mapping,
@@ -242,7 +242,7 @@ class Controller:
                 hint="train the controller again",
                 path=path,
             )
-        try:
+        with fitting_parts("controller", "train it again", path):
             config = ControllerConfig.from_header(header["config"])
             schema = ControllerSchema.from_mapping(header["schema"])
             _check_dims(schema, arrays)
@@ -298,21 +298,6 @@ class Controller:
                 # Files of earlier releases have no source: metres and Y up.
                 source=checked_source(header.get("source", {})).conventions,
             )
-        except UnregisteredNetworkError as error:
-            raise CheckpointError(error.fact, hint=error.hint, path=path) from None
-        except (
-            KeyError,
-            TypeError,
-            ValueError,
-            AttributeError,
-            RuntimeError,
-            DeepPhaseError,
-        ) as error:
-            raise CheckpointError(
-                f"the weights do not fit the header: {' '.join(str(error).split())[:200]}",
-                hint="the file was changed after it was written: train again or take a copy",
-                path=path,
-            ) from None
 
 
 def _check_dims(schema: ControllerSchema, arrays: Mapping[str, Array]) -> None:

@@ -52,9 +52,10 @@ from deepphase.controllers.schema.config import (
     Gate,
     SchemaConfig,
 )
-from deepphase.errors import CheckpointError, DeepPhaseError, ParameterError, SkeletonError
+from deepphase.errors import ParameterError, SkeletonError
 from deepphase.features.feature import TRAJECTORY_PATH, TRAJECTORY_VELOCITY
 from deepphase.features.layout import Feature, FeatureLayout
+from deepphase.formats.array_file import fitting_parts
 from deepphase.formats.header_values import (
     checked_count,
     checked_joints,
@@ -333,7 +334,7 @@ class ControllerSchema:
     @classmethod
     def from_mapping(cls, content: Any) -> ControllerSchema:
         """The schema of `as_mapping`; CheckpointError if the content is not a schema."""
-        try:
+        with fitting_parts("controller's schema", "train it again"):
             gate = content["gate"]
             return cls(
                 config=SchemaConfig(**content["config"]),
@@ -347,11 +348,6 @@ class ControllerSchema:
                 gate=None if gate is None else FeatureLayout.from_mapping(gate),
                 outputs=FeatureLayout.from_mapping(content["outputs"]),
             )
-        except (KeyError, TypeError, ValueError, AttributeError, DeepPhaseError) as error:
-            raise CheckpointError(
-                f"the controller's schema cannot be read: {' '.join(str(error).split())[:200]}",
-                hint="the file was changed after it was written: train again or take a copy",
-            ) from None
 
 
 def _check_phases(gate: Gate, channels: int, channel: int | None) -> None:

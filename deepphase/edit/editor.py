@@ -19,9 +19,14 @@ from deepphase.edit.config import EditorConfig
 from deepphase.edit.missing import NOISY, filled, run_means
 from deepphase.edit.motion_rows import JointStatistics, MotionRows, MotionSpace, RowLayout, RowScale
 from deepphase.edit.networks import CONTROLS, EffectorNetworks, MotionAutoencoder, PathNetworks
-from deepphase.errors import CheckpointError, DeepPhaseError
 from deepphase.export.onnx_file import PARITY_BATCHES, Parity, export_onnx
-from deepphase.formats.array_file import array_part, joined_parts, read_arrays, write_arrays
+from deepphase.formats.array_file import (
+    array_part,
+    fitting_parts,
+    joined_parts,
+    read_arrays,
+    write_arrays,
+)
 from deepphase.formats.header_values import checked_mapping, checked_rate
 from deepphase.formats.reading import checked_skeleton
 from deepphase.motion import quaternions
@@ -154,7 +159,7 @@ class MotionEditor:
             version=VERSION,
             types={"normalisation.*": "F32", "statistics.*": "F64"},
         )
-        try:
+        with fitting_parts("editor", "train it again", path):
             config, body = EditorConfig.from_mapping(header["config"]), header["body"]
             skeleton = checked_skeleton(
                 Skeleton(tuple(body["names"]), **array_part(arrays, "skeleton"))
@@ -181,12 +186,6 @@ class MotionEditor:
             for name in ("report", "provenance"):
                 controls[name] = checked_mapping(header[name], name)
             return cls(network, config, space, feet, normalisation, statistics, **controls)
-        except (KeyError, IndexError, TypeError, ValueError, RuntimeError, DeepPhaseError) as error:
-            raise CheckpointError(
-                f"the parts of the editor do not fit: {' '.join(str(error).split())[:200]}",
-                hint="the file is of an earlier version or was changed: train it again",
-                path=path,
-            ) from None
 
 
 class Restorer(nn.Module):

@@ -11,8 +11,9 @@ from scipy.ndimage import gaussian_filter1d
 from scipy.signal import welch
 
 from deepphase.arrays import Array
-from deepphase.errors import CheckpointError, ParameterError, SkeletonError
+from deepphase.errors import ParameterError, SkeletonError
 from deepphase.evaluation.runs import foot_speeds, joint_jerks
+from deepphase.formats.array_file import fitting_parts
 from deepphase.motion.clip import Clip, global_transforms, joint_positions, velocities
 from deepphase.motion.contacts import foot_contacts
 from deepphase.motion.roles import Roles, find_roles
@@ -304,17 +305,12 @@ class DanceReference:
     @classmethod
     def from_mapping(cls, content: Mapping[str, Any]) -> DanceReference:
         """The reference that `as_mapping` wrote; raises CheckpointError if it is invalid."""
-        try:
+        with fitting_parts("dance reference", "train the dancer again"):
             return cls(
                 {str(name): float(value) for name, value in content["values"].items()},
                 int(content["dances"]),
                 *(float(content[n]) for n in ("minutes", "usual_speed", "bandwidth_hz")),
             )
-        except (KeyError, TypeError, ValueError, AttributeError) as error:
-            raise CheckpointError(
-                f"the reference measures are invalid: {' '.join(str(error).split())[:200]}",
-                hint="train the dancer again",
-            ) from None
 
 
 def mean_values(rows: Sequence[Mapping[str, float]]) -> dict[str, float]:

@@ -16,6 +16,7 @@ import hashlib
 import json
 import math
 from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Any, BinaryIO
@@ -24,7 +25,7 @@ import numpy as np
 from safetensors import SafetensorError, safe_open
 
 from deepphase.arrays import Array, ComputedRows, release_pages
-from deepphase.errors import CheckpointError, ParameterError
+from deepphase.errors import CheckpointError, DeepPhaseError, ParameterError, UnregisteredError
 from deepphase.files import atomic_write
 from deepphase.formats.header_values import check_numbers, checked_count
 
@@ -189,6 +190,24 @@ def array_part(
         if name in own and own[name].shape != shape:
             raise ValueError(f"{part}.{name} has the shape {own[name].shape}, not {shape}")
     return own
+
+
+@contextmanager
+def fitting_parts(kind: str, way_out: str, path: str | Path | None = None) -> Iterator[None]:
+    """Context in which parts of a file that do not fit each other raise CheckpointError."""
+    try:
+        yield
+    except (CheckpointError, UnregisteredError) as error:
+        raise CheckpointError(error.fact, hint=error.hint, path=error.path or path) from None
+    except (
+        LookupError, TypeError, ValueError, AttributeError, RuntimeError, DeepPhaseError
+    ) as error:  # fmt: skip
+        reason = getattr(error, "fact", f"{type(error).__name__}: {error}")
+        raise CheckpointError(
+            f"the parts of this {kind} do not fit: {' '.join(reason.split())[:200]}",
+            hint=f"it is of another version of deepphase, or was changed: {way_out}",
+            path=path,
+        ) from None
 
 
 def _front_bytes(rows: dict[str, Any], header: Mapping[str, Any]) -> bytes:

@@ -7,7 +7,7 @@ from typing import ClassVar, Literal
 
 from deepphase.arrays import brief_repr
 from deepphase.config import SectionedConfig, require, require_in
-from deepphase.errors import ParameterError
+from deepphase.errors import UnregisteredError
 
 SHIPPED = (
     "sine_fit",
@@ -26,10 +26,6 @@ _REVERSAL = 0.3
 registered: list[str] = []
 """Names that `register_autoencoder` adds, for programs that read configurations without torch."""
 _OF_ANY_SKELETON = ("proportions", "joint_dropout")
-
-
-class UnregisteredAutoencoderError(ParameterError):
-    """A configuration or a model file names an autoencoder that is not registered."""
 
 
 @brief_repr
@@ -68,9 +64,10 @@ class NetworkConfig:
     def __post_init__(self) -> None:
         presets = (*SHIPPED, *registered)
         if self.preset not in presets:
-            raise UnregisteredAutoencoderError(
-                f"there is no preset {self.preset!r}",
-                hint=f"presets: {', '.join(presets)}; register_autoencoder adds one of your own",
+            raise UnregisteredError(
+                f"the network {self.preset!r} is not registered",
+                hint=f"presets: {', '.join(presets)}; register_autoencoder({self.preset!r}, ...) "
+                "adds one of your own",
             )
         require_in(
             self,

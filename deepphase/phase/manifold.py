@@ -12,8 +12,8 @@ from pathlib import Path
 import numpy as np
 
 from deepphase.arrays import Array, short_repr
-from deepphase.errors import CheckpointError, ParameterError
-from deepphase.formats.array_file import read_arrays, write_arrays
+from deepphase.errors import ParameterError
+from deepphase.formats.array_file import fitting_parts, read_arrays, write_arrays
 
 FORMAT, VERSION = "deepphase.projection", 1
 _VIEW_AXES = 3
@@ -85,12 +85,8 @@ class ManifoldProjection:
             Where the file is damaged or foreign.
         """
         arrays, _ = read_arrays(path, format=FORMAT, version=VERSION, types={"*": "F32"})
-        try:
+        with fitting_parts("projection", "save it again", path):
             return cls.from_arrays(arrays)
-        except (KeyError, ValueError) as error:
-            raise CheckpointError(
-                f"this projection is damaged: {error}", hint="save it again", path=path
-            ) from None
 
     @classmethod
     def from_arrays(cls, arrays: Mapping[str, Array], prefix: str = "") -> ManifoldProjection:

@@ -31,8 +31,8 @@ from deepphase.arrays import Array, counted, short_repr
 from deepphase.corpus.clip_store import ClipStore
 from deepphase.corpus.clips import clips_in
 from deepphase.corpus.songs import song_entries
-from deepphase.errors import CheckpointError, DeepPhaseError, ParameterError
-from deepphase.formats.array_file import is_array_file, read_arrays, write_arrays
+from deepphase.errors import DeepPhaseError, ParameterError
+from deepphase.formats.array_file import fitting_parts, is_array_file, read_arrays, write_arrays
 from deepphase.formats.header_values import checked_mapping
 from deepphase.motion.clip import Clip
 from deepphase.music.features import SongFeatures
@@ -41,7 +41,6 @@ from deepphase.phase.config import (
     SHIPPED,
     NetworkConfig,
     PhaseConfig,
-    UnregisteredAutoencoderError,
     registered,
 )
 from deepphase.phase.health import Health, TrainedSkeleton
@@ -340,7 +339,7 @@ class PhaseModel(Generic[Signals]):
         arrays, header = read_arrays(
             path, format=FORMAT, version=VERSION, types={"projection.*": "F32"}
         )
-        try:
+        with fitting_parts("phase model", "train it again", path):
             config = PhaseConfig.from_mapping(_without_codes(header["config"]))
             signals = _SIGNALS[header["signals"]["kind"]].from_mapping(header["signals"])
             network = make_autoencoder(len(signals.names), signals.fps, config.network)
@@ -360,19 +359,6 @@ class PhaseModel(Generic[Signals]):
                 checked_mapping(header["provenance"], "provenance"),
                 skeletons=tuple(map(TrainedSkeleton.from_mapping, header.get("skeletons", ()))),
             )
-        except UnregisteredAutoencoderError:
-            name = header["config"]["network"]["preset"]
-            raise CheckpointError(
-                f"its network is {name!r}, which is not registered",
-                hint=f"call register_autoencoder({name!r}, ...) before loading it",
-                path=path,
-            ) from None
-        except (KeyError, TypeError, ValueError, RuntimeError, DeepPhaseError) as error:
-            raise CheckpointError(
-                f"the weights do not fit the header: {' '.join(str(error).split())[:200]}",
-                hint="the file was changed after it was written: train again or take a copy",
-                path=path,
-            ) from None
 
 
 def encode_paths(model: Any, paths: Paths) -> ClipPhases | list[ClipPhases]:

@@ -11,8 +11,14 @@ import numpy as np
 from scipy.ndimage import gaussian_filter1d
 
 from deepphase.arrays import Array, brief_repr, counted, short_repr
-from deepphase.errors import CheckpointError, DeepPhaseError, ParameterError
-from deepphase.formats.array_file import array_part, joined_parts, read_arrays, write_arrays
+from deepphase.errors import ParameterError
+from deepphase.formats.array_file import (
+    array_part,
+    fitting_parts,
+    joined_parts,
+    read_arrays,
+    write_arrays,
+)
 from deepphase.formats.header_values import checked_mapping
 from deepphase.rigs.body_rig import BodyRig
 from deepphase.rigs.regression import MultiquadricProcess, ReluNetwork, RigScale, chosen_width
@@ -177,7 +183,7 @@ class RigInverse:
     def load(cls, path: str | Path) -> RigInverse:
         """Read the file; CheckpointError where it is damaged, foreign, or its parts do not fit."""
         arrays, header = read_arrays(path, format=FORMAT, version=VERSION)
-        try:
+        with fitting_parts("rig", "train it again", path):
             rig = BodyRig.from_parts(arrays, header["rig"])
             controls, inputs = len(rig.controls), 3 * len(rig.joints)
             used = np.array(arrays["scale.used"])
@@ -216,12 +222,6 @@ class RigInverse:
                 checked_mapping(header["report"], "report"),
                 checked_mapping(header["provenance"], "provenance"),
             )
-        except (LookupError, TypeError, ValueError, AttributeError, DeepPhaseError) as error:
-            raise CheckpointError(
-                f"the parts of the rig do not fit: {' '.join(str(error).split())[:200]}",
-                hint="the file is of an earlier version or was changed: train it again",
-                path=path,
-            ) from None
 
 
 def named_effectors(rig: BodyRig, names: Sequence[str]) -> Array:

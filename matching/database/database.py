@@ -13,9 +13,10 @@ import numpy as np
 
 from deepphase.arrays import Array, ComputedRows, counted, short_repr
 from deepphase.corpus.clip_store import ClipStore
-from deepphase.errors import CheckpointError, DeepPhaseError, ParameterError
+from deepphase.errors import ParameterError
 from deepphase.features.layout import FeatureLayout, Normalisation, checked_block
 from deepphase.features.moment_kinds import IDLE, KINDS, clip_kinds, kind_numbers
+from deepphase.formats.array_file import fitting_parts
 from deepphase.matching.database.build import END_MARGIN_S, built_fields
 from deepphase.matching.database.file import StoreLink, database_fields, save_fields
 from deepphase.matching.database.frame_reader import (
@@ -407,14 +408,5 @@ class MotionDatabase(ClipRows):
             Where the file is damaged, foreign or of a newer version.
         """
         path = Path(path)
-        try:
+        with fitting_parts("motion database", "build it again", path):
             return cls(**database_fields(path, store, verify=verify))
-        except CheckpointError:
-            raise
-        except (KeyError, TypeError, ValueError, AttributeError, DeepPhaseError) as error:
-            raise CheckpointError(
-                f"this is not a motion database of this version of deepphase "
-                f"({type(error).__name__}: {' '.join(str(error).split())[:300]})",
-                hint="build it again",
-                path=path,
-            ) from None

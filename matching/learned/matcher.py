@@ -13,9 +13,8 @@ import numpy as np
 
 from deepphase.arrays import Array, counted, short_repr
 from deepphase.config import SectionedConfig, require, require_in
-from deepphase.errors import CheckpointError, DeepPhaseError
 from deepphase.features.layout import FeatureLayout, Normalisation
-from deepphase.formats.array_file import read_arrays, write_arrays
+from deepphase.formats.array_file import fitting_parts, read_arrays, write_arrays
 from deepphase.formats.header_values import (
     checked_joints,
     checked_labels,
@@ -294,7 +293,7 @@ class Matcher:
         """
         path = Path(path)
         arrays, header = read_arrays(path, format=FORMAT, version=VERSION, types=_TYPES)
-        try:
+        with fitting_parts("matcher", "train it again", path):
             names = checked_joints(header["skeleton"]["names"])
             body = MatcherBody(
                 checked_skeleton(
@@ -340,13 +339,6 @@ class Matcher:
             offered = matcher.database.offered_rows
             if not len(offered):
                 raise ValueError("no kept state may be jumped to")
-        except (LookupError, TypeError, ValueError, AttributeError, DeepPhaseError) as error:
-            raise CheckpointError(
-                f"this is not a matcher of this version of deepphase "
-                f"({type(error).__name__}: {' '.join(str(error).split())[:300]})",
-                hint="train it again",
-                path=path,
-            ) from None
         return matcher
 
 

@@ -136,7 +136,7 @@ def test_the_reference_is_the_mean_of_the_dances(recorded):
     assert reference.dances == 2
     assert 0.0 < reference.bandwidth_hz < 30.0
     assert DanceReference.from_mapping(reference.as_mapping()) == reference
-    with pytest.raises(CheckpointError, match="reference measures"):
+    with pytest.raises(CheckpointError, match="dance reference"):
         DanceReference.from_mapping({"values": {}})
 
 

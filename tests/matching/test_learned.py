@@ -136,7 +136,7 @@ def test_a_file_holds_the_matcher(made, tmp_path):
         ("offered", 0 * arrays["offered"]),
     ):
         write_arrays(path, arrays | {name: changed}, header, format=FORMAT, version=VERSION)
-        with pytest.raises(CheckpointError, match="not a matcher"):
+        with pytest.raises(CheckpointError, match="parts of this matcher"):
             Matcher.load(path)
 
 

@@ -66,12 +66,12 @@ def test_trained_saved_and_loaded(registry, tmp_path, monkeypatch):
     forget(monkeypatch)
     with pytest.raises(CheckpointError) as caught:
         PhaseModel.load(path)
-    assert "own.model: its network is 'spectral', which is not registered" in str(caught.value)
+    assert "own.model: the network 'spectral' is not registered" in str(caught.value)
     assert "register_autoencoder('spectral', ...)" in caught.value.hint
 
 
 def test_a_config_that_names_an_unknown_network(registry):
-    with pytest.raises(ParameterError, match="no preset 'spectral'"):
+    with pytest.raises(ParameterError, match="'spectral' is not registered"):
         PhaseConfig.load("default", **{"network.preset": "spectral"})
 
 

@@ -16,8 +16,8 @@ from scipy.ndimage import gaussian_filter1d
 
 from deepphase.arrays import Array, counted, short_repr, wrapped
 from deepphase.corpus.clip_store import ClipStore
-from deepphase.errors import CheckpointError, DeepPhaseError, ParameterError, SkeletonError
-from deepphase.formats.array_file import read_arrays, write_arrays
+from deepphase.errors import ParameterError, SkeletonError
+from deepphase.formats.array_file import fitting_parts, read_arrays, write_arrays
 from deepphase.formats.header_values import checked_mapping, checked_number, checked_texts
 from deepphase.motion.clip import Clip
 from deepphase.motion.resample import resample
@@ -151,7 +151,7 @@ class Baseline:
     def load(cls, path: str | Path) -> Self:
         """Read what `save` wrote."""
         arrays, header = read_arrays(path, format=cls.FORMAT, version=_VERSION, types={"*": "F32"})
-        try:
+        with fitting_parts("baseline", "fit it again", path):
             signals = JointVelocities.from_mapping(header["signals"])
             projection = None
             if "projection.mean" in arrays:
@@ -168,12 +168,6 @@ class Baseline:
                 provenance=checked_mapping(header["provenance"], "provenance"),
                 **own,
             )
-        except (KeyError, TypeError, ValueError, AttributeError, DeepPhaseError) as error:
-            raise CheckpointError(
-                f"the file does not fit itself: {' '.join(str(error).split())[:200]}",
-                hint="it was changed after it was written: fit again or take a copy",
-                path=path,
-            ) from None
 
     def _header(self) -> dict[str, Any]:
         return {

@@ -14,7 +14,8 @@ research.cs.wisc.edu/graphics/Courses/cs-838-1999/Jeff/ASF-AMC.html.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from array import array
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -30,6 +31,7 @@ from deepphase.formats.reading import (
     Unit,
     bridged,
     check_joint_count,
+    check_pose_count,
     checked_options,
     children_of,
     depth_first,
@@ -152,14 +154,14 @@ def _asf_beside(path: Path) -> Path:
     return found[0]
 
 
-def _lines(path: Path) -> list[Line]:
+def _lines(path: Path) -> Iterator[Line]:
     """Number and words of the lines that are not empty or comments."""
     content = read_content(path)
     if b"\0" in content or foreign_content(content):
         found = foreign_content(content) or "it is not text"
         raise FormatError(f"this is not an {path.suffix.upper()[1:]} file: {found}", path=path)
     numbered = enumerate(lines_of(content), start=1)
-    return [(number, words) for number, line in numbered if (words := line.split("#")[0].split())]
+    return ((number, words) for number, line in numbered if (words := line.split("#")[0].split()))
 
 
 def _numbers(words: Sequence[str], limit: float, path: Path, line: int) -> list[float]:
@@ -263,10 +265,13 @@ def _channels(words: Sequence[str]) -> tuple[str, ...] | None:
     return channels if known else None
 
 
-def _read_frames(lines: list[Line], path: Path, asf: _Asf) -> tuple[dict[str, Array], list[str]]:
+def _read_frames(
+    lines: Iterable[Line], path: Path, asf: _Asf
+) -> tuple[dict[str, Array], list[str]]:
     """Bone -> (frames, channels) values, and frames' numbers; bones that are left out rest."""
     fault = partial(FormatError, hint=_MAKE_AGAIN, path=path)
-    rows: dict[str, list[list[float]]] = {name: [] for name in asf.bones}
+    # Frames in which a bone has a line, and the numbers of all of them.
+    rows = {name: (array("q"), array("d")) for name in asf.bones}
     frames, numbers = 0, list[str]()
     for line, words in lines:
         if words[0].startswith(":"):
@@ -289,16 +294,17 @@ def _read_frames(lines: list[Line], path: Path, asf: _Asf) -> tuple[dict[str, Ar
         if len(values) != width:
             fact = f"{len(values)} numbers, but bone {words[0]!r} has {width} channels"
             raise fault(fact, line=line)
-        own = rows[words[0]]
-        own.extend([0.0] * width for _ in range(frames - 1 - len(own)))
-        if len(own) == frames:
+        at, own = rows[words[0]]
+        if at and at[-1] == frames - 1:
             raise fault(f"a second line of {words[0]!r} in frame {frames}", line=line)
-        own.append(values)
+        at.append(frames - 1)
+        own.extend(values)
     if not frames:
         raise fault("there are no frames")
+    check_pose_count(frames, len(asf.bones), path.stat().st_size, path)
     found = {}
-    for name, own in rows.items():
+    for name, (at, own) in rows.items():
         width = len(asf.bones[name].channels)
-        own.extend([0.0] * width for _ in range(frames - len(own)))
-        found[name] = np.array(own, np.float64).reshape(frames, width)
+        found[name] = np.zeros((frames, width))
+        found[name][np.array(at)] = np.array(own).reshape(len(at), width)
     return found, numbers

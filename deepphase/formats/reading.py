@@ -50,6 +50,9 @@ LARGEST_LENGTH_M = 1e6
 # Ten times the joints of the most detailed film characters, faces and hands included. A joint takes
 # a few bytes in a file, but a thousand times as many in memory.
 MAX_JOINTS = 10_000
+# Few keys and a high rate, or joints without channels, could ask for any number of poses of joints.
+# A file that holds its motion is larger than four bytes for each.
+_FREE_POSES, _BYTES_PER_POSE = 2_000_000, 4
 # No body is faster, none is captured in fewer frames, and none but a bird is as far above 0.
 _FASTEST_M_S, _FEWEST_FPS, _HIGHEST_M = 15.0, 5.0, 10.0
 # Metres: statures of people, from a newborn child.
@@ -252,6 +255,18 @@ def check_joint_count(joints: int, path: Path, line: int | None = None) -> None:
             path=path,
             line=line,
         )
+
+
+def are_too_many(poses: int, size: int) -> bool:
+    """Whether a file of `size` bytes asks for far more poses of joints than it can hold."""
+    return poses > max(_FREE_POSES, size // _BYTES_PER_POSE)
+
+
+def check_pose_count(frames: int, joints: int, size: int, path: Path) -> None:
+    """FormatError for more poses of joints than a file can hold, before they are made."""
+    if are_too_many(frames * joints, size):
+        fact = f"{frames:,} frames of {joints:,} joints, in a file of {size:,} bytes"
+        raise FormatError(fact, hint="leave out joints that do not move", path=path)
 
 
 def children_of(parents: Sequence[int]) -> list[list[int]]:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import io
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -31,7 +32,11 @@ _RATES = (1000, 768_000)
 _MOST_CHANNELS = 64
 # Frames of formats without a length.
 _ENDLESS = 1 << 62
-_PIECE_S = 20
+# Ten minutes may be as silent as they like; sound of more has more bytes a second, and not so many
+# samples a byte.
+_FREE_S, _BYTES_A_SECOND = 600.0, 600
+_FREE_SAMPLES, _SAMPLES_A_BYTE = 60_000_000, 128
+_PIECE_S, _PIECE_SAMPLES = 20, 1 << 24
 _INSTALL = "pip install 'deepphase[av]'"
 _CONVERT = "turn it into one that is read, as in: ffmpeg -i SONG song.flac"
 _TEXT = bytes(range(32, 127)) + b"\t\r\n"
@@ -91,9 +96,10 @@ def decoded(content: bytes, path: str | Path) -> Array:
         # From bytes, so that the suffix does not decide the format.
         with decoder_errors(content) as errors, soundfile.SoundFile(io.BytesIO(content)) as file:
             _check_front(file.samplerate, file.channels, path)
-            _check_length(file.frames, file.samplerate, path)
+            check = partial(_check_length, path, len(content), file.samplerate, file.channels)
+            check(file.frames)
             halves = both_halves(content, file)
-            whole = _checked(_pieces(file), file.samplerate, path, stated=file.frames)
+            whole = _checked(_pieces(file), file.samplerate, path, check, stated=file.frames)
             pieces = whole if halves is None else iter((halves,))
             samples = _resampled(pieces, file.samplerate)
     except soundfile.LibsndfileError as error:
@@ -123,15 +129,22 @@ def _of_container(content: bytes, path: Path) -> Array:
     try:
         _check_front(file.rate, file.channels, path)
         stated, slack = round(file.duration_s * file.rate), round(MISSING_S * file.rate)
-        _check_length(stated, file.rate, path)
-        pieces = _checked(file.pieces(), file.rate, path, stated=stated, slack=slack)
+        check = partial(_check_length, path, len(content), file.rate, file.channels)
+        check(stated)
+        pieces = _checked(file.pieces(), file.rate, path, check, stated=stated, slack=slack)
         return _resampled(pieces, file.rate)
     finally:
         file.close()
 
 
 def _checked(
-    pieces: Iterator[Array], rate: int, path: Path, *, stated: int = 0, slack: int = 0
+    pieces: Iterator[Array],
+    rate: int,
+    path: Path,
+    check: Callable[[int], None],
+    *,
+    stated: int,
+    slack: int = 0,
 ) -> Iterator[Array]:
     """(samples,) mono, of pieces (samples, channels); at least as many as stated, but for some."""
     done = 0
@@ -140,7 +153,7 @@ def _checked(
             raise _not_finite(piece, done, rate, path)
         done += len(piece)
         # What the front of a file promises need not be what it holds.
-        _check_length(done, rate, path)
+        check(done)
         if len(piece):
             yield mixed(piece)
     # Formats without a length say that they are as long as can be.
@@ -177,7 +190,7 @@ def _check_front(rate: int, channels: int, path: Path) -> None:
 
 def _pieces(file: Any) -> Iterator[Array]:
     """(samples, channels) of a sound file, from the start to the end."""
-    most = _PIECE_S * file.samplerate
+    most = min(_PIECE_S * file.samplerate, _PIECE_SAMPLES // file.channels)
     while len(piece := file.read(most, dtype="float32", always_2d=True)) == most:
         yield piece
     yield piece
@@ -195,13 +208,18 @@ def _resampled(pieces: Iterator[Array], rate: int) -> Array:
     return np.concatenate(parts)
 
 
-def _check_length(frames: int, rate: int, path: Path) -> None:
+def _check_length(path: Path, size: int, rate: int, channels: int, frames: int) -> None:
+    """FormatError for sound that is too long, or has too little data in `size` bytes."""
+    minutes = f"there are {frames / rate / 60:.0f} minutes of sound"
     if LONGEST_S * rate < frames < _ENDLESS:
-        raise FormatError(
-            f"there are {frames / rate / 60:.0f} minutes of sound, more than {LONGEST_S / 60:g}",
-            hint="cut it into parts",
-            path=path,
-        )
+        fact = f"{minutes}, more than {LONGEST_S / 60:g}"
+        raise FormatError(fact, hint="cut it into parts", path=path)
+    too_long = frames / rate > max(_FREE_S, size / _BYTES_A_SECOND)
+    if frames < _ENDLESS and (
+        too_long or frames * channels > max(_FREE_SAMPLES, size * _SAMPLES_A_BYTE)
+    ):
+        fact = f"{minutes} in {channels} channels, but {size:,} bytes"
+        raise FormatError(fact, hint="no song is so silent: cut it into parts", path=path)
 
 
 def _not_finite(piece: Array, done: int, rate: int, path: Path) -> FormatError:

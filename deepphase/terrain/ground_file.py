@@ -12,6 +12,7 @@ from scipy.ndimage import distance_transform_edt
 
 from deepphase.arrays import Array
 from deepphase.errors import FormatError, ParameterError
+from deepphase.files import unpacked_bytes
 from deepphase.formats.npz.archive import read_npy, read_npz, write_npz
 from deepphase.formats.reading import read_content
 from deepphase.terrain.heightmap import Heightmap
@@ -19,8 +20,11 @@ from deepphase.terrain.heightmap import Heightmap
 IMAGE_SUFFIXES = (".png", ".tif", ".tiff", ".bmp", ".jpg", ".jpeg", ".pgm")
 """Images that are read as heights, black lowest."""
 
-# A side of 16,384 points; larger ground is cut or thinned by other programs.
-_MAX_POINTS = 1 << 28
+# Others of Pillow's decoders start programs.
+_IMAGE_FORMATS = ("PNG", "TIFF", "BMP", "JPEG", "PPM")
+# A side of 16,384 points; larger ground is cut or thinned by other programs. Images of a side of
+# 4,096 may be as flat as they like.
+_MAX_POINTS, _FREE_POINTS = 1 << 28, 1 << 24
 _MAX_HOLES = 0.5
 
 
@@ -102,14 +106,20 @@ def _read_image(path: Path) -> Array:
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("error", Image.DecompressionBombWarning)
-            with Image.open(io.BytesIO(content)) as image:
-                if image.mode in ("I", "I;16", "I;16B", "I;16L"):
-                    return np.asarray(image, np.float64) / 65535.0
+            with Image.open(io.BytesIO(content), formats=_IMAGE_FORMATS) as image:
+                has_holes = image.has_transparency_data
+                points = image.width * image.height << has_holes
+                if points > max(_FREE_POINTS, unpacked_bytes(len(content)) // 8):
+                    fact = f"{image.width:,} x {image.height:,} points in {len(content):,} bytes"
+                    raise FormatError(fact, hint="thin it, or save it as .npy", path=path)
                 if image.mode == "F":
                     return np.asarray(image, np.float64)
-                heights = np.asarray(image.convert("L"), np.float64) / 255.0
-                # Transparent points have no height.
-                heights[np.asarray(image.convert("RGBA"))[..., 3] == 0] = np.nan
+                deep = image.mode.startswith("I")
+                heights = np.array(image if deep else image.convert("L"), np.float64)
+                heights /= 65535.0 if deep else 255.0
+                if has_holes:
+                    # Transparent points have no height.
+                    heights[np.asarray(image.convert("RGBA").getchannel("A")) == 0] = np.nan
                 return heights
     except UnidentifiedImageError:
         raise FormatError(

@@ -150,6 +150,13 @@ def test_damaged_files_are_one_error(tmp_path, change, fact):
     assert caught.value.path.suffix in (".asf", ".amc")
 
 
+def test_frames_of_bones_that_rest_are_bounded(tmp_path):
+    (tmp_path / "a.asf").write_text(ASF)
+    (tmp_path / "a.amc").write_text("".join(f"{frame}\n" for frame in range(500_001)))
+    with pytest.raises(FormatError, match="500,001 frames of 4 joints"):
+        load(tmp_path / "a.amc")
+
+
 # Joints of the ASF and of the BVH conversion. Its upper body is lower by a bone of the chest, which
 # it leaves out, so that arms and head are compared from the shoulder.
 LEGS = {"root": "Hips", "lfemur": "LeftUpLeg", "ltibia": "LeftLeg", "ltoes": "LeftToeBase",

@@ -9,6 +9,7 @@ import zipfile
 
 import numpy as np
 import pytest
+from PIL import Image
 
 from deepphase.errors import CheckpointError, DeepPhaseError, FormatError
 from deepphase.files import temporary_folder
@@ -19,6 +20,7 @@ from deepphase.matching.database.database import MotionDatabase
 from deepphase.matching.search import searcher
 from deepphase.matching.search.searcher import open_searcher
 from tests.compatibility.test_formats import _FILES as FILES
+from tests.formats.bvh_text import JOINT_CHANNELS, bvh_text
 from tests.hostile.kinds import KINDS
 from tests.hostile.mutations import (
     ARRAY_FILE,
@@ -29,6 +31,7 @@ from tests.hostile.mutations import (
 )
 from tests.hostile.npz_cases import archive, header
 from tests.hostile.test_fuzz import CASES, bounds
+from tests.music.made_sounds import file_bytes
 
 # Kind -> places of values in its header.
 _FIELDS = {
@@ -193,7 +196,27 @@ def _free_joints():
     return archive({**archive_members(content), "Hips-25/offsets": joints})
 
 
+def _still_joints():
+    """A body of 3,000 joints without channels, and frames of three numbers."""
+    still = [(f"j{i}", 0, (0, 1, 0), []) for i in range(3000)]
+    root = ("r", -1, (0, 0, 0), JOINT_CHANNELS)
+    return bvh_text([root, *still], np.zeros((9000, 3))).encode()
+
+
+def _image(mode, side):
+    content = io.BytesIO()
+    Image.new(mode, (side, side)).save(content, "PNG")
+    return content.getvalue()
+
+
 _BOMBS = {
+    "channels": ("bvh", _still_joints),
+    "image": ("ground image", lambda: _image("L", 4200)),
+    "holes": ("ground image", lambda: _image("LA", 3000)),
+    "silence": (
+        "sound",
+        lambda: file_bytes(np.zeros(1_200_000, np.int16), 1000, format="FLAC"),
+    ),
     "joints": ("store in a folder", _free_joints),
     "points": ("npz", _free_texts),
     "phases": ("phases", _zeros),

@@ -1,4 +1,5 @@
 import struct
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -132,3 +133,10 @@ def test_too_long_is_said_before_it_is_decoded(tmp_path, monkeypatch):
     monkeypatch.setattr(soundfile.SoundFile, "read", None)
     with pytest.raises(FormatError, match="2 minutes of sound"):
         read_sound(path)
+
+
+@pytest.mark.parametrize(("rate", "channels", "seconds"), [(1000, 1, 601), (48_000, 8, 160)])
+def test_sound_of_too_few_bytes_is_refused(rate, channels, seconds):
+    audio._check_length(Path("song"), 500_000, rate, channels, seconds * rate)
+    with pytest.raises(FormatError, match="but 10,000 bytes"):
+        audio._check_length(Path("song"), 10_000, rate, channels, seconds * rate)

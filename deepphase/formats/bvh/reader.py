@@ -22,6 +22,7 @@ from deepphase.formats.reading import (
     COMMAS,
     EXPORT_AGAIN,
     RawMotion,
+    check_pose_count,
     checked_options,
     foreign_content,
     in_metres_y_up,
@@ -98,7 +99,7 @@ def load_bvh(
     except UnicodeDecodeError:
         text = front.decode("latin-1")
         notes.append("joint names are not UTF-8 and were read as Latin-1")
-    hierarchy = parse_hierarchy(text, path)
+    hierarchy, size = parse_hierarchy(text, path), len(content)
     if begin is None:
         line = text.count("\n") + 1
         raise fault("no MOTION: the file holds only a rest pose", line=line)
@@ -107,6 +108,7 @@ def load_bvh(
         content, begin.end(), width, path, fps=fps, allow_truncated=allow_truncated
     )
     del content
+    check_pose_count(len(motion.values), len(hierarchy.names), size, path)
     if radians:
         names = [name for channels in hierarchy.channels for name in channels]
         motion.values[:, [name.endswith("rotation") for name in names]] *= 180.0 / np.pi

@@ -21,6 +21,7 @@ from deepphase.formats.gltf.nodes import find_joints, our_extras, read_nodes
 from deepphase.formats.gltf.tracks import Keys, channel_target, read_tracks, sample_joints
 from deepphase.formats.reading import (
     RawMotion,
+    are_too_many,
     checked_options,
     in_metres_y_up,
     listed,
@@ -28,10 +29,6 @@ from deepphase.formats.reading import (
     unique_names,
 )
 from deepphase.motion.clip import Clip, Source, is_plausible_rate
-
-# A few keys and a high rate could ask for any number of poses. A file that has all its keys is
-# larger than four bytes for the pose of a joint.
-_FREE_POSES, _BYTES_PER_POSE = 2_000_000, 4
 
 
 def load_gltf(
@@ -139,7 +136,7 @@ class _Scene:
     @property
     def asks_too_much(self) -> bool:
         """Whether few keys ask for too many poses of joints, in all animations together."""
-        return self.poses > max(_FREE_POSES, self.file.bytes_read // _BYTES_PER_POSE)
+        return are_too_many(self.poses, self.file.bytes_read)
 
     def _left_out(self, number: int) -> Iterator[str]:
         """Notes on the channels of an animation that move no joint."""

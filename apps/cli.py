@@ -24,6 +24,8 @@ from typing import Any, NoReturn
 from deepphase.errors import DeepPhaseError, ParameterError
 
 INTERRUPTED, MESSAGE, WATCH = 130, "deepphase: interrupted", "end in time"
+# numba reads it wherever a program is started.
+_NUMBA_FILE = ".numba_config.yaml"
 _TRACKERS = ("multiprocessing.resource_tracker", "joblib.externals.loky.backend.resource_tracker")
 # Signals that interrupt, and their handlers where nobody has set others (as `nohup` does).
 _DEFAULTS: dict[int, Any] = {
@@ -206,6 +208,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     # Python would look for garbage a thousand times while torch is imported, and at the end once
     # more among all of its objects: .7 s of every command.
     gc.set_threshold(50_000)
+    # The processes of workers would import modules that lie in the working folder.
+    os.environ["PYTHONSAFEPATH"] = "1"
     status = BUG
     # What is registered first is called last.
     atexit.register(lambda: _leave(status))
@@ -232,6 +236,12 @@ def _leave(status: int) -> None:
 
 def _status_of(words: list[str]) -> int:
     try:
+        if os.path.isfile(_NUMBA_FILE):
+            raise ParameterError(
+                "this file of the working folder sets how code is compiled, and where from",
+                hint="start deepphase in another folder, or remove it: NUMBA_... does the same",
+                path=_NUMBA_FILE,
+            )
         with interrupts_outside_imports():
             return _run(words)
     except DeepPhaseError as error:

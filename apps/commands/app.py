@@ -21,6 +21,8 @@ _SETTINGS = {
     "server.runOnSave": False,
     "server.maxUploadSize": 256,
     "server.enableStaticServing": False,
+    "server.enableXsrfProtection": True,
+    "server.enableCORS": True,
     "browser.gatherUsageStats": False,
     "client.toolbarMode": "viewer",
     # Tracebacks are printed in the terminal, not on the page.
@@ -74,6 +76,8 @@ def _serve(settings: dict[str, object], port: int | None, samples: Path | None) 
 
     note("starting the dashboard")
     script = Path(__file__).parent.parent / "dashboard" / "script" / "run.py"
+    # Streamlit reads settings in the working folder, which may be anybody's.
+    os.chdir(script.parent)
     # The options of Streamlit's command line, which have underscores instead of dots.
     options = {name.replace(".", "_"): value for name, value in settings.items()}
     bootstrap.load_config_options(flag_options=options)

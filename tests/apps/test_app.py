@@ -78,3 +78,20 @@ def test_the_server_listens_locally_and_sends_no_telemetry(tmp_path, monkeypatch
 
     known = config.get_config_options()
     assert not [name for name in given if name not in known]
+
+
+def test_settings_of_the_working_folder_are_not_read(tmp_path, monkeypatch):
+    from streamlit import config
+
+    monkeypatch.chdir(tmp_path)
+    read = []
+
+    def load(**options):
+        read.extend(config.get_config_files("config.toml"))
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(bootstrap, "load_config_options", load)
+    with pytest.raises(KeyboardInterrupt):
+        app._serve({}, None, None)
+    assert read
+    assert not [path for path in read if path.startswith(str(tmp_path))]

@@ -2,6 +2,8 @@
 
 import os
 import shutil
+import subprocess
+import sys
 
 import pytest
 
@@ -125,3 +127,18 @@ def test_a_result_that_cannot_be_written_is_status_2(folder, capsys):
     assert main(["convert", "captures", "-o", "out"]) == 2
     assert "1 result could not be written" in capsys.readouterr().err
     assert (folder / "out" / "walk.bvh").is_file()
+
+
+def test_modules_of_the_working_folder_are_not_run(folder):
+    (folder / "joblib.py").write_text("import os\nos.mkdir('run')\n")
+    words = ["deepphase", "prepare", ".", "-o", "out.store", "--workers", "2"]
+    run = f"import sys; del sys.path[0]; sys.argv = {words}; from deepphase.apps import cli"
+    environment = os.environ | {"PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
+    command = [sys.executable, "-c", f"{run}; sys.exit(cli.main())"]
+    subprocess.run(command, env=environment, check=True)
+    assert not (folder / "run").exists()
+
+
+def test_settings_of_the_compiler_in_the_working_folder_are_refused(folder, capsys):
+    (folder / ".numba_config.yaml").touch()
+    assert ".numba_config.yaml: " in _refused(["inspect", "walk.bvh"], folder, capsys)

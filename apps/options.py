@@ -8,16 +8,17 @@ import json
 import os
 import pkgutil
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from itertools import chain
 from pathlib import Path
 from typing import Any, Literal
 
 from deepphase.config import YAML_ERRORS, config_path, parse_yaml
 from deepphase.corpus.motion_files import is_store
 from deepphase.errors import ParameterError
-from deepphase.files import check_writable
+from deepphase.files import atomic_write, check_writable
 from deepphase.packages import extra_packages
 
 
@@ -285,15 +286,22 @@ def protected(name: str, arguments: Mapping[str, Any], *, force: bool) -> Iterat
     try:
         yield
         for page in filter(Path.is_file, own.pages):
-            with page.open("a") as file:
-                file.write(own.last_line)
+            content = page.read_bytes()
+            with atomic_write(page) as file:
+                file.write(content + own.last_line.encode())
     finally:
         _running = None
 
 
-def claim_folder(folder: Path) -> None:
-    """Refuse, before long work, a folder that cannot be written or has another report."""
+def claim_folder(folder: Path, parts: Iterable[str] = ()) -> None:
+    """Refuse, before long work, a folder that cannot be written or has another report.
+
+    A folder without one may not have files of the names of its parts either.
+    """
     claim_file(folder / "index.html")
+    if not (folder / "index.html").exists():
+        for name in chain(["report.json"], parts):
+            claim(folder / name)
 
 
 def claim_file(path: Path, example: str = "file", **how: Any) -> None:

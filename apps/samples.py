@@ -14,7 +14,7 @@ import numpy as np
 
 from deepphase.arrays import Array
 from deepphase.errors import DeepPhaseError
-from deepphase.files import temporary_folder, user_cache
+from deepphase.files import atomic_write, temporary_folder, user_cache
 from deepphase.formats.bvh.writer import save_bvh
 from deepphase.matching.learned.matcher import Matcher
 from deepphase.motion.clip import Clip
@@ -129,7 +129,8 @@ def _dances(folder: Path, seconds: float, seed: int, progress: Progress | None) 
     for number, bpm in enumerate(_SONGS_BPM, start=1):
         name = f"dance_{number:02d}"
         song = make_song(seed + number, seconds, tempo_bpm=bpm)
-        soundfile.write(folder / f"{name}.flac", song.samples, song.sample_rate)
+        with atomic_write(folder / f"{name}.flac") as file:
+            soundfile.write(file, song.samples, song.sample_rate, format="FLAC")
         features = features_of(song.samples, name=name)
         yield dancer.dance(features, DanceRequest(seed=seed), progress).motion()
 

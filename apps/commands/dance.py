@@ -65,8 +65,8 @@ def command(
     # Refused before anything long is imported.
     check_beats(song, beats, bpm)
     from deepphase.apps.dance_sources import DanceSource, find_dance_source
-    from deepphase.apps.reports.dance_report import dance_report
-    from deepphase.apps.reports.page import headline_table
+    from deepphase.apps.reports.dance_report import dance_report, dance_stem
+    from deepphase.apps.reports.page import MOTION_SUFFIXES, headline_table
     from deepphase.controllers.dance.dancer import Dancer
     from deepphase.matching.database.database import MotionDatabase
     from deepphase.music.cache import song_features
@@ -91,7 +91,8 @@ def command(
     features = song_features(song, beats=beats, bpm=bpm)
     if features.doubt:
         warn(features.doubt)
-    claim_folder(output)
+    stem = dance_stem(features.name)
+    claim_folder(output, (f"{stem}{suffix}" for suffix in (*MOTION_SUFFIXES, ".phases.csv")))
     with progress() as shown:
         result = source.dance(features, request, shown)
         page, measures, findings = dance_report(result, source, request, song, output, root_motion)

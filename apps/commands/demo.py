@@ -222,13 +222,16 @@ def _write_inputs() -> None:
     """Write what the later commands read beside the clips: characters and a song."""
     import soundfile
 
+    from deepphase.files import atomic_write
     from deepphase.shipped import SHIPPED
     from deepphase.synthetic.song import make_song
 
     for name in ("dog", "person"):
-        shutil.copyfile(SHIPPED[name].path, SHIPPED[name].file)
+        with atomic_write(SHIPPED[name].file) as file:
+            file.write(SHIPPED[name].path.read_bytes())
     song = make_song(77, 14.0, tempo_bpm=110.0, beats_per_bar=4)
-    soundfile.write("song.wav", song.samples, song.sample_rate)
+    with atomic_write("song.wav") as file:
+        soundfile.write(file, song.samples, song.sample_rate, format="WAV")
 
 
 def _write_page(steps: list[_Step], smallest: bool) -> None:

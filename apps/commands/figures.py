@@ -27,7 +27,7 @@ def command(
     """
     from deepphase.apps.reports.phase_pages import FigureData, figures_page
 
-    claim_folder(output)
+    claim_folder(output, (path.name for path in output.glob(f"*.{pictures}")))
     saved = model.with_name(f"{model.name}.projection")
     with progress() as shown:
         loaded, corpus = clips_of_model(model, store, skeleton, shown)

@@ -112,14 +112,17 @@ def ground_command(
     if fits > 1 and not patches:
         raise ParameterError("footsteps alone give one ground", hint="give --fits 1")
     entries = clips_in(clips, skeleton=skeleton)
-    claim_folder(output)
+    stems = unique_stems(entry.name for entry in entries)
+    tails = ["", *(f".fit-{rank}" for rank in range(2, fits + 1))] if fits else []
+    tails += [f".laid-{rank}" for rank in range(1, laid + 1)]
+    claim_folder(output, (f"{stem}{tail}.npz" for stem in stems for tail in tails))
     library = None
     if fits:
         library = PatchLibrary.made(patches, _SEED, kinds) if patches else PatchLibrary.level()
     whole: dict[str, Heightmap] = {}
     takes: list[Take] = []
     rows: list[list[str]] = []
-    stems, numbers = iter(unique_stems(entry.name for entry in entries)), count()
+    own_stems, numbers = iter(stems), count()
 
     def add(name: str, ground: ClipGround, shown: Actor, track: FootTrack, floor: float) -> None:
         ground.save(output / f"{name}.npz")
@@ -128,7 +131,7 @@ def ground_command(
             takes.append(Take.from_motions(shown, name, terrain=ground.ground))
 
     def use(entry: ClipEntry) -> None:
-        stem, clip = next(stems), entry.load()
+        stem, clip = next(own_stems), entry.load()
         track = FootTrack.from_clip(clip)
         roles, actor = find_roles(clip.skeleton, clip=clip), Actor.from_motion(clip)
         options: dict[str, Any] = {"spacing_m": _SPACING_M, "margin_m": _MARGIN_M}
@@ -202,10 +205,10 @@ def ball_command(clips: list[Path], output: Path, skeleton: str | None = None) -
 
     ball = Ball(_BALL_RADIUS_M, rolling=_ROLLING)
     entries = clips_in(clips, skeleton=skeleton)
-    claim_folder(output)
+    stems = iter(names := unique_stems(entry.name for entry in entries))
+    claim_folder(output, (f"{name}{SUFFIX}" for name in names))
     tracks: list[BallTrack] = []
     takes: list[Take] = []
-    stems = iter(unique_stems(entry.name for entry in entries))
 
     def use(entry: ClipEntry) -> None:
         stem, clip = next(stems), entry.load()

@@ -25,6 +25,11 @@ from deepphase.viewer.take import Channels, Curve, Gating, Marker, Take
 _RESTARTS = ("1/min", "less", "restarts of the dance because it had stalled")
 
 
+def dance_stem(song: str) -> str:
+    """The stem of a dance's files: the song's name, in characters that every program accepts."""
+    return re.sub(r"[^\w.-]", "_", song).strip("._")[:80] or "dance"
+
+
 def dance_report(
     dance: DanceResult,
     source: DanceSource,
@@ -34,8 +39,7 @@ def dance_report(
     root_motion: RootMotion = "auto",
 ) -> tuple[Path, list[Measure], tuple[DanceFinding, ...]]:
     """Write all files of a dance into a folder, index.html last; return it with the measures."""
-    # A file name of characters that every program accepts.
-    stem = re.sub(r"[^\w.-]", "_", dance.song.name).strip("._")[:80] or "dance"
+    stem = dance_stem(dance.song.name)
     values: dict[str, float] = {}
     if dance.clip.duration >= 1.0:
         values |= measure_dance(dance.clip, dance.song, dance.start_s)

@@ -29,7 +29,7 @@ from deepphase.viewer.take import Take
 
 _FORMAT, _VERSION = "deepphase.report", 1
 _FOLDER = Path(__file__).parent
-_MOTION_SUFFIXES = (".bvh", ".glb")
+MOTION_SUFFIXES = (".bvh", ".glb")
 # Height in pixels of the player above the title, and of figures that have none.
 _PLAYER_HEIGHT, _FIGURE_HEIGHT = 780, 560
 # The page may load nothing from the network, whatever a name or a figure holds. plotly's WebGL
@@ -154,9 +154,9 @@ def save_report(
 
 def write_motion(clip: Clip, folder: Path, stem: str) -> list[tuple[str, str]]:
     """Write a motion as BVH and as glb; name and description of each file."""
-    for suffix in _MOTION_SUFFIXES:
+    for suffix in MOTION_SUFFIXES:
         save(clip, folder / f"{stem}{suffix}")
-    return [(f"{stem}{suffix}", "the motion") for suffix in _MOTION_SUFFIXES]
+    return [(f"{stem}{suffix}", "the motion") for suffix in MOTION_SUFFIXES]
 
 
 def phase_columns(phases: PhaseParameters) -> dict[str, Array]:

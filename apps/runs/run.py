@@ -12,6 +12,7 @@ import numpy as np
 
 from deepphase.apps.options import SteeringOptions, claim_folder
 from deepphase.apps.reports.page import (
+    MOTION_SUFFIXES,
     Page,
     frame_table,
     headline_table,
@@ -68,17 +69,24 @@ _CARRIERS: dict[RootMotion, str] = {
 
 
 def write_motions(
-    run: Run, folder: Path, stem: str, root_motion: RootMotion = "auto"
+    run: Run, folder: Path, label: str, root_motion: RootMotion = "auto"
 ) -> list[tuple[str, str]]:
     """Write the motion of all characters and their frames; name and description of each file."""
     files = []
-    for character in range(run.characters):
-        own = stem if run.characters == 1 else f"{stem}-{character + 1:02d}"
-        files += write_motion(run.clip(character, own, root_motion), folder, own)
+    for character, stem in enumerate(_stems(label, run.characters)):
+        files += write_motion(run.clip(character, stem, root_motion), folder, stem)
         table = frame_columns(run, character)
-        write_table(folder / f"{own}.frames.csv", list(table), zip(*table.values(), strict=True))
-        files.append((f"{own}.frames.csv", "root, goals, contacts and phases of every frame"))
+        write_table(folder / f"{stem}.frames.csv", list(table), zip(*table.values(), strict=True))
+        files.append((f"{stem}.frames.csv", "root, goals, contacts and phases of every frame"))
     return files
+
+
+def _stems(label: str, characters: int) -> list[str]:
+    """Stems of the files of each character of a run."""
+    stem = label.replace(", ", "-").replace(" ", "-")
+    if characters == 1:
+        return [stem]
+    return [f"{stem}-{number:02d}" for number in range(1, characters + 1)]
 
 
 def frame_columns(run: Run, character: int) -> dict[str, list[str]]:
@@ -201,15 +209,19 @@ def report_runs(
     ways = complete_goals(
         goals, source.travelling_speed, seconds=steering.seconds, speed=steering.speed
     )
-    claim_folder(output)
+    labels = [f"{way.name}, {name}" if several else way.name for name in sources for way in ways]
+    stems = [stem for label in labels for stem in _stems(label, steering.characters)]
+    claim_folder(
+        output,
+        (f"{stem}{suffix}" for stem in stems for suffix in (*MOTION_SUFFIXES, ".frames.csv")),
+    )
     # Label -> a run, and by what it differs from others in the report.
     results: dict[str, RunResult] = {}
     differs: dict[str, dict[str, str]] = {}
     how: dict[str, Any]
     how = {name: getattr(steering, name) for name in ("seconds", "speed", "characters")}
     with progress() as shown:
-        for (name, own), way in product(sources.items(), ways):
-            label = f"{way.name}, {name}" if several else way.name
+        for label, ((name, own), way) in zip(labels, product(sources.items(), ways), strict=True):
             differs[label] = {"goal": way.name} | ({"features": name} if several else {})
             results[label] = run_goal(own, way, ground=ground, progress=shown, **how)
     measures = {label: result.measures for label, result in results.items()}
@@ -218,8 +230,7 @@ def report_runs(
     takes = {label: run_take(result.run, label) for label, result in results.items()}
     files: list[tuple[str, str]] = []
     for label, result in results.items():
-        stem = label.replace(", ", "-").replace(" ", "-")
-        files += write_motions(result.run, output, stem, steering.root_motion)
+        files += write_motions(result.run, output, label, steering.root_motion)
     run = next(iter(results.values())).run
     data_rotations: Mapping[str, float] = source.data["joint_rotations"]
     joints = [

@@ -12,9 +12,6 @@ import numpy as np
 from deepphase.arrays import Array
 
 IDENTITY = np.array([0.0, 0.0, 0.0, 1.0])
-# Steps of Newton's method from the upper bound of an eigenvalue, and the size of an adjugate matrix
-# below which two eigenvalues are too near each other for these steps.
-_NEWTON_STEPS, _LEAST_ADJUGATE = 12, 0.05
 # Up to this size the number of NumPy calls determines the time, beyond it the arithmetic.
 _FEW = 2048
 # Sine of half an angle below which a series replaces an ill-conditioned quotient.
@@ -32,8 +29,8 @@ def _product_terms() -> Array:
     return terms.reshape(16, 4)
 
 
-def _fit_terms() -> Array:
-    """(9, 16) coefficient of each moment m_ij in Davenport's matrix (x, y, z, w)."""
+def _axis_terms() -> Array:
+    """(9, 16) coefficient of each number of axes (x, y, z) in Davenport's matrix (x, y, z, w)."""
     terms = np.zeros((3, 3, 4, 4))
     for i in range(3):
         terms[i, i, 3, 3] = 1.0
@@ -42,14 +39,12 @@ def _fit_terms() -> Array:
             if i != j:
                 terms[i, j, i, j] = terms[i, j, j, i] = 1.0
     for i, j, k in ((0, 1, 2), (1, 2, 0), (2, 0, 1)):
-        terms[k, j, i, 3] = terms[k, j, 3, i] = 1.0
-        terms[j, k, i, 3] = terms[j, k, 3, i] = -1.0
+        terms[j, k, i, 3] = terms[j, k, 3, i] = 1.0
+        terms[k, j, i, 3] = terms[k, j, 3, i] = -1.0
     return terms.reshape(9, 16)
 
 
-_FIT_TERMS = _fit_terms()
-# The same for axes, which are the columns of a rotation's matrix.
-_AXIS_TERMS = _FIT_TERMS.reshape(3, 3, 16).swapaxes(0, 1).reshape(9, 16)
+_AXIS_TERMS = _axis_terms()
 _PRODUCT_TERMS = {np.dtype(kind): _product_terms().astype(kind) for kind in (np.float32, float)}
 
 
@@ -167,38 +162,11 @@ def rotation_fit(moments: Array) -> Array:
     `moments` (..., 3, 3) are M, the sum over pairs of measured (column) times rest vector (row).
     Moments of vectors in one line leave the rotation open; one of those that fit is returned.
 
-    Horn 1987, Closed-form solution of absolute orientation using unit quaternions: the first
-    eigenvector of a 4 x 4 matrix; Theobald 2005, Rapid calculation of RMSDs using a
-    quaternion-based characteristic polynomial: its eigenvalue by Newton's method.
+    Kabsch 1976, A solution for the best rotation to relate two sets of vectors.
     """
-    flat = np.asarray(moments, np.float64).reshape(-1, 9)
-    length = np.linalg.norm(flat, axis=1, keepdims=True)
-    matrix = (flat / np.where(length > 0, length, 1.0) @ _FIT_TERMS).reshape(-1, 4, 4)
-    square = matrix @ matrix
-    # Coefficients of the characteristic polynomial from traces of powers; the trace itself is 0.
-    second, third, fourth = (
-        np.einsum("nij,nij->n", *pair)
-        for pair in ((matrix, matrix), (square, matrix), (square, square))
-    )
-    c2, c1, c0 = -second / 2.0, -third / 3.0, second**2 / 8.0 - fourth / 4.0
-    # The sum of the singular values of a matrix of norm 1 is at most the square root of 3.
-    value = np.full(len(flat), np.sqrt(3.0))
-    for _ in range(_NEWTON_STEPS):
-        slope = (4.0 * value * value + 2.0 * c2) * value + c1
-        error = ((value * value + c2) * value + c1) * value + c0
-        value -= error / np.where(slope > 0, slope, 1.0)
-    # The adjugate of a matrix of rank 3 is the product of its null vector with itself.
-    adjugate = square @ matrix + value[:, None, None] * square
-    adjugate += (value * value + c2)[:, None, None] * matrix
-    diagonal = np.einsum("nii->ni", adjugate)
-    diagonal += ((value * value + c2) * value + c1)[:, None]
-    best = diagonal.argmax(axis=1)
-    rows = np.arange(len(flat))
-    result = normalized(adjugate[rows, best])
-    open_ = diagonal[rows, best] < _LEAST_ADJUGATE
-    if open_.any():
-        result[open_] = np.linalg.eigh(matrix[open_])[1][..., -1]
-    return result.reshape(*np.shape(moments)[:-2], 4)
+    left, _, right = np.linalg.svd(moments)
+    left[np.linalg.det(left @ right) < 0, :, 2] *= -1.0
+    return from_axes((left @ right).swapaxes(-1, -2))
 
 
 _MIN_LENGTH = 1e-8

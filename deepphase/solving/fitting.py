@@ -7,9 +7,11 @@ from typing import Any
 
 import numpy as np
 from scipy.ndimage import gaussian_filter1d
+from scipy.spatial.transform import Rotation
 
 from deepphase.arrays import Array
 from deepphase.errors import ParameterError, SkeletonError
+from deepphase.motion import quaternions
 from deepphase.motion.point_track import PointTrack
 from deepphase.motion.skeleton import Skeleton, subtree_mask
 from deepphase.solving.planning import JointPlan, plan_joints
@@ -159,17 +161,10 @@ def initial_guess(body: BodyModel, points: Array, fps: float) -> SolverState:
         for upper, axis, measured_axis in hinges:
             if joint in upper:
                 moments += _HINGE_SHARE * squares.max() * measured_axis[:, :, None] * axis
-        turns[:, joint] = _nearest_rotation(moments)
+        turns[:, joint] = Rotation.from_quat(quaternions.rotation_fit(moments)).as_matrix()
         local[:, joint] = above.swapaxes(1, 2) @ turns[:, joint]
     local[:, 0] = turns[:, 0]
     return SolverState(local, positions[:, 0].copy())
-
-
-def _nearest_rotation(matrices: Array) -> Array:
-    """(..., 3, 3) rotation that best fits sums of measured x rest vectors (Kabsch 1976)."""
-    left, _, right = np.linalg.svd(matrices)
-    left[np.linalg.det(left @ right) < 0, :, 2] *= -1.0
-    return left @ right
 
 
 def _hinges(

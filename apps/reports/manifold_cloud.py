@@ -10,10 +10,10 @@ import numpy as np
 import plotly.graph_objects as go
 
 from deepphase.arrays import Array
-from deepphase.corpus.groups import unique_clip_names
 from deepphase.figures.colouring import Colouring
 from deepphase.figures.manifold import phase_manifold
 from deepphase.figures.theme import thinning, thinning_note
+from deepphase.formats.reading import unique_names
 from deepphase.phase.extractor import PhaseExtractor
 from deepphase.phase.manifold import ManifoldProjection
 from deepphase.phase.parameters import ClipPhases, PhaseParameters
@@ -64,7 +64,9 @@ class PhaseCloud:
             phases,
             projection(manifold),
             projection,
-            np.repeat(np.array(unique_clip_names(c.name for c in clips)), [len(f) for f in chosen]),
+            np.repeat(
+                np.array(unique_names([c.name for c in clips], "-")[0]), [len(f) for f in chosen]
+            ),
             np.concatenate([c.time[f] for c, f in zip(clips, chosen, strict=True)]),
             chosen,
             padded,

@@ -16,10 +16,10 @@ from deepphase.corpus.groups import (
     check_one_body,
     group_arrays,
     spread_translations,
-    unique_clip_names,
 )
 from deepphase.corpus.store_writer import write_store
 from deepphase.errors import ParameterError, SkeletonError
+from deepphase.formats.reading import unique_names
 from deepphase.motion.clip import Clip, Source
 from deepphase.motion.roles import checked_description
 from deepphase.motion.skeleton import Skeleton
@@ -155,7 +155,7 @@ class ClipStore:
             translated_joints=moving,
             range_starts=arrays["range_starts"],
             range_stops=arrays["range_stops"],
-            names=unique_clip_names(clip.name for clip in clips),
+            names=unique_names([clip.name for clip in clips], "-")[0],
             labels=tuple(clip.labels for clip in clips),
             sources=tuple(clip.source for clip in clips),
             provenance=tuple({} for _ in clips) if provenance is None else tuple(provenance),

@@ -10,7 +10,6 @@ from __future__ import annotations
 import hashlib
 import io
 import pickle
-from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeVar
@@ -183,17 +182,3 @@ def spread_translations(clip: Clip, translations: Array, wanted: Array) -> Array
     spread[:] = clip.skeleton.offsets[wanted]
     spread[:, np.searchsorted(wanted, clip.translated_joints)] = translations
     return spread
-
-
-def unique_clip_names(names: Iterable[str]) -> tuple[str, ...]:
-    """Unique names; repeated ones are numbered from the second on: walk, walk-2, walk-3."""
-    plain, counts = list(names), Counter[str]()
-    # In the order in which they were given, as a dictionary keeps it.
-    used: dict[str, None] = {}
-    for name in plain:
-        unique = name
-        while unique in used or (unique != name and unique in plain):
-            counts[name] += 1
-            unique = f"{name}-{1 + counts[name]}"
-        used[unique] = None
-    return tuple(used)

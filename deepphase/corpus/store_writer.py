@@ -23,13 +23,13 @@ from deepphase.corpus.groups import (
     group_arrays,
     once,
     spread_translations,
-    unique_clip_names,
 )
 from deepphase.corpus.motion_files import STORE_FORMAT, STORE_JSON, is_store_folder, place_aside
 from deepphase.errors import CheckpointError, ParameterError
 from deepphase.files import json_hash, temporary_folder, writing
 from deepphase.formats.array_file import is_array_file
 from deepphase.formats.header_values import checked_rate
+from deepphase.formats.reading import unique_names
 from deepphase.motion.clip import Clip
 from deepphase.motion.skeleton import Skeleton
 
@@ -269,7 +269,7 @@ def _write_npy(folder: Path, name: str, shape: tuple[int, ...], parts: Iterable[
 def _description(name: str, records: list[Record]) -> dict[str, Any]:
     """Header entry of a group."""
     skeleton = records[0].clip.skeleton
-    names = unique_clip_names(record.clip.name for record in records)
+    names, _ = unique_names([record.clip.name for record in records], "-")
     return {
         "name": name,
         "joints": list(skeleton.names),

@@ -211,7 +211,7 @@ def checked_floor(floor: float | None) -> float:
     return float(floor or 0.0)
 
 
-def unique_names(names: Sequence[str]) -> tuple[tuple[str, ...], list[str]]:
+def unique_names(names: Sequence[str], mark: str = "#") -> tuple[tuple[str, ...], list[str]]:
     """Number repeated names: "#2" and so on is appended. Also returns the changed names."""
     used, unique, renamed = set(names), [], []
     counts: dict[str, int] = {}
@@ -220,7 +220,7 @@ def unique_names(names: Sequence[str]) -> tuple[tuple[str, ...], list[str]]:
         if counts[name] == 1:
             unique.append(name)
             continue
-        while (numbered := f"{name}#{counts[name]}") in used:
+        while (numbered := f"{name}{mark}{counts[name]}") in used:
             counts[name] += 1
         used.add(numbered)
         unique.append(numbered)

@@ -19,13 +19,13 @@ import streamlit as st
 from deepphase.apps.dashboard.parts.folder import FoundFile, folder_of
 from deepphase.corpus.clip_store import ClipStore
 from deepphase.corpus.clips import agreed_point_sets
-from deepphase.corpus.groups import have_one_body, unique_clip_names
+from deepphase.corpus.groups import have_one_body
 from deepphase.corpus.motion_files import MotionFile
 from deepphase.corpus.prepare_file import FileTask, PreparedFile, prepare_file
 from deepphase.errors import DeepPhaseError, FormatError, ParameterError, within_memory
 from deepphase.formats.load import MOTION_FORMATS
 from deepphase.formats.markers.c3d import is_c3d
-from deepphase.formats.reading import FRONT_BYTES, foreign_content
+from deepphase.formats.reading import FRONT_BYTES, foreign_content, unique_names
 from deepphase.motion.clip import Clip
 from deepphase.motion.resample import ResampleLimit
 
@@ -132,7 +132,7 @@ class Session:
                 ClipStore.from_clips(clips, provenance=provenance)
                 for clips, provenance in (zip(*group, strict=True) for group in groups)
             ]
-            names = unique_clip_names(store.group for store in stores)
+            names = unique_names([store.group for store in stores], "-")[0]
             self._stores = [
                 replace(store, group=name) for store, name in zip(stores, names, strict=True)
             ]

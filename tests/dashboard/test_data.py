@@ -3,16 +3,13 @@
 from __future__ import annotations
 
 import gc
-import io
 import json
 import re
 import shutil
 import threading
 import time
-import zipfile
 from functools import partial
 
-import numpy as np
 import pytest
 
 from deepphase.apps.dashboard.parts import folder
@@ -239,31 +236,15 @@ def test_each_format_is_found_from_its_content(clip, kind):
     assert not list(own.folder.iterdir()), "the bytes stay no longer than they are read"
 
 
-def bomb() -> bytes:
-    """An archive that would unpack to many times its size."""
-    content = io.BytesIO()
-    with zipfile.ZipFile(content, "w", zipfile.ZIP_DEFLATED) as archive:
-        header = io.BytesIO()
-        np.lib.format.write_array_header_2_0(
-            header, {"descr": "<f8", "fortran_order": False, "shape": (1 << 40, 3)}
-        )
-        archive.writestr("poses.npy", header.getvalue() + b"\0" * 20_000_000)
-    return content.getvalue()
-
-
 @pytest.mark.parametrize(
     ("content", "said"),
     [
         (b"", "empty"),
         (b"MZ\x90\x00" + b"\0" * 200, "not a known motion format"),
         (b"<html><script>alert(1)</script>", "markup"),
-        (b"HIERARCHY\nROOT Hips\n{\n", ""),
-        (b"glTF" + b"\xff" * 64, ""),
-        (b"PK\x03\x04" + b"\0" * 64, ""),
-        (bomb(), ""),
         (b"HIERARCHY\n" + b"{" * 200_000, ""),
     ],
-    ids=["empty", "program", "markup", "cut", "glb", "zip", "bomb", "deep"],
+    ids=["empty", "program", "markup", "deep"],
 )
 def test_a_hostile_upload_is_refused_in_a_sentence(content, said):
     own = Session()

@@ -1,6 +1,5 @@
 """Databases: what their rows are, kept, searched through a cache, refused."""
 
-import json
 import shutil
 from dataclasses import replace
 
@@ -223,21 +222,6 @@ def test_placed_moves_a_moment_to_a_place(database):
 # --- files that are not what they seem ---
 
 
-def flipped(path, places):
-    data = bytearray(path.read_bytes())
-    for place in places:
-        data[place] ^= 0xFF
-    path.write_bytes(bytes(data))
-
-
-@pytest.mark.parametrize("share", [0.0, 0.01, 0.3, 0.6, 0.9, 0.999])
-def test_a_damaged_database_is_refused(database, tmp_path, share):
-    path = database.save(tmp_path / "a.database")
-    flipped(path, [int(share * path.stat().st_size)])
-    with pytest.raises(CheckpointError):
-        MotionDatabase.load(path)
-
-
 @pytest.mark.parametrize("name", ["exact", "HNSW16"])
 def test_a_cache_is_used_only_where_it_is_right(database, model, tmp_path, name):
     saved = MotionDatabase.load(database.save(tmp_path / "a.database"))
@@ -258,9 +242,6 @@ def test_a_cache_is_used_only_where_it_is_right(database, model, tmp_path, name)
         open_searcher(saved, name, note=notes.append)
         assert not notes
 
-    for share in (0.1, 0.5, 0.95):
-        flipped(cache, [int(share * len(written))])
-        check("built again")
     cache.write_bytes(b"no index at all")
     check("built again")
     other = MotionDatabase.build(swinging_store(3), "phase_trajectory", model)
@@ -272,11 +253,6 @@ def test_a_cache_is_used_only_where_it_is_right(database, model, tmp_path, name)
 
 def test_headers_that_lie_are_refused(database, tmp_path):
     """Rows of another width than the layout that stands beside them."""
-    path = database.save(tmp_path / "a.database")
-    data = path.read_bytes()
-    length = int.from_bytes(data[:8], "little")
-    table = json.loads(data[8 : 8 + length])
-    assert "deepphase" in table["__metadata__"]
     wrong = replace(database, layout=database.layout)
     object.__setattr__(wrong, "layout", FeatureLayout(*database.layout.features[:2]))
     wrong.save(tmp_path / "b.database")

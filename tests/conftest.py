@@ -1,7 +1,9 @@
 """Settings of all tests."""
 
+import gc
 import os
 import shutil
+from collections.abc import Generator
 from pathlib import Path
 
 # Numba's cache is not safe for processes that compile at the same time: each worker of
@@ -29,6 +31,16 @@ os.environ["DEEPPHASE_CACHE"] = ""
 _TESTS = Path(__file__).parent
 # Whole folders: the first drives a browser, the second runs pages of the dashboard.
 _MARKS = {_TESTS / "browser": pytest.mark.browser, _TESTS / "dashboard": pytest.mark.slow}
+# Files that take longest, longest first: workers begin with them, and end with short ones.
+_FIRST = (
+    *("browser/test_dashboard", "test_docs", "hostile/test_kills", "browser/test_player"),
+    *("apps/test_demo", "dashboard/test_train", "dashboard/test_dance", "apps/test_hints"),
+    *("browser/test_live", "browser/test_journeys", "browser/test_firefox"),
+    *("matching/test_learned", "controllers/test_training", "phase/test_training"),
+    *("apps/test_dance", "test_notebooks", "export/test_onnx_file", "phase/test_processes"),
+    *("controllers/dance/test_dancer", "dashboard/test_control", "edit/test_commands"),
+)
+_RANKS = {_TESTS / f"{name}.py": rank for rank, name in enumerate(_FIRST)}
 
 
 def pytest_configure() -> None:
@@ -39,8 +51,20 @@ def pytest_configure() -> None:
         shutil.copytree(first, own)
 
 
+@pytest.hookimpl(wrapper=True)
+def pytest_collection() -> Generator[None, object, object]:
+    """Keep what stays for the whole run, such as modules, out of the garbage collector's rounds."""
+    gc.disable()
+    try:
+        return (yield)
+    finally:
+        gc.freeze()
+        gc.enable()
+
+
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Mark all tests of the folders that are slow as a whole; skip tests of a GPU without one."""
+    """Mark folders that are slow as a whole, skip tests of a GPU without one, long files first."""
+    items.sort(key=lambda item: _RANKS.get(item.path, len(_RANKS)))
     without_gpu = pytest.mark.skipif(
         not torch.cuda.is_available(), reason="PyTorch finds no CUDA device"
     )

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import html
+import os
 import re
 import shlex
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -23,7 +25,7 @@ pytestmark = pytest.mark.slow
 
 @pytest.fixture(scope="module", autouse=True)
 def small():
-    """Fewer seconds and windows than `--smallest` has, which .ci/run makes."""
+    """Fewer seconds and windows than `--smallest` has."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(demo, "_SMALLEST", (3, 3, 640, 64, 960, 2))
         yield
@@ -31,7 +33,9 @@ def small():
 
 @pytest.fixture(scope="module")
 def made(tmp_path_factory):
-    """The folder of one run."""
+    """The folder of one run: that of $DEEPPHASE_DEMO, if given."""
+    if given := os.environ.get("DEEPPHASE_DEMO"):
+        return Path(given)
     folder = tmp_path_factory.mktemp("demo") / "a folder"
     assert cli.main(["demo", "--smallest", "-o", str(folder)]) == 0
     return folder

@@ -5,7 +5,6 @@ import pytest
 from scipy.spatial.transform import Rotation
 
 from deepphase.arrays import wrapped
-from deepphase.corpus.clip_store import ClipStore
 from deepphase.evaluation.channel_joints import (
     followed_parts,
     joint_energy,
@@ -14,12 +13,9 @@ from deepphase.evaluation.channel_joints import (
 )
 from deepphase.motion.clip import Clip
 from deepphase.motion.roles import body_parts, find_roles
-from deepphase.phase.config import PhaseConfig
 from deepphase.phase.parameters import PhaseParameters
-from deepphase.phase.training.train import train_phase
+from deepphase.phase.signals import JointVelocities
 from tests.formula_motion import NAMES, body
-
-pytestmark = pytest.mark.slow
 
 FPS = 30.0
 LEFT_HAND, RIGHT_FOOT = NAMES.index("LeftHand"), NAMES.index("RightFoot")
@@ -66,41 +62,19 @@ def test_a_joint_is_followed_at_its_pace_whatever_its_lag():
     np.testing.assert_allclose(shares, [[1, 0, 0], [0, 1, 0]], atol=1e-6)
 
 
-@pytest.fixture(scope="module")
-def trained(tmp_path_factory):
-    """Two channels that have seen arms and legs at paces of their own, unrelated."""
-    rng = np.random.default_rng(3)
-    clips = [two_paces(rng.uniform(0.7, 1.0), rng.uniform(1.8, 2.4), seed=i) for i in range(12)]
-    config = PhaseConfig.load(
-        "default",
-        **{
-            "network.channels": 2,
-            "network.kernel_s": 1.0,
-            "training.windows": 4_800,
-            "training.batch_size": 32,
-            "training.learning_rate": 3e-3,
-            "training.mirror": 0.0,
-        },
-    )
-    folder = tmp_path_factory.mktemp("paces")
-    model = train_phase(ClipStore.from_clips(clips), config, folder=folder, accelerator="cpu")
-    return model, two_paces(0.85, 2.1, seed=99)
-
-
-def test_parts_are_named_and_followed(trained):
-    model, clip = trained
-    signals, phases = model.signals.read(clip), model.encode(clip)
-    inside = phases.interior
-    shares = joints_followed(phases.parameters[inside], signals[inside])
+def test_parts_are_named_and_followed():
+    clip = two_paces(0.85, 2.1)
+    read = JointVelocities.from_clip(clip)
+    signals = read.read(clip)
+    shares = joints_followed(phases_at(0.85, 2.1), signals)
     by_name = dict(
         zip(clip.skeleton.names, body_parts(clip.skeleton, find_roles(clip.skeleton)), strict=True)
     )
-    parts = [by_name[joint] for joint in model.signals.joints]
-    gathered = followed_parts(shares, joint_energy(signals[inside]), parts)
+    parts = [by_name[joint] for joint in read.joints]
+    gathered = followed_parts(shares, joint_energy(signals), parts)
     assert set(gathered) == {"left arm", "right leg"}
-    slow = int(np.argmin([channel.frequency[1] for channel in model.health.channels]))
-    assert gathered["left arm"][slow] > 0.6 > 0.2 > gathered["right leg"][slow]
-    assert gathered["right leg"][1 - slow] > 0.8 > 0.2 > gathered["left arm"][1 - slow]
+    assert gathered["left arm"][0] > 0.6 > 0.1 > gathered["right leg"][0]
+    assert gathered["right leg"][1] > 0.8 > 0.1 > gathered["left arm"][1]
 
 
 def test_a_toe_that_hardly_moves_is_followed_by_no_channel():

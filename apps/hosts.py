@@ -25,6 +25,8 @@ FRAME_HEADERS = {
     "X-Frame-Options": "SAMEORIGIN",
     "Content-Security-Policy": "frame-ancestors 'self'",
 }
+# Seconds that a connection may last without a whole request; of `deepphase live`, at all.
+MAX_S = 30.0
 _LOOPBACK = ("127.0.0.1", "localhost", "[::1]")
 _NAME = re.compile(r"(?:[a-z0-9_]([a-z0-9_.-]*[a-z0-9_])?|\[[0-9a-f:.]+\])(?::[0-9]{1,5})?")
 _REFUSED = (
@@ -94,6 +96,29 @@ def is_own_request(
     # A browser leaves out the standard port.
     own |= set(_LOOPBACK) if port == 80 else set()
     return host in own or re.sub(r":[0-9]{1,5}$", "", host) in names
+
+
+def close_half_requests(seconds: float = MAX_S) -> None:
+    """Let uvicorn close connections on which no whole request comes for so long."""
+    from uvicorn.protocols.http.auto import AutoHTTPProtocol
+
+    protocol: Any = AutoHTTPProtocol
+    begin = protocol.connection_made
+
+    def connection_made(own: Any, transport: Any) -> None:
+        begin(own, transport)
+        own.loop.call_later(seconds, look, own, transport, None)
+
+    def look(own: Any, transport: Any, before: Any) -> None:
+        # A websocket takes the connection over.
+        if transport.is_closing() or transport.get_protocol() is not own:
+            return
+        if own.cycle is before and (before is None or before.response_complete):
+            transport.close()
+        else:
+            own.loop.call_later(seconds, look, own, transport, own.cycle)
+
+    protocol.connection_made = connection_made
 
 
 def free_port(requested: int | None, first: int) -> int:

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import quote, unquote, urlsplit
 
-from deepphase.apps.hosts import FRAME_HEADERS, HOST, is_own_request
+from deepphase.apps.hosts import FRAME_HEADERS, HOST, MAX_S, is_own_request
 from deepphase.apps.live.assets import asset_of
 from deepphase.apps.live.page import live_page
 from deepphase.apps.terminal import printable
@@ -27,8 +27,8 @@ from deepphase.terrain.heightmap import Heightmap
 _OPEN, _KEEP = "/open/", "/keep/"
 # Bytes of a recording: a minute of a large skeleton has some 20 million.
 _MAX_BYTES = 100_000_000
-# Connections at a time, each in a thread, and the seconds that one may last.
-_MAX_CONNECTIONS, _MAX_S = 32, 30.0
+# Connections at a time, each in a thread.
+_MAX_CONNECTIONS = 32
 
 
 class LiveServer(ThreadingHTTPServer):
@@ -53,12 +53,12 @@ class LiveServer(ThreadingHTTPServer):
         super().__init__((HOST, port), _Handler)
 
     def process_request(self, request: Any, client_address: Any) -> None:
-        self._close_connections(_MAX_CONNECTIONS - 1, _MAX_S)
+        self._close_connections(_MAX_CONNECTIONS - 1, MAX_S)
         self._connections[request] = time.monotonic()
         super().process_request(request, client_address)
 
     def service_actions(self) -> None:
-        self._close_connections(_MAX_CONNECTIONS, _MAX_S)
+        self._close_connections(_MAX_CONNECTIONS, MAX_S)
 
     def _close_connections(self, most: int, seconds: float) -> None:
         """Keep the newest connections, and of these the young; their threads end by themselves."""

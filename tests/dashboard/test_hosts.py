@@ -5,8 +5,10 @@ from __future__ import annotations
 import asyncio
 
 import pytest
+import uvicorn
+from uvicorn.protocols.http.auto import AutoHTTPProtocol
 
-from deepphase.apps.hosts import HostMiddleware, host_names
+from deepphase.apps.hosts import HostMiddleware, close_half_requests, host_names
 from deepphase.errors import ParameterError
 
 PORT = 8501
@@ -107,3 +109,36 @@ def test_the_standard_port_may_be_left_out_and_the_servers_own_messages_pass():
 def test_what_is_no_name_is_refused(text):
     with pytest.raises(ParameterError, match="is not a host name"):
         host_names(text)
+
+
+def test_half_requests_are_closed(monkeypatch):
+    monkeypatch.setattr(AutoHTTPProtocol, "connection_made", AutoHTTPProtocol.connection_made)
+    close_half_requests(0.2)
+
+    async def app(scope, receive, send):
+        # Longer than a connection may be without a request.
+        await asyncio.sleep(0.5)
+        await send({"type": "http.response.start", "status": 204})
+        await send({"type": "http.response.body"})
+
+    async def answers():
+        server = uvicorn.Server(uvicorn.Config(app, port=0, lifespan="off", log_level="error"))
+        task = asyncio.create_task(server.serve())
+        while not server.started:
+            await asyncio.sleep(0.01)
+        address = server.servers[0].sockets[0].getsockname()
+        found = []
+        whole = b"GET / HTTP/1.1\r\nHost: a\r\n\r\n"
+        for sent in (b"", b"GET / HT", whole, whole + whole[:9]):
+            reader, writer = await asyncio.open_connection(*address)
+            writer.write(sent)
+            found.append(await asyncio.wait_for(reader.read(), 30))
+            writer.close()
+        server.should_exit = True
+        await task
+        return found
+
+    *none, once, again = asyncio.run(answers())
+    assert none == [b"", b""]
+    assert once.startswith(b"HTTP/1.1 204")
+    assert again.startswith(b"HTTP/1.1 204")

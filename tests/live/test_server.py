@@ -117,7 +117,7 @@ def test_clients_that_wait_or_leave_take_nothing_from_others(served, monkeypatch
         client.sendall(b"GET / HT")
     assert ask(served, "/")[0] == 200
     assert threading.active_count() < 45
-    monkeypatch.setattr(live_server, "_MAX_S", 0.0)
+    monkeypatch.setattr(live_server, "MAX_S", 0.0)
     # The server closes the connections.
     assert clients[-1].makefile("rb").read() == b""
     for client in clients:

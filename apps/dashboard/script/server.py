@@ -17,7 +17,12 @@ from starlette.types import Receive, Scope, Send
 from streamlit.file_util import get_static_dir
 
 from deepphase.apps.dashboard.parts import messages
-from deepphase.apps.hosts import HOST_NAMES_VARIABLE, HostMiddleware, host_names
+from deepphase.apps.hosts import (
+    HOST_NAMES_VARIABLE,
+    HostMiddleware,
+    close_half_requests,
+    host_names,
+)
 
 # At /manifold, Streamlit's page first looks for its server below that address, which fills the
 # browser's console with errors: the variable gives it the address. Streamlit adds an entry to the
@@ -72,6 +77,7 @@ class PageScriptMiddleware(BaseHTTPMiddleware):
         return page
 
 
+close_half_requests()
 app = st.App(
     Path(__file__).parent / "run.py",
     middleware=[

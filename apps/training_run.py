@@ -21,7 +21,7 @@ import numpy as np
 from deepphase.arrays import Array
 from deepphase.config import require_in
 from deepphase.errors import CheckpointError, ParameterError
-from deepphase.files import atomic_write
+from deepphase.files import atomic_write, parsed_json
 from deepphase.phase.config import PhaseConfig
 from deepphase.phase.health import Health
 
@@ -92,7 +92,7 @@ class TrainingRequest:
         """Read a request that `save` wrote. CheckpointError if it is missing or damaged."""
 
         def read(path: Path) -> TrainingRequest:
-            content = json.loads(path.read_text(encoding="utf-8"))
+            content = parsed_json(path.read_text(encoding="utf-8"))
             return cls(**{**content, "clips": tuple(content["clips"])})
 
         return _read(folder / _REQUEST, read)
@@ -138,7 +138,7 @@ class TrainingStatus:
         """Read the last status; the initial status if none was written."""
 
         def read(path: Path) -> TrainingStatus:
-            content, epochs = json.loads(path.read_text(encoding="utf-8")), []
+            content, epochs = parsed_json(path.read_text(encoding="utf-8")), []
             for epoch in content.pop("epochs"):
                 health = epoch["health"]
                 measured = None if health is None else Health.from_mapping(health)

@@ -236,6 +236,9 @@ LARGEST_BYTES = {
     "config": 200_000,
 }
 _UNPACKED_RATIO, _ALWAYS_UNPACKED = 20, 1 << 24
+# In memory an object of JSON takes some 200 bytes, in a file at least two. The glTF that is densest
+# in objects, a table of channels, has 25 for each.
+_FREE_OBJECTS, _LETTERS_PER_OBJECT = 10_000, 16
 
 
 def unpacked_bytes(size: int) -> int:
@@ -256,6 +259,14 @@ def check_size(path: Path, kind: str, error: type[DeepPhaseError] = FormatError)
         fact = f"the file has {size:,} bytes; at most {largest:,} are read"
         raise error(fact, hint="cut it into parts", path=path)
     return size
+
+
+def parsed_json(text: str, **options: Any) -> Any:
+    """What a text of JSON says; ValueError where it is none, or too dense in objects."""
+    objects = text.count("{") + text.count("[")
+    if objects > _FREE_OBJECTS + len(text) // _LETTERS_PER_OBJECT:
+        raise ValueError(f"{objects:,} objects in {len(text):,} letters: no file is so dense")
+    return json.loads(text, **options)
 
 
 def json_hash(header: Mapping[str, Any]) -> str:

@@ -7,7 +7,6 @@ same header and arrays; it is still read.
 from __future__ import annotations
 
 import hashlib
-import json
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -23,7 +22,7 @@ from deepphase.corpus.groups import same_rest_frames
 from deepphase.corpus.motion_files import STORE_FORMAT, STORE_JSON, is_store_folder
 from deepphase.corpus.store_writer import ARRAY_TYPES, ONE_BODY, STORE_VERSION
 from deepphase.errors import CheckpointError, DeepPhaseError, ParameterError
-from deepphase.files import check_size, json_hash
+from deepphase.files import check_size, json_hash, parsed_json
 from deepphase.formats.array_file import chunks, map_arrays, read_header
 from deepphase.formats.header_values import (
     check_numbers,
@@ -70,7 +69,7 @@ def store_header(path: str | Path) -> dict[str, Any]:
         )
     with _refused(path):
         check_size(path / STORE_JSON, "store header")
-        header = dict(json.loads((path / STORE_JSON).read_bytes()))
+        header = dict(parsed_json((path / STORE_JSON).read_text(encoding="utf-8")))
         stated = header.pop("json_sha256")
         if type(header["version"]) is int and header["version"] > STORE_VERSION:
             raise CheckpointError(

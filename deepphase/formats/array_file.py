@@ -26,7 +26,7 @@ from safetensors import SafetensorError, safe_open
 
 from deepphase.arrays import Array, ComputedRows, release_pages
 from deepphase.errors import CheckpointError, DeepPhaseError, ParameterError, UnregisteredError
-from deepphase.files import atomic_write
+from deepphase.files import atomic_write, parsed_json
 from deepphase.formats.header_values import check_numbers, checked_count
 
 Header = dict[str, Any]
@@ -248,7 +248,7 @@ def _read_table(path: Path, format: str | None, version: int | None) -> tuple[He
             slices = {name: file.get_slice(name) for name in file.offset_keys()}
         shapes = {name: (s.get_dtype(), tuple(s.get_shape())) for name, s in slices.items()}
         ours, stated = metadata["deepphase"], metadata["deepphase_sha256"]
-        header = json.loads(ours)
+        header = parsed_json(ours)
         found, of_version, hashes = header["format"], header["version"], header["sha256"]
         sound = isinstance(found, str) and type(of_version) is int and isinstance(hashes, dict)
     except OSError as error:

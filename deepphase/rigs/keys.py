@@ -11,7 +11,7 @@ import numpy as np
 
 from deepphase.arrays import Array, brief_repr
 from deepphase.errors import DeepPhaseError, FormatError
-from deepphase.files import atomic_write, check_size
+from deepphase.files import atomic_write, check_size, parsed_json
 from deepphase.formats.header_values import (
     checked_count,
     checked_mapping,
@@ -86,7 +86,7 @@ class RigKeys:
         path = Path(path)
         try:
             size = check_size(path, "keys")
-            content = json.loads(path.read_text(encoding="utf-8"))
+            content = parsed_json(path.read_text(encoding="utf-8"))
             if content["format"] != FORMAT or content["version"] > VERSION:
                 raise ValueError(f"not {FORMAT} of version {VERSION}, or of an earlier one")
             curves = checked_mapping(content["controls"], "controls")

@@ -223,6 +223,7 @@ _BOMBS = {
     "heights": ("ground", _zeros),
     "rows": ("labels in Parquet", _free_rows),
     "curves": ("rig keys", _free_curves),
+    "objects": ("rig keys", lambda: b'{"format": [' + b"[]," * 300_000 + b"0]}"),
     "deep": ("rig keys", lambda: b'{"format": ' + b"[" * 20_000),
     "large": ("rig keys", lambda: _free_curves().replace(b"10000000", b"9" * 400)),
     "merges": ("settings", lambda: _nested("a{0}: &a{0}\n  <<: [{1}]\n").encode()),

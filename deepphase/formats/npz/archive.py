@@ -9,7 +9,6 @@ from __future__ import annotations
 import errno
 import hashlib
 import io
-import json
 import math
 import textwrap
 import warnings
@@ -27,7 +26,7 @@ from numpy.lib import format as npy
 
 from deepphase.arrays import Array
 from deepphase.errors import FormatError, ParameterError
-from deepphase.files import atomic_write, check_size, unpacked_bytes
+from deepphase.files import atomic_write, check_size, parsed_json, unpacked_bytes
 from deepphase.formats.reading import (
     FRONT_BYTES,
     METRES_PER_UNIT,
@@ -167,7 +166,7 @@ class NpzArchive:
     def json(self, key: str) -> Any:
         """What a single text of JSON says."""
         try:
-            return json.loads(self.text(key), parse_constant=_refuse_constant)
+            return parsed_json(self.text(key), parse_constant=_refuse_constant)
         except (ValueError, RecursionError) as error:
             raise self._error(key, f"is not JSON: {str(error)[:80]}") from None
 

@@ -5,11 +5,23 @@ from __future__ import annotations
 import numpy as np
 from scipy.spatial.transform import Rotation
 
+from deepphase.corpus.clip_store import ClipStore
 from deepphase.motion.clip import Clip, Source
 from deepphase.motion.skeleton import Skeleton
+from deepphase.phase.config import PhaseConfig
 
 NAMES = ("Hips", "LeftUpLeg", "LeftLeg", "LeftFoot", "RightUpLeg", "RightLeg", "RightFoot")
 NAMES += ("Chest", "LeftArm", "LeftHand", "RightArm", "RightHand", "Head")
+# Changes of the default config of phases, for a training of a second.
+TINY_PHASES = {
+    "network.channels": 2,
+    "network.window_s": 0.5,
+    "network.kernel_s": 0.2,
+    "network.hidden": 4,
+    "training.windows": 320,
+    "training.batch_size": 16,
+    "training.held_out": 0.25,
+}
 
 
 def body() -> Skeleton:
@@ -60,3 +72,16 @@ def swinging(
     travel[:, 0, 2] = 1.2 * times
     name = f"swing-{frequency:g}-{seed}"
     return Clip(body(), rotations, travel, fps, source=Source(path=f"{name}.bvh"), name=name), phase
+
+
+def swings(count: int = 8, seconds: float = 4.0) -> ClipStore:
+    """Clips of the body at several rates."""
+    rates = np.linspace(0.8, 1.6, count)
+    return ClipStore.from_clips(
+        [swinging(rate, seconds, start=0.3 * i, seed=i)[0] for i, rate in enumerate(rates)]
+    )
+
+
+def tiny_phases(**changes: object) -> PhaseConfig:
+    """`TINY_PHASES` as a config, with other changes."""
+    return PhaseConfig.load("default", **{**TINY_PHASES, **changes})

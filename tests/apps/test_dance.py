@@ -20,7 +20,7 @@ pytestmark = pytest.mark.slow
 
 _TINY = ["--set=network.experts=2", "--set=network.hidden=24", "--set=network.gating_hidden=8"]
 _TINY += [
-    "--set=training.samples=3200",
+    "--set=training.samples=1600",
     "--set=training.batch_size=64",
     "--set=training.held_out=0.3",
 ]

@@ -83,7 +83,7 @@ def test_training_lowers_the_error_and_health_says_it(tmp_path):
     clips = [replace(clip, name=f"walk-{index}") for index, clip in enumerate(walks)]
     store = ClipStore.from_clips(clips)
     short = _trained(_config("nn"), tmp_path / "short", store)
-    options = {"training.samples": 20_000, "network.hidden": 64, "network.dropout": 0.0}
+    options = {"training.samples": 12_000, "network.hidden": 64, "network.dropout": 0.0}
     longer = _trained(_config("nn", **options), tmp_path / "longer", store)
     assert longer.health["explained"] > 0.9 > short.health["explained"] + 0.2
     assert longer.health["position_cm"] < 0.3 * short.health["position_cm"]

@@ -74,20 +74,11 @@ def test_a_training_leaves_a_model_and_what_led_to_it(finished):
     assert not (finished.folder / "work").exists()
 
 
-def test_as_many_as_may_run_and_cancelling_leaves_nothing(store, tmp_path, monkeypatch):
+def test_stopping_keeps_the_model_of_the_last_epoch_and_others_wait(store, tmp_path, monkeypatch):
     monkeypatch.setattr(runs, "MAX_TRAININGS", 1)
     run = TrainingRun.start("long", request(store, windows=60_000), tmp_path / "long")
     with pytest.raises(ParameterError, match="1 trainings are running"):
         TrainingRun.start("two", request(store), tmp_path / "two")
-    until(lambda: run.status().epochs or not run.running)
-    assert run.running, run.log()
-    run.cancel()
-    assert not run.running
-    assert list(tmp_path.iterdir()) == []
-
-
-def test_stopping_keeps_the_model_of_the_last_epoch(store, tmp_path):
-    run = TrainingRun.start("long", request(store, windows=60_000), tmp_path / "long")
     until(lambda: run.can_stop or not run.running)
     run.stop()
     assert not run.running
@@ -102,6 +93,10 @@ def test_stopping_keeps_the_model_of_the_last_epoch(store, tmp_path):
     with pytest.raises(ParameterError, match="no model yet"):
         early.stop()
     early.cancel()
+    assert list(tmp_path.iterdir()) == []
+    cancelled = TrainingRun.start("cancelled", request(store, windows=60_000), tmp_path / "c")
+    cancelled.cancel()
+    assert not cancelled.running
     assert list(tmp_path.iterdir()) == []
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import numpy as np
 import pytest
 
 from deepphase.corpus.clip_store import ClipStore
@@ -11,15 +10,7 @@ from deepphase.edit.control_training import train_path
 from deepphase.edit.editor import MotionEditor
 from deepphase.edit.training import train_editor
 from deepphase.synthetic.gait_motion import locomotion
-from tests.formula_motion import swinging
-
-
-def swings(count: int = 8, seconds: float = 4.0) -> ClipStore:
-    """Clips of a swinging body at several rates."""
-    rates = np.linspace(0.8, 1.6, count)
-    return ClipStore.from_clips(
-        [swinging(rate, seconds, start=0.3 * i, seed=i)[0] for i, rate in enumerate(rates)]
-    )
+from tests.formula_motion import swings
 
 
 def tiny_config(**changes) -> EditorConfig:

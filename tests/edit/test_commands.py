@@ -13,8 +13,7 @@ from deepphase.formats.load import load, save
 from deepphase.motion.clip import joint_positions
 from deepphase.shipped import SHIPPED
 from deepphase.synthetic.gait_motion import locomotion
-from tests.edit.conftest import swings
-from tests.formula_motion import swinging
+from tests.formula_motion import swinging, swings
 
 pytestmark = pytest.mark.slow
 

@@ -19,7 +19,7 @@ from tests.real_data import real_clips
 
 _SCRIPT = Path(__file__).with_name("surfaces.mjs")
 # Random bodies; more of them are tried by hand.
-_RANDOM = int(os.environ.get("DEEPPHASE_BODIES") or 150)
+_RANDOM = int(os.environ.get("DEEPPHASE_BODIES") or 40)
 _FORMATS = (".bvh", ".glb", ".amc", ".c3d")
 
 

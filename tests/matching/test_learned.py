@@ -168,7 +168,7 @@ def test_a_small_training_learns_poses_that_follow_a_path(database, tmp_path):
         "network.width": 96,
         "network.compressor_width": 96,
         "network.latents": 12,
-        "training.windows": 24_000,
+        "training.windows": 16_000,
     }
     matcher = train_matcher(database, config(**options), folder=tmp_path / "work")
     assert matcher.health["pose_error_cm"] < 2.5

@@ -13,22 +13,12 @@ from deepphase.apps import cli
 from deepphase.corpus.clip_store import ClipStore
 from deepphase.errors import CheckpointError
 from deepphase.formats.load import save
-from deepphase.phase.config import PhaseConfig
 from deepphase.phase.model import PhaseModel
 from deepphase.phase.training.data import PhaseData
 from deepphase.phase.training.train import train_phase
 from deepphase.training import task
-from tests.formula_motion import swinging
+from tests.formula_motion import TINY_PHASES, swinging, tiny_phases
 
-_CONFIG = {
-    "network.channels": 2,
-    "network.window_s": 0.5,
-    "network.kernel_s": 0.2,
-    "network.hidden": 4,
-    "training.windows": 320,
-    "training.batch_size": 16,
-    "training.held_out": 0.25,
-}
 # Batches are then plain indices of windows.
 _PLAIN = {"training.tempo": 0.0, "training.heading_deg": 0.0, "training.reversal": 0.0}
 
@@ -37,12 +27,8 @@ def clips() -> list:
     return [swinging(0.8 + 0.2 * each, 3.0, seed=each)[0] for each in range(4)]
 
 
-def config(**changes) -> PhaseConfig:
-    return PhaseConfig.load("default", **{**_CONFIG, **changes})
-
-
 def data_of(rank: int, size: int, **changes) -> PhaseData:
-    data = PhaseData(ClipStore.from_clips(clips()), config(**changes))
+    data = PhaseData(ClipStore.from_clips(clips()), tiny_phases(**changes))
     data.trainer = SimpleNamespace(world_size=size, global_rank=rank, global_step=0, training=True)
     data.in_segments = True
     return data
@@ -81,7 +67,7 @@ def test_devices_are_those_that_torchrun_has_started(monkeypatch):
 def test_a_full_disk_keeps_the_last_checkpoint(tmp_path, monkeypatch):
     """One error, and the training goes on from the point before it."""
     store, options = ClipStore.from_clips(clips()), {"accelerator": "cpu", "devices": 1}
-    whole = train_phase(store, config(), folder=tmp_path / "whole", **options)
+    whole = train_phase(store, tiny_phases(), folder=tmp_path / "whole", **options)
     replace, written = os.replace, []
 
     def full(source, target):
@@ -93,15 +79,15 @@ def test_a_full_disk_keeps_the_last_checkpoint(tmp_path, monkeypatch):
 
     monkeypatch.setattr("os.replace", full)
     with pytest.raises(CheckpointError, match="No space left on device"):
-        train_phase(store, config(), folder=tmp_path / "cut", **options)
+        train_phase(store, tiny_phases(), folder=tmp_path / "cut", **options)
     monkeypatch.undo()
     assert sorted(each.name for each in (tmp_path / "cut").glob("resume*")) == ["resume.ckpt"]
-    again = train_phase(store, config(), folder=tmp_path / "cut", resume=True, **options)
+    again = train_phase(store, tiny_phases(), folder=tmp_path / "cut", resume=True, **options)
     assert again.sha256 == whole.sha256
 
 
 def _command(output: Path, folder: Path, *words: str) -> list[str]:
-    options = [f"--set={name}={value}" for name, value in _CONFIG.items()]
+    options = [f"--set={name}={value}" for name, value in TINY_PHASES.items()]
     program = [sys.executable, "-m", "deepphase.apps.cli"]
     command = ["train", "phase", str(folder), "-o", str(output)]
     return [*program, *command, *options, "--set=trainer.accelerator=cpu", "--quiet", *words]

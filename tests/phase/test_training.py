@@ -16,7 +16,6 @@ from deepphase.corpus.prepare import corpus_of
 from deepphase.errors import CheckpointError, ParameterError, SkeletonError
 from deepphase.formats.load import save
 from deepphase.motion.clip import Clip
-from deepphase.phase.config import PhaseConfig
 from deepphase.phase.extractor import fit_phases
 from deepphase.phase.model import PhaseModel
 from deepphase.phase.training.data import PhaseData
@@ -24,44 +23,24 @@ from deepphase.phase.training.module import PhaseModule
 from deepphase.phase.training.train import train_phase
 from deepphase.training import task
 from deepphase.training.metrics_file import metrics_file, read_metrics
-from tests.formula_motion import body, swinging
+from tests.formula_motion import body, swinging, swings, tiny_phases
 
 pytestmark = pytest.mark.slow
-
-
-def store(count: int = 6, seconds: float = 6.0) -> ClipStore:
-    rates = np.linspace(0.8, 1.6, count)
-    return ClipStore.from_clips(
-        [swinging(rate, seconds, start=0.3 * i, seed=i)[0] for i, rate in enumerate(rates)]
-    )
-
-
-def config(**changes) -> PhaseConfig:
-    tiny = {
-        "network.channels": 2,
-        "network.window_s": 0.5,
-        "network.kernel_s": 0.2,
-        "network.hidden": 4,
-        "training.windows": 320,
-        "training.batch_size": 16,
-        "training.held_out": 0.2,
-    }
-    return PhaseConfig.load("default", **(tiny | changes))
 
 
 @pytest.fixture(scope="module")
 def model(tmp_path_factory) -> PhaseModel:
     folder = tmp_path_factory.mktemp("training")
     return train_phase(
-        store(6, 6.0),
-        config(
+        swings(6, 6.0),
+        tiny_phases(
             **{
                 "network.window_s": 1.5,
                 "network.kernel_s": None,
                 "network.hidden": None,
-                "training.windows": 6_400,
+                "training.windows": 3_200,
                 "training.batch_size": 32,
-                "training.learning_rate": 3e-3,
+                "training.learning_rate": 6e-3,
             }
         ),
         folder=folder,
@@ -145,7 +124,7 @@ class Stop:
 def test_resume_ends_in_the_same_weights(tmp_path, monkeypatch):
     """Interrupted within a segment, at another place in the next, and after the last step."""
     options = {"accelerator": "cpu", "devices": 1}
-    clips, recipe = store(3, 4.0), config(**{"training.windows": 16 * 104})
+    clips, recipe = swings(3, 4.0), tiny_phases(**{"training.windows": 16 * 104})
     whole = train_phase(clips, recipe, folder=tmp_path / "whole", **options)
     cut = tmp_path / "cut"
     for share, resume in ((0.35, False), (0.8, True)):
@@ -173,20 +152,20 @@ def test_resume_ends_in_the_same_weights(tmp_path, monkeypatch):
 def test_paths_are_enough(tmp_path, monkeypatch, capsys):
     """Without a folder, an interrupted training goes on in the cache, which is empty at the end."""
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
-    for clip in store(3, 4.0):
+    for clip in swings(3, 4.0):
         save(clip, tmp_path / "clips" / f"{clip.name}.bvh")
     before = sorted(tmp_path.rglob("*"))
     with pytest.raises(KeyboardInterrupt) as caught:
-        train_phase(tmp_path / "clips", config(), progress=Stop(0.5), accelerator="cpu")
+        train_phase(tmp_path / "clips", tiny_phases(), progress=Stop(0.5), accelerator="cpu")
     (note,) = caught.value.__notes__
     (kept,) = (tmp_path / "cache" / "deepphase" / "trainings").iterdir()
     assert note == f"the same call continues this training, which is kept in {kept}"
     assert f"the same call continues in {kept}\n" in capsys.readouterr().err
-    model = train_phase(str(tmp_path / "clips"), config(), accelerator="cpu")
+    model = train_phase(str(tmp_path / "clips"), tiny_phases(), accelerator="cpu")
     assert model.provenance["steps"] == 20
     assert not kept.exists()
     corpus = corpus_of(tmp_path / "clips")
-    whole = train_phase(corpus, config(), folder=tmp_path / "work", accelerator="cpu")
+    whole = train_phase(corpus, tiny_phases(), folder=tmp_path / "work", accelerator="cpu")
     assert whole.sha256 == model.sha256
     assert [path.name for path in (tmp_path / "work").iterdir()] == ["metrics.csv"]
     files = sorted((tmp_path / "clips").iterdir())
@@ -214,8 +193,8 @@ def test_options_of_lightning_are_the_users(tmp_path):
     """Own callbacks, loggers and switches beside those that the training has itself."""
     counter, best = Counter(), ModelCheckpoint(tmp_path / "best", "{step}", "explained_variance")
     model = train_phase(
-        store(3, 4.0),
-        config(),
+        swings(3, 4.0),
+        tiny_phases(),
         folder=tmp_path / "work",
         accelerator="cpu",
         callbacks=[counter, best],
@@ -251,7 +230,11 @@ def test_impossible_options_are_refused_before_the_clips_are_read(tmp_path, opti
     read = []
     with pytest.raises(ParameterError) as caught:
         train_phase(
-            store(3), config(), folder=tmp_path, progress=lambda *at: read.append(at), **options
+            swings(3, 6.0),
+            tiny_phases(),
+            folder=tmp_path,
+            progress=lambda *at: read.append(at),
+            **options,
         )
     assert fact in str(caught.value)
     assert not read
@@ -259,8 +242,8 @@ def test_impossible_options_are_refused_before_the_clips_are_read(tmp_path, opti
 
 def test_a_trainer_of_ones_own(tmp_path):
     """A script that has its own loop: epochs are passes, the rate follows the trainer."""
-    recipe = config(**{"training.batch_size": 64})
-    data = PhaseData(store(3, 4.0), recipe)
+    recipe = tiny_phases(**{"training.batch_size": 64})
+    data = PhaseData(swings(3, 4.0), recipe)
     module = PhaseModule(recipe, data.signals)
     logger, best = CSVLogger(tmp_path), ModelCheckpoint(tmp_path / "best", save_last=True)
     options = {"accelerator": "cpu", "logger": logger, "callbacks": [best]}
@@ -282,7 +265,7 @@ def test_a_trainer_of_ones_own(tmp_path):
 
 def test_epochs_of_ones_own_trainer_go_on_from_a_checkpoint(tmp_path):
     """The windows of a resumed epoch are those that it would have had."""
-    recipe = config(**{"training.batch_size": 64})
+    recipe = tiny_phases(**{"training.batch_size": 64})
     quiet = {"enable_progress_bar": False, "enable_model_summary": False, "logger": False}
 
     class Seen(pl.Callback):
@@ -301,32 +284,32 @@ def test_epochs_of_ones_own_trainer_go_on_from_a_checkpoint(tmp_path):
         trainer.fit(module, datamodule=data, ckpt_path=checkpoint, weights_only=False)
         return seen.sums
 
-    clips = store(3, 4.0)
+    clips = swings(3, 4.0)
     whole, first = fitted(2), fitted(1)
     assert len(set(whole)) == 6
     assert first + fitted(2, tmp_path / "last-v1.ckpt") == whole
 
 
 def test_unfinished_training_is_not_overwritten(tmp_path):
-    clips = store()
+    clips = swings(6, 6.0)
     with pytest.raises(KeyboardInterrupt):
-        train_phase(clips, config(), folder=tmp_path, progress=Stop(0.5), accelerator="cpu")
+        train_phase(clips, tiny_phases(), folder=tmp_path, progress=Stop(0.5), accelerator="cpu")
     with pytest.raises(CheckpointError, match="unfinished training lies here"):
-        train_phase(clips, config(), folder=tmp_path, accelerator="cpu")
+        train_phase(clips, tiny_phases(), folder=tmp_path, accelerator="cpu")
     with pytest.raises(CheckpointError, match=r"network\.channels was 2, now 3"):
-        train_phase(clips, config(**{"network.channels": 3}), folder=tmp_path, resume=True)
+        train_phase(clips, tiny_phases(**{"network.channels": 3}), folder=tmp_path, resume=True)
     for content in (b"PK broken", b""):
         (tmp_path / "resume.ckpt").write_bytes(content)
         with pytest.raises(CheckpointError, match="damaged"):
-            train_phase(clips, config(), folder=tmp_path, resume=True)
+            train_phase(clips, tiny_phases(), folder=tmp_path, resume=True)
     with pytest.raises(CheckpointError, match="no checkpoint"):
-        train_phase(clips, config(), folder=tmp_path / "work", resume=True)
+        train_phase(clips, tiny_phases(), folder=tmp_path / "work", resume=True)
     assert not (tmp_path / "work").exists()
 
 
 def test_clips_shorter_than_a_window_are_refused(tmp_path):
     with pytest.raises(ParameterError, match="no clip is as long as a window"):
-        train_phase(store(3, 0.5), config(), folder=tmp_path)
+        train_phase(swings(3, 0.5), tiny_phases(), folder=tmp_path)
 
 
 def held_pose() -> Clip:
@@ -337,28 +320,28 @@ def held_pose() -> Clip:
 
 def test_held_pose_is_refused(tmp_path):
     with pytest.raises(ParameterError, match="nothing moves"):
-        train_phase(ClipStore.from_clips([held_pose()]), config(), folder=tmp_path)
+        train_phase(ClipStore.from_clips([held_pose()]), tiny_phases(), folder=tmp_path)
 
 
 def test_a_held_clip_among_moving_ones_gives_no_nan(tmp_path):
     clips = ClipStore.from_clips([*(swinging(1.0, seed=i)[0] for i in range(4)), held_pose()])
-    model = train_phase(clips, config(), folder=tmp_path, accelerator="cpu")
+    model = train_phase(clips, tiny_phases(), folder=tmp_path, accelerator="cpu")
     assert np.isfinite(model.encode(held_pose()).parameters.manifold()).all()
 
 
 def test_bfloat16_training_runs(tmp_path):
     model = train_phase(
-        store(3, 4.0), config(), folder=tmp_path, accelerator="cpu", precision="bf16-mixed"
+        swings(3, 4.0), tiny_phases(), folder=tmp_path, accelerator="cpu", precision="bf16-mixed"
     )
     assert np.isfinite(model.health.explained_variance)
 
 
 def test_watching_shows_the_training_and_leaves_it_alone(tmp_path):
-    views, recipe = [], config(**{"training.learning_rate": 0.02})
+    views, recipe = [], tiny_phases(**{"training.learning_rate": 0.02})
     watched = train_phase(
-        store(), recipe, folder=tmp_path / "one", watch=views.append, accelerator="cpu"
+        swings(6, 6.0), recipe, folder=tmp_path / "one", watch=views.append, accelerator="cpu"
     )
-    alone = train_phase(store(), recipe, folder=tmp_path / "two", accelerator="cpu")
+    alone = train_phase(swings(6, 6.0), recipe, folder=tmp_path / "two", accelerator="cpu")
     assert watched.sha256 == alone.sha256
     assert len(views) >= 20
     assert views[-1].windows == views[-1].of == 320

@@ -11,24 +11,19 @@ from deepphase.phase.config import PhaseConfig, TrainingConfig
 from deepphase.phase.training.data import PhaseData, VariedWindows, WindowVariation, with_headings
 from deepphase.phase.windows import gather, gather_at_rates
 from deepphase.synthetic.gait_motion import locomotion
-from tests.formula_motion import swinging
+from tests.formula_motion import swinging, tiny_phases
 
 
 def config(**changes) -> PhaseConfig:
     tiny = {
-        "network.channels": 2,
-        "network.window_s": 0.5,
-        "network.kernel_s": 0.2,
-        "network.hidden": 4,
         "training.windows": 640,
         "training.batch_size": 24,
         "training.mirror": 0.0,
-        "training.held_out": 0.25,
         "training.tempo": 0.3,
         "training.heading_deg": 20.0,
         "training.reversal": 0.0,
     }
-    return PhaseConfig.load("default", **{**tiny, **changes})
+    return tiny_phases(**{**tiny, **changes})
 
 
 def data_of(rank: int = 0, size: int = 1, memory: int | None = None, **changes) -> PhaseData:

@@ -23,8 +23,9 @@ from deepphase.matching.learned.module import LearnedModule
 from deepphase.training.optimizer import CapturedStep
 from deepphase.training.resumable import ResumableModule, cosine_rate
 from tests.controllers.made_controllers import FormulaPhases, walking_store
-from tests.edit.conftest import swings, tiny_config
+from tests.edit.conftest import tiny_config
 from tests.fake_cuda import fake_cuda, to_device
+from tests.formula_motion import swings
 from tests.matching import made_matchers
 
 STEPS = 40

@@ -70,13 +70,11 @@ def config_names(kind: str) -> list[str]:
 
 
 def config_path(kind: str, name: str | Path) -> Path:
-    """Path of a config: the file of that path, else the shipped config of that name."""
-    own = Path(name)
-    if own.is_file():
-        return own
-    shipped = _FOLDER / kind / f"{name}.yaml"
-    if shipped.is_file():
-        return shipped
+    """Path of a config: the shipped config of that name, else the file of that path."""
+    # Names are defaults: a file of the working folder that is called so was not asked for.
+    for path in (_FOLDER / kind / f"{name}.yaml", Path(name)):
+        if path.is_file():
+            return path
     names = ", ".join(config_names(kind)) or "none"
     raise ParameterError(
         f"there is no config {str(name)!r}: neither a file nor a shipped config",

@@ -9,6 +9,7 @@ import pytest
 
 from deepphase.apps.cli import main
 from deepphase.formats.load import save
+from deepphase.phase.config import PhaseConfig
 from deepphase.synthetic.gait_motion import locomotion
 from tests.test_atomic_write import full_disk
 
@@ -142,3 +143,11 @@ def test_modules_of_the_working_folder_are_not_run(folder):
 def test_settings_of_the_compiler_in_the_working_folder_are_refused(folder, capsys):
     (folder / ".numba_config.yaml").touch()
     assert ".numba_config.yaml: " in _refused(["inspect", "walk.bvh"], folder, capsys)
+
+
+def test_a_file_of_the_working_folder_is_no_default(folder):
+    whole = PhaseConfig.load("default")
+    (folder / "default").write_text("training:\n  windows: 7\n")
+    assert PhaseConfig.load("default") == whole
+    (folder / "default").rename(folder / "own")
+    assert PhaseConfig.load("own").training.windows == 7

@@ -271,7 +271,12 @@ def _ignored(run: Run, character: int, data: Mapping[str, Any]) -> tuple[float, 
     desired = np.maximum(np.linalg.norm(commands, axis=-1), 1e-6)
     speeds = np.vecdot(smoothed_velocities(run.positions[character], run.fps), commands) / desired
     changed = np.linalg.norm(np.diff(commands, axis=0, prepend=commands[:1]), axis=-1)
-    low = (speeds < _ANSWERED * desired) & (desired > float(data.get("standing_speed", np.inf)))
+    asked = desired > float(data.get("standing_speed", np.inf))
+    # A path waits, and its goals are slow, for a character that has stopped beside it.
+    if run.desired_positions is not None:
+        gaps = run.positions[character] - run.desired_positions[character]
+        asked |= (np.linalg.norm(gaps, axis=-1) > RUNAWAY_M) & (desired > AT_REST_M_S)
+    low = (speeds < _ANSWERED * desired) & asked
     found = [
         (float(speeds[begin:end].mean()), float(desired[begin:end].mean()))
         for begin, end in true_runs(low & (changed < 0.2 * desired))

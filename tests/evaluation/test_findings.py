@@ -138,6 +138,11 @@ def test_what_is_seen_first_is_a_finding(walked):
     commands[2, 30:] = [0.0, -SPEED]
     found = run_findings(replace(run, commanded_velocities=commands), data, speeds)
     assert any(each.startswith("1 of 3 characters ignored the goal for 2 s") for each in found)
+    # Slow goals, which wait, as well where the body is not near its path.
+    beside, slow = np.array([0.0, 0.8, 0.0])[:, None, None] + run.positions, -0.1 * commands[:1]
+    slow = replace(run, desired_positions=beside, commanded_velocities=slow.repeat(3, axis=0))
+    found = run_findings(slow, data, speeds)
+    assert any(each.startswith("1 of 3 characters ignored the goal for 2 s") for each in found)
 
 
 def test_a_body_that_glides_and_one_that_walks_on_the_spot_are_statues(walked):

@@ -90,8 +90,9 @@ class FootGround:
 # Limbs are stretched beyond the motion softly, up to this share of their length; a knee that
 # straightens within a frame or two pops.
 _MAX_STRETCH = 0.99
-# The lock turns joints at most by this factor faster than usual: at less, limbs stop with a jerk.
-_FASTER = 1.1
+# The lock turns joints at most this many times as fast as is usual, which the fastest captured
+# frames do as well: at less, limbs lag with a jerk and overtake.
+_FASTER = 1.25
 # Feet that do not reach the ground point their toes down: by at most this angle, and to at most
 # this one, radians. Feet that point straight down have no side to turn about.
 _MAX_TURN, _MAX_POINTED, _LEAST_FOOT = 0.6, 1.1, 0.3
@@ -138,7 +139,7 @@ class FootLock:
 
     `lowest` (limbs,) metres: lowest places of the tips on a flat floor, to which feet that are
     lower are lifted. By default feet may be at any height. `fastest` (joints,) radians/s: the lock
-    turns no joint of the solver more than a tenth faster, unless the motion does.
+    turns no joint of the solver more than a quarter faster, unless the motion does.
     """
 
     def __init__(

@@ -137,7 +137,6 @@ class Player:
             playback,
             self._poses,
             self._seconds,
-            halflife_s=self.settings.adjust_halflife_s,
             share=self.settings.adjust_share,
             turn=self.settings.adjust_turn,
         )
@@ -249,8 +248,8 @@ class Player:
         ending = self.rows[which] + CONSTANTS.ending_s / self._seconds >= self._stops[which]
         settings = self.settings
         improvements = np.where(
-            self._since_change[which] < settings.change_s,
-            settings.change_improvement,
+            self._since_change[which] < CONSTANTS.change_s,
+            CONSTANTS.change_improvement,
             settings.min_improvement,
         )
         request = JumpRequest(

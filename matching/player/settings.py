@@ -27,6 +27,12 @@ class PlayerConstants:
     # Seconds that can be played from the target of a jump before moments of other kinds begin, and
     # seconds before them from which on a jump needs no improvement.
     margin_s: float = 0.25
+    # change_s, change_improvement: For so many seconds after an abrupt change of the goals, a jump
+    # must reduce the cost by this share only.
+    change_s: float = 0.6
+    change_improvement: float = 0.1
+    # Rows of the same clip within this many seconds are not targets of a jump.
+    neighbourhood_s: float = 0.3
     # candidates, tolerance: Number of nearest rows whose transitions are compared. Rows whose
     # distance exceeds the smallest one by at most this share count as equally good.
     candidates: int = 16
@@ -44,7 +50,9 @@ class PlayerConstants:
     # Seconds after the begin, and before the end, of a contact in which a limb carries less.
     support_s: float = 0.08
     free: float = 0.1  # Share of the root's own motion beside that of a limb that carries the body
-    facing_halflife_s: float = 0.12  # Half-life of the correction of the facing
+    # Half-lives of the corrections of the facing, and of the root's place.
+    facing_halflife_s: float = 0.12
+    adjust_halflife_s: float = 0.2
     # steer_s, most_steer: A body beside its path turns to where the path is in so many seconds, by
     # at most this angle in radians.
     steer_s: float = 0.2
@@ -93,27 +101,18 @@ class PlayerSettings:
         Halflife of the offset that inertializes a jump.
     min_improvement
         A jump must reduce the cost of continuing the clip by this share.
-    change_s, change_improvement
-        For `change_s` seconds after an abrupt change of the goals, a jump must reduce the cost by
-        the share `change_improvement` only.
     keep
         Names of labels whose values are kept: rows of clips with other values are jumped to only
         where they reduce the cost by the share `keep_improvement` against the best row that keeps
         them all. Labels that goals ask for, or that the database lacks, are not kept.
     keep_improvement
         See `keep`; 0 keeps nothing.
-    neighbourhood_s
-        Rows of the same clip within this many seconds are not targets of a jump.
-    adjust_halflife_s
-        Halflife of the root's correction towards the desired position and facing.
     adjust_share
         Maximum root correction as a share of the clip's own speed and turning rate.
     adjust_turn
         Additional correction of the facing, in radians per metre travelled.
     foot_lock
         Keep feet in place while they are in contact.
-    foot_halflife_s
-        Halflife of a released foot's return to the clip's motion.
     moments
         The moments that are played; all if None.
     """
@@ -121,33 +120,27 @@ class PlayerSettings:
     search_interval_s: float = 0.1
     transition_halflife_s: float = 0.12
     min_improvement: float = 0.3
-    change_s: float = 0.6
-    change_improvement: float = 0.1
     keep: tuple[str, ...] = ("style",)
     keep_improvement: float = 0.7
-    neighbourhood_s: float = 0.3
-    adjust_halflife_s: float = 0.2
     adjust_share: float = 0.4
     adjust_turn: float = 1.5
     foot_lock: bool = True
-    foot_halflife_s: float = 0.1
     moments: MomentFilter | None = None
 
     @property
     def foot_lock_settings(self) -> FootLockSettings:
         """Settings of the foot lock. Captured contacts are true, also where roots are faster."""
-        return FootLockSettings(release_halflife_s=self.foot_halflife_s, catch_speed=_CATCH_SPEED)
+        return FootLockSettings(catch_speed=_CATCH_SPEED)
 
     def __post_init__(self) -> None:
-        for name in ("transition_halflife_s", "adjust_halflife_s", "foot_halflife_s"):
-            spring_rate(getattr(self, name))
+        spring_rate(self.transition_halflife_s)
         if not (np.isfinite(self.search_interval_s) and self.search_interval_s > 0):
             raise ParameterError(f"search_interval_s {self.search_interval_s}: it must be above 0")
-        for name in ("min_improvement", "change_improvement", "keep_improvement"):
+        for name in ("min_improvement", "keep_improvement"):
             if not 0 <= getattr(self, name) < 1:
                 raise ParameterError(
                     f"{name} {getattr(self, name)}: it must be at least 0 and below 1"
                 )
-        for name in ("neighbourhood_s", "change_s", "adjust_share", "adjust_turn"):
+        for name in ("adjust_share", "adjust_turn"):
             if not getattr(self, name) >= 0:
                 raise ParameterError(f"{name} {getattr(self, name)}: it must not be negative")

@@ -14,7 +14,7 @@ from deepphase.features.moment_kinds import KINDS
 from deepphase.matching.database.database import MotionDatabase
 from deepphase.matching.player.playback import Playback
 from deepphase.matching.player.player import Player, runner_spec
-from deepphase.matching.player.settings import PlayerSettings
+from deepphase.matching.player.settings import CONSTANTS, PlayerSettings
 from deepphase.matching.player.trajectory_search import TrajectorySearch
 from deepphase.matching.search.request import Searcher
 from deepphase.matching.search.searcher import open_searcher
@@ -131,7 +131,7 @@ class PlayerSource:
             labels=self.labels or None,
             moments=self.settings.moments,
             keep_improvement=self.settings.keep_improvement,
-            neighbourhood_s=self.settings.neighbourhood_s,
+            neighbourhood_s=CONSTANTS.neighbourhood_s,
             ground=self.ground,
             candidates=self.playback.candidates,
         )

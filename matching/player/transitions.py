@@ -183,8 +183,8 @@ class RootSteps:
     Transitions change the legs, and corrections turn the body: with the clip's own steps feet on
     the floor would slide. Steps are changed so that the feet that carry the body move over the
     ground as they do in the clip: a body turns about these feet. It turns to its path where it is
-    beside it, and a small correction, with which feet slide, does the rest: `halflife_s`, and at
-    most `share` of the motion's own step and turn, with `turn` radians per metre more.
+    beside it, and a small correction, with which feet slide, does the rest: at most `share` of the
+    motion's own step and turn, with `turn` radians per metre more.
     """
 
     def __init__(
@@ -193,13 +193,12 @@ class RootSteps:
         poses: tuple[Array, Array],
         seconds: float,
         *,
-        halflife_s: float,
         share: float,
         turn: float,
     ) -> None:
         count = len(poses[0])
         self._playback, self._seconds = playback, seconds
-        self._halflife_s, self._share, self._most_turn = halflife_s, share, turn
+        self._share, self._most_turn = share, turn
         self._tips = playback.tips(*poses).T
         # m/s in root space, as complex x + i z, beside the clip's own velocity.
         self._extra = np.zeros(count, np.complex128)
@@ -268,7 +267,7 @@ class RootSteps:
         `step, gap` (characters,) complex metres in the world: of the step, and from the root after
         it to the target.
         """
-        correction = damping_share(self._halflife_s, self._seconds) * gap
+        correction = damping_share(CONSTANTS.adjust_halflife_s, self._seconds) * gap
         limit = self._share * np.abs(step)
         correction *= np.minimum(1.0, limit / np.maximum(np.abs(correction), 1e-12))
         settled = damping_share(CONSTANTS.settling_s, self._seconds)

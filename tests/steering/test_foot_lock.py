@@ -98,14 +98,14 @@ def test_feet_of_a_body_at_rest_step_to_their_places_one_at_a_time():
     assert held[..., 1].max() - moved[..., 1].max() < 0.06
 
 
-def test_a_lock_turns_no_joint_more_than_a_tenth_faster_than_it_may_and_catches_up():
+def test_a_lock_turns_no_joint_more_than_a_quarter_faster_than_it_may_and_catches_up():
     contacts = [(False, False)] * 10 + [(True, True)] * 30 + [(False, False)] * 60
     (free, _), (slow, bounded) = (
         (sliding(contacts, turned=turned, fastest=fastest)[0], np.array(turned))
         for turned, fastest in (([], None), ([], np.full(6, 0.6)))
     )
     rates = quaternions.angle_between(bounded[:-1], bounded[1:]) * FPS
-    np.testing.assert_allclose(rates.max(), 1.1 * 0.6, rtol=1e-3)
+    np.testing.assert_allclose(rates.max(), 1.25 * 0.6, rtol=1e-3)
     assert np.abs(free - slow).max() > 0.02
     np.testing.assert_allclose(slow[-1], free[-1], atol=1e-3)
 

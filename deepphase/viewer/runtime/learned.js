@@ -259,7 +259,8 @@ export class LearnedCharacter {
 
   /** The cost, of what plays, to which a jump must reduce it. */
   improved(cost) {
-    const { change_s: recent, change_improvement: afterChange, min_improvement: usual, max_improvement: most } = this.settings;
+    const { change_s: recent, change_improvement: afterChange } = this.constants;
+    const { min_improvement: usual, max_improvement: most } = this.settings;
     return cost - Math.min((this.sinceChange < recent ? afterChange : usual) * cost, most);
   }
 
@@ -272,7 +273,7 @@ export class LearnedCharacter {
     const starts = this.starting(desired);
     const { playable } = masks, targets = starts ? masks.moving : masks.targets;
     const must = starts || row + constants.ending_s / seconds >= stop || !playable[this.later(row)];
-    const radius = Math.round(settings.neighbourhood_s / seconds);
+    const radius = Math.round(constants.neighbourhood_s / seconds);
     const near = [Math.max(row - radius, start), Math.min(row + radius + 1, stop)];
     const bound = must ? Infinity : this.improved(staying);
     let found = this.candidates(query, targets, near, bound);

@@ -58,8 +58,8 @@ export class RootSteps {
 
   /** [x, z] in m in the world of the correction towards a target that is a gap from the root after its step. */
   shift(step, gap) {
-    const { settings, seconds } = this;
-    const share = 1 - 0.5 ** (seconds / settings.adjust_halflife_s);
+    const { settings, constants, seconds } = this;
+    const share = 1 - 0.5 ** (seconds / constants.adjust_halflife_s);
     const size = share * Math.hypot(gap[0], gap[1]);
     const kept = share * Math.min(1, (settings.adjust_share * Math.hypot(step[0], step[1])) / Math.max(size, 1e-12));
     this.shifted = this.shifted.map((value, axis) => value + this.settled * (kept * gap[axis] - value));

@@ -167,11 +167,15 @@ class _Handler(BaseHTTPRequestHandler):
         self.send_header("Content-Type", f"{shown}; charset=utf-8")
         self.send_header("Content-Length", str(len(content)))
         self.send_header("Cache-Control", "no-store")
-        for name, value in {"X-Content-Type-Options": "nosniff", **FRAME_HEADERS}.items():
-            self.send_header(name, value)
         self.end_headers()
         if self.command != "HEAD":
             self.wfile.write(content)
+
+    def end_headers(self) -> None:
+        """Send the headers with those of every answer, errors of the base class included."""
+        for name, value in {"X-Content-Type-Options": "nosniff", **FRAME_HEADERS}.items():
+            self.send_header(name, value)
+        super().end_headers()
 
     def log_message(self, *args: object) -> None:
         """Requests are not printed."""

@@ -125,10 +125,11 @@ def test_clients_that_wait_or_leave_take_nothing_from_others(served, monkeypatch
     assert capsys.readouterr().err == ""
 
 
-def test_no_other_site_shows_the_page_in_a_frame(served):
+@pytest.mark.parametrize("method", ["GET", "PUT"])
+def test_no_other_site_shows_an_answer_in_a_frame(served, method):
     port = served.server_address[1]
     connection = http.client.HTTPConnection("127.0.0.1", port, timeout=30)
-    connection.request("GET", "/", headers={"Host": f"localhost:{port}"})
+    connection.request(method, "/", headers={"Host": f"localhost:{port}"})
     headers = connection.getresponse().headers
     assert headers["X-Frame-Options"] == "SAMEORIGIN"
     assert headers["Content-Security-Policy"] == "frame-ancestors 'self'"

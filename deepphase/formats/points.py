@@ -43,9 +43,8 @@ from deepphase.formats.reading import (
     foreign_content,
     read_content,
 )
-from deepphase.motion import quaternions
 from deepphase.motion.clip import Clip, Source
-from deepphase.motion.orientation import turn_to_y
+from deepphase.motion.orientation import quarter_turned, turn_to_y
 from deepphase.motion.point_track import PointTrack, without_balls
 from deepphase.solving.marker_sets import up_of_markers
 from deepphase.solving.point_limbs import body_size, infer_points_up
@@ -204,7 +203,7 @@ def _track(
     if up is None:
         up, note = up_of_markers(data.names, positions) or infer_points_up(positions, data.edges)
         notes = (*notes, note)
-    positions = _turned(positions, up)
+    positions = quarter_turned(positions, turn_to_y(up))
     positions[..., 1] -= floor
     return PointTrack(
         names=data.names,
@@ -366,12 +365,3 @@ def _unit(size: float, given_m: float | None, file_m: float | None) -> tuple[flo
         if fits(metres := METRES_PER_UNIT[name]):
             return metres, f"unit assumed to be {name}: the body is then {size * metres:.2f} m"
     return 1.0, f"unit assumed to be m: a body of {size:.3g} units matches no unit better"
-
-
-def _turned(positions: Array, up: str) -> Array:
-    turn = turn_to_y(up)
-    if turn[3] == 1.0:
-        return positions
-    # A quarter turn only permutes and negates coordinates: rounding keeps them exact.
-    matrix = np.rint(np.stack([quaternions.rotate(turn, axis) for axis in np.eye(3)]))
-    return positions @ matrix.astype(positions.dtype)

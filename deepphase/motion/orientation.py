@@ -249,17 +249,21 @@ def turn_to_y(up: str) -> Array:
     return quaternions.about_axis(axis, np.array(angle))
 
 
+def quarter_turned(vectors: Array, turn: Array) -> Array:
+    """Vectors (..., 3) turned by quarters of a circle: exactly, as these exchange coordinates."""
+    matrix = np.rint(np.stack([quaternions.rotate(turn, axis) for axis in np.eye(3)]))
+    return vectors @ matrix.astype(vectors.dtype)
+
+
 def _turned(clip: Clip, turn: Array) -> Clip:
     if turn[3] == 1.0:
         return clip
-    # A quarter turn only permutes and negates coordinates: rounding keeps them exact.
-    matrix = np.rint(np.stack([quaternions.rotate(turn, axis) for axis in np.eye(3)], axis=1))
     skeleton, dtype = clip.skeleton, clip.rotations.dtype
     offsets = skeleton.offsets.copy()
-    offsets[0] = matrix @ offsets[0]
+    offsets[0] = quarter_turned(offsets[0], turn)
     rotations, translations = clip.rotations.copy(), clip.translations.copy()
     rotations[:, 0] = quaternions.multiply(turn.astype(dtype), rotations[:, 0])
-    translations[:, 0] = translations[:, 0] @ matrix.T.astype(translations.dtype)
+    translations[:, 0] = quarter_turned(translations[:, 0], turn)
     return replace(
         clip,
         skeleton=replace(skeleton, offsets=offsets),

@@ -15,16 +15,13 @@ from deepphase.phase.model import PhaseModel
 from deepphase.phase.parameters import load_phases
 from deepphase.synthetic.gait_motion import locomotion
 from deepphase.synthetic.training_set import corpus
+from tests.apps.running import run
 
 _TINY = (
     *("--set=training.windows=256", "--set=training.batch_size=32", "--set=network.window_s=1.0"),
     *("--set=network.kernel_s=0.3", "--set=network.hidden=6", "--set=network.channels=2"),
     "--set=trainer.accelerator=cpu",
 )
-
-
-def run(*words: object) -> int:
-    return cli.main([str(word) for word in words])
 
 
 @pytest.fixture(scope="module")

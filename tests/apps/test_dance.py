@@ -10,11 +10,11 @@ import numpy as np
 import pytest
 import soundfile
 
-from deepphase.apps.cli import main
 from deepphase.formats.load import load, save
 from deepphase.motion.clip import joint_positions
 from deepphase.synthetic.dance_motion import dance
 from deepphase.synthetic.song import make_song
+from tests.apps.running import run
 
 pytestmark = pytest.mark.slow
 
@@ -25,10 +25,6 @@ _TINY += [
     "--set=training.held_out=0.3",
 ]
 _TINY += ["--set=dance.tempo_copies=1"]
-
-
-def run(*words):
-    return main([str(word) for word in words])
 
 
 def write(path, samples, rate):

@@ -8,18 +8,14 @@ import numpy as np
 import pytest
 import soundfile
 
-from deepphase.apps.cli import main
 from deepphase.formats.load import load, save
 from deepphase.matching.database.database import MotionDatabase
 from deepphase.motion.clip import joint_positions
 from deepphase.synthetic.dance_motion import dance
 from deepphase.synthetic.song import make_song
+from tests.apps.running import run
 
 pytestmark = pytest.mark.slow
-
-
-def run(*words):
-    return main([str(word) for word in words])
 
 
 @pytest.fixture(scope="module")

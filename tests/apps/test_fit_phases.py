@@ -7,17 +7,13 @@ import json
 import numpy as np
 import pytest
 
-from deepphase.apps import cli
 from deepphase.formats.load import save
 from deepphase.phase.extractor import BASELINES, load_extractor
 from deepphase.phase.parameters import load_phases
 from deepphase.synthetic.gait_motion import locomotion
+from tests.apps.running import run
 
 pytestmark = pytest.mark.slow
-
-
-def run(*words: object) -> int:
-    return cli.main([str(word) for word in words])
 
 
 @pytest.fixture(scope="module")

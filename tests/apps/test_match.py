@@ -4,10 +4,10 @@ import csv
 
 import pytest
 
-from deepphase.apps.cli import main
 from deepphase.corpus.store_writer import write_store
 from deepphase.formats.load import load
 from deepphase.matching.database.database import MotionDatabase
+from tests.apps.running import run
 from tests.matching.made_databases import swinging_store, untrained_model
 
 pytestmark = pytest.mark.slow
@@ -26,12 +26,8 @@ def folder(tmp_path_factory):
 def database(folder):
     path = folder / "swings.database"
     words = ["match", "build", folder / "swings.store", "--model", folder / "phases.model"]
-    assert main([str(word) for word in (*words, "-o", path)]) == 0
+    assert run(*words, "-o", path) == 0
     return path
-
-
-def run(*words):
-    return main([str(word) for word in words])
 
 
 def test_queries_use_the_index_that_was_built(database, folder, capsys):

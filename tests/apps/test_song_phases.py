@@ -5,20 +5,16 @@ import csv
 import pytest
 import soundfile
 
-from deepphase.apps.cli import main
 from deepphase.formats.load import save
 from deepphase.phase.parameters import load_phases
 from deepphase.synthetic.song import make_song
+from tests.apps.running import run
 from tests.formula_motion import swinging
 
 pytestmark = pytest.mark.slow
 
 _TINY = ["--set=network.hidden=8", "--set=training.windows=320", "--set=training.batch_size=32"]
 _TINY += ["--set=training.held_out=0.3"]
-
-
-def run(*words):
-    return main([str(word) for word in words])
 
 
 def write(path, song):

@@ -9,14 +9,11 @@ from deepphase.controllers.runtime.controller import Controller
 from deepphase.formats.load import save
 from deepphase.phase.baselines.foot_phases import PfnnPhase
 from deepphase.synthetic.gait_motion import locomotion
+from tests.apps.running import run
 
 pytestmark = pytest.mark.slow
 
 _TINY = ["--set=network.hidden=8", "--set=training.samples=512", "--set=training.batch-size=64"]
-
-
-def run(*words: object) -> int:
-    return cli.main([str(word) for word in words])
 
 
 @pytest.fixture(scope="module")

@@ -28,14 +28,8 @@ from tests.controllers.made_controllers import (
     FormulaPhases,
     config_with,
     samples_for,
-    walking_store,
 )
 from tests.controllers.replaying import replay_of, unchanged
-
-
-@pytest.fixture(scope="module")
-def store() -> ClipStore:
-    return walking_store()
 
 
 def untrained(name: str, store: ClipStore) -> tuple[Controller, ControllerSamples]:

@@ -19,16 +19,11 @@ from deepphase.controllers.networks.registry import NETWORKS
 from deepphase.controllers.runtime.characters import Characters
 from deepphase.controllers.training.module import ControllerModule
 from deepphase.controllers.training.train import train_controller
-from tests.controllers.made_controllers import FormulaPhases, data_of, samples_for, walking_store
+from tests.controllers.made_controllers import FormulaPhases, data_of, samples_for
 from tests.fake_cuda import fake_cuda, to_device
 
 _TRAINED = [name for name, kind in NETWORKS.items() if name not in ("gp", "pfgp")]
 _EXPERTS = {"experts": 2, "gating_hidden": 8}
-
-
-@pytest.fixture(scope="module")
-def store():
-    return walking_store()
 
 
 def _sizes(name: str) -> dict[str, int]:

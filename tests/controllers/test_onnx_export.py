@@ -19,7 +19,7 @@ from deepphase.export.onnx_file import PARITY_BATCHES
 from deepphase.steering.goal_sources import PathGoals
 from deepphase.steering.path import circle
 from deepphase.steering.run import rollout
-from tests.controllers.made_controllers import samples_for, small_controller, walking_store
+from tests.controllers.made_controllers import samples_for, small_controller
 
 onnx = pytest.importorskip("onnx", reason="the extra `onnx` is not installed")
 onnxruntime = pytest.importorskip("onnxruntime", reason="the extra `onnx` is not installed")
@@ -56,11 +56,6 @@ class OnnxNetwork(RunningNetwork):
         if len(results) > 1:
             self._state = tuple(torch.from_numpy(results[f"next_{name}"]) for name in self._names)
         return results["outputs"]
-
-
-@pytest.fixture(scope="module")
-def store():
-    return walking_store()
 
 
 @pytest.mark.slow

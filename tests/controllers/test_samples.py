@@ -14,14 +14,8 @@ from tests.controllers.made_controllers import (
     FREQUENCIES,
     FormulaPhases,
     samples_for,
-    walking_store,
 )
 from tests.formula_motion import swinging
-
-
-@pytest.fixture(scope="module")
-def store() -> ClipStore:
-    return walking_store()
 
 
 @pytest.fixture(scope="module")

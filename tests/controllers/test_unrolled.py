@@ -10,14 +10,9 @@ from deepphase.controllers.runtime.characters import Characters
 from deepphase.controllers.runtime.controller import Controller
 from deepphase.controllers.runtime.frame import CharacterSettings
 from deepphase.controllers.training.module import ClosedLoop
-from tests.controllers.made_controllers import samples_for, small_controller, walking_store
+from tests.controllers.made_controllers import samples_for, small_controller
 
 _SEES = CharacterSettings(feedback="prediction", foot_ik=False)
-
-
-@pytest.fixture(scope="module")
-def store():
-    return walking_store()
 
 
 @pytest.mark.parametrize("name", ["experts", "pfnn", "mann", "no_phase", "nn"])

@@ -6,6 +6,7 @@ import contextlib
 import shlex
 import shutil
 from collections.abc import Iterator
+from itertools import chain
 from pathlib import Path
 
 from deepphase.apps.options import claim_folder
@@ -72,7 +73,8 @@ def command(output: Path = Path("demo"), data: Path | None = None, smallest: boo
         raise ParameterError(wrong, hint="choose a new or an empty folder: -o FOLDER", path=output)
     claim_folder(output)
     (output / _MARKER).touch()
-    for name in _FILES:
+    # Trainings of a run that was ended lie beside their files.
+    for name in chain(_FILES, (f"{name}.unfinished" for name in _FILES)):
         path = output / name
         if path.is_dir() and not path.is_symlink():
             shutil.rmtree(path)

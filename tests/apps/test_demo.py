@@ -92,6 +92,7 @@ def test_held_out_clips_are_encoded(made):
 
 def test_a_second_run_replaces_its_own_files_alone(made, monkeypatch, capsys):
     (made / "notes.txt").write_text("mine")
+    (made / "phases.model.unfinished").mkdir()
 
     def interrupted(*_):
         raise KeyboardInterrupt

@@ -12,6 +12,7 @@ import streamlit as st
 
 from deepphase.apps.dashboard.pages import PAGES, PageEntry
 from deepphase.apps.dashboard.parts import collection, folder, messages
+from deepphase.apps.dashboard.parts import session as sessions
 from deepphase.apps.dashboard.parts.choosers import chooser, open_address
 from deepphase.apps.dashboard.parts.encodings import read_ahead, suggest_clip
 from deepphase.apps.dashboard.parts.widgets import ICON, apply_theme
@@ -29,6 +30,8 @@ _LATER_IMPORTS = ("scipy.signal", "scipy.stats")
 _AHEAD_S = 3.0
 # Seconds between two looks at what a thread has prepared.
 _LOOK_S = 0.5
+# Session state: the preparation that its user does not wait for.
+_LEFT = "preparation left"
 # Modules that were loaded when objects were last frozen.
 _frozen_modules = 0
 
@@ -93,18 +96,24 @@ def _sidebar() -> None:
 def _await_files(found: folder.FoundFolder) -> None:
     """Say how many motion files are prepared, while the first one is shown; then open them all."""
     own, count = folder.preparation(found), len(found.motion)
+    state, session = st.session_state, id(sessions.session())
     if own is None:
         # What is chosen on the page stays, as all of the files have it too.
         st.rerun()
-    elif own.cancelled:
+    elif own.cancelled or state.get(_LEFT) == own.began:
         st.caption(f"Cancelled: of {count:,} motion files, the first one is shown.")
         if st.button("Prepare all of them", icon=":material/play_arrow:"):
-            folder.prepare_again(found)
+            state.pop(_LEFT, None)
+            if own.cancelled:
+                folder.prepare_again(found)
             st.rerun()
     else:
+        own.show_to(session)
         messages.draw_bar("Preparing the motion files", own.done, count, own.began)
         if st.button("Cancel", icon=":material/stop:", key="cancel preparing"):
-            own.cancelled = True
+            # Other sessions may wait for it.
+            own.leave(session)
+            state[_LEFT] = own.began
 
 
 def _models() -> None:

@@ -34,8 +34,8 @@ def test_eight_sessions_make_one_result_once():
         found.append(cache.make("key", make, lambda *step: said.append(threading.get_ident())))
 
     threads = _started(*[session] * 8)
-    # The others say that they wait.
-    _wait_until(lambda: len(set(said)) == 7)
+    # All say that they wait.
+    _wait_until(lambda: len(set(said)) == 8)
     go.set()
     for thread in threads:
         thread.join(20)
@@ -65,23 +65,48 @@ def test_two_computations_run_at_once():
     assert max(peak) == 2
 
 
-def test_an_interrupted_wait_and_a_failure_leave_the_turn_to_others():
-    cache, go = ResultCache[str](4), threading.Event()
-
-    def interrupted(*step):
-        raise KeyboardInterrupt
+def test_who_leaves_ends_no_other_wait_and_the_last_one_ends_the_work():
+    cache, began, ended, found = ResultCache[str](4), [], threading.Event(), []
+    left = {name: threading.Event() for name in ("first", "second")}
 
     def make(progress):
-        assert go.wait(20)
-        return "run"
+        began.append(threading.get_ident())
+        while not ended.is_set():
+            progress("step", 1, 2, "")
+            time.sleep(0.005)
+        return "made"
 
-    (first,) = _started(lambda: cache.make("key", make, lambda *step: None))
-    _wait_until(lambda: cache._makers)
-    with pytest.raises(KeyboardInterrupt):
-        cache.make("key", make, interrupted)
-    go.set()
-    first.join(20)
+    def session(name):
+        def progress(*step):
+            if left[name].is_set():
+                raise KeyboardInterrupt
+
+        try:
+            found.append(cache.make("key", make, progress))
+        except KeyboardInterrupt:
+            found.append(name)
+
+    for last in ("made", "second"):
+        ended.clear()
+        left["first"].clear()
+        threads = _started(lambda: session("first"), lambda: session("second"))
+        _wait_until(lambda: [work.waiting for work in cache._works.values()] == [2])
+        (work,) = cache._works.values()
+        left["first"].set()
+        threads[0].join(20)
+        (ended if last == "made" else left["second"]).set()
+        threads[1].join(20)
+        assert work.ended.wait(20)
+        assert (found, cache._works) == (["first", last], {})
+        found.clear()
+        cache._results.clear()
+    assert len(began) == 2
+    assert cache.make("key", lambda progress: "again", lambda *step: None) == "again"
+
+
+def test_a_failure_leaves_the_turn_to_others():
+    cache = ResultCache[str](4)
     for number in range(3):
         with pytest.raises(ZeroDivisionError):
             cache.make(number, lambda progress: 1 / 0, lambda *step: None)
-    assert cache.make("other", lambda progress: "made", interrupted) == "made"
+    assert cache.make("other", lambda progress: "made", lambda *step: None) == "made"

@@ -36,6 +36,8 @@ _FRESH_S = 20.0
 _AT_ONCE_BYTES = 3_000_000
 # Seconds that no page may have run for before that thread goes on, and those that it waits at most.
 _PAGE_S, _MOST_WAITED_S = 1.0, 4.0
+# Seconds after its last look at a bar from which on a session counts as gone.
+_LOOKED_S = 5.0
 # Entries of a header by which pages choose files.
 _KEPT = ("config", "layout", "signals")
 # Path, time of change and size of a file.
@@ -220,6 +222,17 @@ class Preparation:
     done: int = 0
     ended: bool = False
     cancelled: bool = False
+    # Session -> when it last drew the bar.
+    _looks: dict[int, float] = field(default_factory=dict)
+
+    def show_to(self, session: int) -> None:
+        """Note that a session waits for it."""
+        self._looks[session] = time.monotonic()
+
+    def leave(self, session: int) -> None:
+        """Cancel the wait of a session; the preparation ends when no other one waits."""
+        self._looks.pop(session, None)
+        self.cancelled = max(self._looks.values(), default=0.0) < time.monotonic() - _LOOKED_S
 
 
 class _Cancelled(Exception):
@@ -230,8 +243,21 @@ class _Cancelled(Exception):
 _preparations: dict[Hashable, Preparation] = {}
 
 
-def _key(found: FoundFolder) -> Hashable:
+def _key(found: FoundFolder) -> tuple[tuple[Stamp, ...], str]:
     return found.motion, repr(found.settings)
+
+
+def state_of(found: FoundFolder) -> Hashable:
+    """What changes with what can be opened of a folder."""
+    files = tuple(file.stamp for file in found.files)
+    return files, *map(repr, _key(found)), _prepared.find(_key(found)) is not None
+
+
+def is_readable(found: FoundFolder) -> bool:
+    """Whether stores, or the first motion file, can be opened at once."""
+    stores = found.of_format(STORE_FORMAT) or not found.motion
+    own = any(_prepared.find(_key(each)) is not None for each in (found, _first(found)))
+    return bool(stores or own)
 
 
 def _first(found: FoundFolder) -> FoundFolder:
@@ -273,10 +299,16 @@ def _prepare(found: FoundFolder) -> None:
     waited = 0.0
     own = _preparations.setdefault(_key(found), Preparation())
 
-    def progress(step: str, done: int, total: int, words: str) -> None:
-        nonlocal waited
-        own.done = done
-        waited += give_way(_PAGE_S, _MOST_WAITED_S - waited)
+    def patient(part: FoundFolder, progress: Progress) -> _PreparedStore:
+        def report(step: str, done: int, total: int, words: str) -> None:
+            nonlocal waited
+            own.done = done
+            waited += give_way(_PAGE_S, _MOST_WAITED_S - waited)
+            progress(step, done, total, words)
+
+        return _PreparedStore(part, report)
+
+    def look(step: str, done: int, total: int, words: str) -> None:
         if own.cancelled and total > 1:
             raise _Cancelled
 
@@ -284,7 +316,7 @@ def _prepare(found: FoundFolder) -> None:
         for part in (_first(found), found):
             # A page makes it again, and shows the error; one that was cancelled, if it is asked to.
             with suppress(DeepPhaseError, _Cancelled):
-                _prepared.make(_key(part), partial(_PreparedStore, part), progress)
+                _prepared.make(_key(part), partial(patient, part), look)
     finally:
         # However it ends, pages wait for it; of one that was cancelled, they show the first file.
         own.ended = not own.cancelled or _prepared.find(_key(found)) is not None

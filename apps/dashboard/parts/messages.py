@@ -5,12 +5,12 @@ from __future__ import annotations
 import re
 import threading
 import time
-from collections import defaultdict
 from collections.abc import Callable, Hashable, Iterator
 from contextlib import contextmanager
-from typing import Any, Generic, TypeVar
+from typing import Any, Generic, TypeVar, cast
 
 import streamlit as st
+from streamlit.runtime.scriptrunner import add_script_run_ctx
 
 from deepphase.errors import DeepPhaseError
 from deepphase.progress import Progress
@@ -27,7 +27,7 @@ Cached = TypeVar("Cached")
 _CANCELLED = "cancelled"
 # Computations at once: with one only, a dance of a minute would hold up a run of a second.
 _turns = threading.BoundedSemaphore(2)
-# Seconds between two looks at a lock; each writes to the page, which a click interrupts.
+# Seconds between two looks at a computation; each writes to the page, which a click interrupts.
 _LOOK_S = 0.2
 # When a page last ran, or the server was ready.
 _page_ran = time.monotonic()
@@ -125,15 +125,19 @@ def working(what: str, *, long: bool = False) -> Iterator[Progress]:
         place.empty()
 
 
-@contextmanager
-def _holding(lock: threading.Lock | threading.Semaphore, progress: Progress) -> Iterator[None]:
-    """Wait for a lock with progress, and hold it; an interrupted wait leaves it to others."""
-    while not lock.acquire(timeout=_LOOK_S):
-        progress("waiting for other sessions", 0, 0, "")
-    try:
-        yield
-    finally:
-        lock.release()
+class _NobodyWaits(Exception):
+    """All sessions that asked for a result have left."""
+
+
+class _Work(Generic[Cached]):
+    """A computation in a thread, for all sessions that wait for its result."""
+
+    def __init__(self) -> None:
+        self.waiting = 0
+        self.said: tuple[str, int, int, str] = ("waiting for other sessions", 0, 0, "")
+        self.ended = threading.Event()
+        self.result: Cached | None = None
+        self.error: BaseException | None = None
 
 
 class ResultCache(Generic[Cached]):
@@ -142,8 +146,8 @@ class ResultCache(Generic[Cached]):
     def __init__(self, capacity: int) -> None:
         self._capacity = capacity
         self._results: dict[Hashable, Cached] = {}
-        self._lock = threading.Lock()
-        self._makers: defaultdict[Hashable, threading.Lock] = defaultdict(threading.Lock)
+        self._lock = threading.RLock()
+        self._works: dict[Hashable, _Work[Cached]] = {}
 
     def find(self, key: Hashable) -> Cached | None:
         """The result of a key, or None if the cache does not hold it."""
@@ -162,22 +166,60 @@ class ResultCache(Generic[Cached]):
         return result
 
     def make(self, key: Hashable, make: Callable[[Progress], Cached], progress: Progress) -> Cached:
-        """The result of a key, computed if the cache does not hold it when its turn comes."""
+        """The result of a key, computed once for all that wait; it ends when the last one leaves.
+
+        An error of `progress`, as where the page is left, ends the wait of this caller alone.
+        """
         with self._lock:
-            maker = self._makers[key]
-        with _holding(maker, progress):
+            result = self.find(key)
+            if result is not None:
+                return result
+            work = self._works.get(key)
+            if work is None:
+                work = self._works[key] = _Work()
+                thread = threading.Thread(target=self._run, args=(key, work, make), daemon=True)
+                # It may read the session that asked first.
+                add_script_run_ctx(thread)
+                thread.start()
+            work.waiting += 1
+        try:
+            while not work.ended.wait(_LOOK_S):
+                progress(*work.said)
+        finally:
+            with self._lock:
+                work.waiting -= 1
+        if work.error is not None:
+            raise work.error
+        return cast(Cached, work.result)
+
+    def _run(self, key: Hashable, work: _Work[Cached], make: Callable[[Progress], Cached]) -> None:
+        def progress(step: str, done: int, total: int, words: str) -> None:
+            work.said = step, done, total, words
+            with self._lock:
+                if work.waiting:
+                    return
+                # Who asks from now on begins anew.
+                self._works.pop(key)
+            raise _NobodyWaits
+
+        try:
+            while not _turns.acquire(timeout=_LOOK_S):
+                progress(*work.said)
             try:
-                result = self.find(key)
-                if result is None:
-                    with _holding(_turns, progress):
-                        result = make(progress)
-                    with self._lock:
-                        self._results[key] = result
-                        while len(self._results) > self._capacity:
-                            self._results.pop(next(iter(self._results)))
+                work.result = make(progress)
             finally:
-                self._makers.pop(key, None)
-        return result
+                _turns.release()
+            with self._lock:
+                self._results[key] = work.result
+                while len(self._results) > self._capacity:
+                    self._results.pop(next(iter(self._results)))
+        except BaseException as error:
+            work.error = error
+        finally:
+            with self._lock:
+                if self._works.get(key) is work:
+                    self._works.pop(key)
+            work.ended.set()
 
 
 @st.cache_resource(show_spinner=False)

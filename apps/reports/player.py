@@ -60,7 +60,8 @@ def takes_of_clips(
 
 def in_words(label: str) -> str:
     """A label as a reader sees it: "field1" is a part of files' names that has no other name."""
-    return re.sub(r"^field(?=\d+$)", "name part ", label)
+    words = re.sub(r"^field(?=\d+$)", "name part ", label).replace("_", " ")
+    return words[:1].upper() + words[1:]
 
 
 def takes_of_store(model: PhaseExtractor, store: ClipStore) -> list[Take]:

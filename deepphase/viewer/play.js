@@ -35,6 +35,9 @@ function say(id, text) {
 
 const showMessage = (text) => say("message", text);
 
+// Whether it is shown while the scripts of a page are read, which it leaves the processor to.
+const isFirst = () => window.frameElement?.classList.contains("first-player");
+
 function startPlayer(Lit) {
   let [requested, last, pictures, shownTake, take] = [false, 0, 0, 0, null];
 
@@ -44,7 +47,7 @@ function startPlayer(Lit) {
     requestAnimationFrame(frame);
   };
   const clock = new Clock(invalidate);
-  const stage = new Stage(element("stage"), invalidate, Lit && new Lit(invalidate));
+  const stage = new Stage(element("stage"), invalidate, Lit && new Lit(invalidate, { waits: true }));
   const wheels = new Wheels(element("wheels"), invalidate);
   const manifold = new Manifold(element("manifold"), [element("manifold-2d"), element("manifold-3d")], invalidate);
   const costs = new CostTable((name) => bringForward(stage.bodies.find((body) => body.name === name)));
@@ -214,9 +217,13 @@ function startPlayer(Lit) {
     });
   }
 
-  // Play while the page is in view. Sound waits for the reader, as browsers ask for.
-  function playInView() {
-    if (clock.song) return;
+  // Play while the page is in view, with finer bodies. Sound waits for the reader, as browsers ask for.
+  function begin() {
+    if (stage.lit) {
+      stage.lit.waits = false;
+      stage.lit.refineLater();
+    }
+    if (clock.song || !scene.playing || matchMedia("(prefers-reduced-motion: reduce)").matches) return;
     let [inView, desired] = [false, true];
     new IntersectionObserver((entries) => {
       const seen = entries[entries.length - 1].isIntersecting;
@@ -256,7 +263,7 @@ function startPlayer(Lit) {
       clearTimeout(waiting);
       waiting = setTimeout(() => {
         // Of several players in one place, the page keeps the moment of the shown one.
-        if (window.frameElement?.hidden) return;
+        if (window.frameElement?.hidden || isFirst()) return;
         const address = new URL(parent.location.href);
         address.searchParams.set("now", (scene.clipFrom + clock.time).toFixed(2));
         parent.history.replaceState(parent.history.state, "", address);
@@ -312,7 +319,7 @@ function startPlayer(Lit) {
     tryToOpen(0);
     clock.seek(scene.at);
     if (scene.embedded && scene.clipFrom !== null) keepMoment();
-    if (scene.playing && !matchMedia("(prefers-reduced-motion: reduce)").matches) playInView();
+    if (!isFirst()) begin();
   } else {
     element("app").classList.add("nothing");
     showMessage("Nothing to play: this page has no clip. “deepphase play CLIP” makes a page with yours.");
@@ -329,6 +336,7 @@ function startPlayer(Lit) {
       shows: { ...stage.shows }, dark: look.dark, filmed: capture.bytes,
     }),
     time: () => clock.time,
+    begin,
     play: () => clock.play(),
     pause: () => clock.pause(),
     seek: (time) => clock.seek(time),

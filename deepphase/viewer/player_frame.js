@@ -5,9 +5,12 @@ import { componentOf } from "./input/component.js";
 // Players that are kept beside the shown one, and milliseconds after which one is shown though it has not drawn.
 const KEPT = 3, LATEST_MS = 8000, LOOK_MS = 30;
 
+// The frame that a page brings along while its scripts are read.
+const firstPlayer = () => document.querySelector("body > iframe.first-player");
+
 const playerOf = (frame) => {
   try {
-    return frame.contentWindow?.deepphasePlayer ?? null;
+    return frame?.contentWindow?.deepphasePlayer ?? null;
   } catch {
     return null;
   }
@@ -33,13 +36,15 @@ class PlayerFrame {
       if (clip) playerOf(known)?.seek(at);
       return;
     }
-    const frame = document.createElement("iframe");
+    const adopted = this.adopted(id), frame = adopted ?? document.createElement("iframe");
     Object.assign(frame, { id, title: "Player" });
     frame.deepphaseClip = clip;
-    frame.style.height = `${this.shown?.offsetHeight || height}px`;
-    if (this.shown) frame.classList.add("next");
-    frame.srcdoc = page;
-    this.root.append(frame);
+    if (!adopted) {
+      frame.style.height = `${this.shown?.offsetHeight || height}px`;
+      if (this.shown) frame.classList.add("next");
+      frame.srcdoc = page;
+      this.root.append(frame);
+    }
     this.frames.push(frame);
     const began = performance.now();
     const look = () => {
@@ -48,8 +53,23 @@ class PlayerFrame {
       if (drawn || performance.now() > began + LATEST_MS) this.put(frame);
       else setTimeout(look, LOOK_MS);
     };
-    if (this.shown) look();
+    if (this.shown || firstPlayer()) look();
     else this.put(frame);
+  }
+
+  // The frame that came with the page, moved here where it plays the same; one that plays something else stays over the
+  // page until this has drawn.
+  adopted(id) {
+    const first = firstPlayer(), name = first?.contentDocument?.documentElement.dataset.player;
+    if (name !== id || !this.root.moveBefore || !this.root.isConnected) {
+      if (!playerOf(first)) first?.remove();
+      return null;
+    }
+    this.root.moveBefore(first, null);
+    first.removeAttribute("class");
+    first.style.cssText = `height: ${first.style.height}`;
+    playerOf(first)?.begin();
+    return first;
   }
 
   put(frame) {
@@ -61,6 +81,7 @@ class PlayerFrame {
     }
     frame.hidden = false;
     frame.classList.remove("next");
+    firstPlayer()?.remove();
     this.shown = frame;
     while (this.frames.length > KEPT + 1) this.drop(this.frames[0]);
   }

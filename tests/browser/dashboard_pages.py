@@ -82,8 +82,9 @@ def until(holds, seconds: float = PATIENCE_S):
     return value
 
 
-# Some earlier players are kept, hidden.
-_IS_SHOWN = "frame => [undefined, null, frame].includes(window.deepphasePlayers?.shown)"
+# Some earlier players are kept, hidden; one that came with the page may be replaced.
+_IS_SHOWN = """frame => !frame.classList.contains("first-player")
+    && [undefined, null, frame].includes(window.deepphasePlayers?.shown)"""
 
 
 def player(page):

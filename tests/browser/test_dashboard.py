@@ -28,6 +28,10 @@ def test_a_row_is_chosen_and_plays_by_the_keyboard(visit):
     page = visit("data")
     frame = settled(page)
     assert frame.locator("h1").inner_text() == "walk"
+    # The player that the page brought along has been taken over, and plays.
+    assert frame.url.endswith("/first-player/data?")
+    assert not page.locator("iframe.first-player").count()
+    until(lambda: state(frame)["playing"])
     table = page.locator('[data-testid="stDataFrame"]').first
     box = at_rest(table)
     # The mark of the fourth row.

@@ -127,7 +127,7 @@ def test_a_folder_is_shown_while_it_is_prepared_and_keeps_what_is_chosen(tmp_pat
     app = opened("data", monkeypatch, tmp_path, {"clip": "bc_y1"})
     assert list(table(app)["Clip"]) == ["ba_x1", "ba_y1", "bb_x1", "bc_y1"]
     assert "field1" in table(app).columns
-    assert in_words("field1") == "name part 1"
+    assert in_words("field1") == "Name part 1"
     assert scene(players(app)[0])["takes"][0]["name"] == "bc_y1"
     assert app.sidebar.selectbox[0].options == [f"Motion files of {tmp_path.name}"]
     app = opened("channels", monkeypatch, tmp_path, {"clip": "bc_y1"})

@@ -8,11 +8,12 @@ from dataclasses import dataclass, replace
 import numpy as np
 import streamlit as st
 
-from deepphase.apps.dashboard.parts import choosers, encodings, widgets
+from deepphase.apps.dashboard.parts import choosers, collection, encodings, widgets
 from deepphase.apps.dashboard.parts.choosers import Span
 from deepphase.apps.dashboard.parts.encodings import BY_CLIPS_AND_MODEL, Encodings
 from deepphase.apps.dashboard.parts.messages import shown_errors
 from deepphase.apps.reports.phase_pages import example_window
+from deepphase.apps.reports.player import takes_of_clips
 from deepphase.arrays import Array
 from deepphase.errors import ParameterError
 from deepphase.evaluation.channel_joints import (
@@ -88,7 +89,8 @@ def reconstructing(extractor: PhaseExtractor) -> PhaseModel | None:
 def take_with_joints(read: Encodings, index: int, span: Span) -> Take:
     """Some seconds of a clip with the joints that each channel follows in them."""
     velocities, phases = read.part(index, span)
-    take = read.take(index, span, phases)
+    part = collection.shown_part(read.store, index, span)
+    (take,) = takes_of_clips([part], [phases], read.extractor)
     if velocities is None:
         velocities = read.extractor.signals.read(read.store.clip(index))[span.frames(phases.fps)]
     inside = phases.interior if phases.interior.any() else np.ones(len(phases), bool)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import numpy as np
@@ -14,7 +14,7 @@ from deepphase.apps.dashboard.parts.collection import OpenClips
 from deepphase.apps.dashboard.parts.folder import FoundFolder, look_again, open_folder
 from deepphase.apps.dashboard.parts.messages import error_sentence, plain, shown_errors, working
 from deepphase.apps.dashboard.parts.session import UploadResult, read_upload
-from deepphase.apps.reports.player import in_words, takes_of_clips
+from deepphase.apps.reports.player import in_words
 from deepphase.corpus.clip_store import ClipStore
 from deepphase.corpus.motion_files import SETTINGS_FILE, FolderSettings, save_settings
 from deepphase.errors import SkeletonError
@@ -28,6 +28,8 @@ from deepphase.motion.roles import find_roles
 # Collections of up to so many frames get their contacts measured at once, in about a second.
 _MAX_AUTO_FRAMES = 40_000
 _TABLE_HEIGHT, _PLAYER_HEIGHT = 352, 830
+# Pixels of a letter of a name, and of the widest column of names.
+_LETTER_PX, _WIDEST_NAME_PX = 7.3, 290
 # Collections in the cache of contacts that all sessions share.
 _CACHED_STORES = 8
 # A label with more values gets no filter, and one with fewer gets one even if every clip differs.
@@ -149,7 +151,9 @@ def _table(clips: OpenClips) -> int | None:
     table = {name: values for name, values in table.items() if values.count(None) < len(values)}
     event = widgets.show_table(
         "clips", table, height=min(_TABLE_HEIGHT, widgets.table_height(len(shown))),
-        column_config=_COLUMNS | {name: in_words(name) for name in labels},
+        column_config=_COLUMNS
+        | {name: in_words(name) for name in labels}
+        | {"Clip": st.column_config.TextColumn(width=_name_width(names))},
         selection_default={"selection": {"rows": [choosers.shown_index(names)]}},
         selection_mode="single-row-required", on_select="rerun",
         key=f"table {hash(clips.key)} {words} {wanted}",
@@ -166,6 +170,11 @@ def _table(clips: OpenClips) -> int | None:
         ):
             _measure_missing(clips)
     return shown[row]
+
+
+def _name_width(names: Sequence[str]) -> int:
+    """Pixels of a column in which names can be read."""
+    return round(min(_LETTER_PX * max(map(len, names)) + 22, _WIDEST_NAME_PX))
 
 
 def _filters(store: ClipStore) -> dict[str, list[str]]:
@@ -247,9 +256,8 @@ def _played(clips: OpenClips, index: int) -> None:
     store = clips.store
     clip, name = store.clip(index), store.names[index]
     span = choosers.choose_span(store, index, clips.id)
-    frames = span.frames(clip.fps)
-    (take,) = takes_of_clips([clip.sliced(frames.start, min(frames.stop, len(clip)))])
-    widgets.show_player(take, height=_PLAYER_HEIGHT, title=name, **span.player)
+    take = collection.opening_take(store, index, span)
+    widgets.show_player(take, height=_PLAYER_HEIGHT, **span.player)
     with st.container(horizontal=True):
         widgets.offer_motion(lambda: clip, session.plain_file_name(name), clip.source.unit_m)
         widgets.offer_player(take, session.plain_file_name(name))

@@ -18,7 +18,12 @@ from deepphase.apps.dashboard.parts.choosers import (
     say_unknown,
     shown_index,
 )
-from deepphase.apps.dashboard.parts.collection import OpenClips, demo_clips, open_clips
+from deepphase.apps.dashboard.parts.collection import (
+    OpenClips,
+    demo_clips,
+    open_clips,
+    play_meanwhile,
+)
 from deepphase.apps.dashboard.parts.messages import plain, shown_errors, working
 from deepphase.apps.dashboard.parts.trainings import EDITORS, offer_editor_training
 from deepphase.arrays import Array, true_runs
@@ -134,7 +139,7 @@ class Sheet:
 def editor_sources() -> list[ListedSource[MotionEditor]]:
     """Editors of the folder and the session, then the one that comes with the package."""
     shipped = SHIPPED["editor"]
-    return [*EDITORS.sources(), ListedSource(_SHIPPED, f"For {shipped.title} (shipped)", _shipped)]
+    return [*EDITORS.sources(), ListedSource(_SHIPPED, f"Shipped: {shipped.title}", _shipped)]
 
 
 @st.cache_resource(show_spinner=False)
@@ -216,7 +221,7 @@ def _choices(timeline: DeltaGenerator, shown: DeltaGenerator) -> Edits:
         if edit is not None and (apply or (follow and drawn)):
             if begins:
                 with shown.container():
-                    _result(edits)
+                    play_meanwhile(clips.store, names.index(chosen), _PLAYER_HEIGHT)
             with working(edit.words, long=True):
                 edits.add(edit, task, open=not apply)
             st.rerun()

@@ -224,15 +224,15 @@ def _selected_take(read: Encodings, passages: list[Passage]) -> tuple[Take, _Pla
 def _clip_take(read: Encodings) -> tuple[Take, _Played]:
     """Play a clip, with another one beside it where one is chosen."""
     store, fps = read.store, read.extractor.fps
-    columns = st.columns(2)
+    columns = st.columns([3, 2])
     index = choosers.clip_chooser(store.names, columns[0], "Play a clip")
     words = "Both play from the same second; their paths are drawn in the same space."
     other = choosers.other_clip_chooser(store.names, index, columns[1], words)
     span = choosers.choose_span(store, index, read.clips.id)
     with st.spinner("Reading the phases of the clip"):
-        take = replace(read.take(index, span), manifold=None, curves=())
+        take = read.opening_take(index, span)
     if other is not None:
-        beside = replace(read.take(other, span).actors[0], ghost=True)
+        beside = replace(read.opening_take(other, span).actors[0], ghost=True)
         take = replace(take, actors=(*take.actors, beside))
     widgets.show_player(take, height=_PLAYER_HEIGHT, **span.player)
     passages, frames = [], span.frames(fps)

@@ -276,9 +276,9 @@ def page() -> None:
         )
     chosen = _controls(read)
     if not encodings.reads_all(read, chosen.clip):
-        at_s, length_s = chosen.frame / store.fps, float(store.lengths[chosen.clip]) / store.fps
-        span = Span(max(0.0, at_s - BEFORE_S), min(at_s + chosen.seconds, length_s), at_s)
-        widgets.show_player(read.take(chosen.clip, span), height=_PLAYER_HEIGHT)
+        span = Span.around(store, chosen.clip, chosen.frame / store.fps)
+        take = read.opening_take(chosen.clip, span)
+        widgets.show_player(take, height=_PLAYER_HEIGHT, **span.player)
         return
     by_phase = searched(read, PHASE_POSTURE if chosen.posture else PHASE, "phases")
     by_pose = searched(read, POSES[chosen.pose], "poses")
@@ -296,7 +296,7 @@ def page() -> None:
 
 def _controls(read: Encodings) -> _Controls:
     store = read.store
-    columns = widgets.wide_columns("moment", [3, 4])
+    columns = st.columns([3, 4])
     index = choosers.clip_chooser(store.names, columns[0])
     last = int(store.lengths[index]) - 1
     at_s = 0.0
@@ -309,7 +309,12 @@ def _controls(read: Encodings) -> _Controls:
             on_change=lambda: choosers.put_moment(float(st.session_state[key])),
         )  # fmt: skip
     pose, posture, elsewhere = next(iter(POSES)), True, False
-    with st.container(horizontal=True, vertical_alignment="bottom", gap="medium"):
+    # In narrow windows the sliders are a row of their own.
+    kinds, numbers = (
+        column.container(horizontal=True, vertical_alignment="bottom", gap="medium")
+        for column in widgets.wide_columns("choices", 2)
+    )
+    with kinds:
         shown = widgets.choose_one("Nearest in", list(_SHOWN), key="nearest")
         if shown != "Pose":
             posture = st.toggle(
@@ -319,8 +324,9 @@ def _controls(read: Encodings) -> _Controls:
             )  # fmt: skip
         if shown != "Phase":
             pose = widgets.choose_one("Joints", list(POSES), key="pose")
-        matches = st.slider("Matches", 1, _MAX_MATCHES, 4, key="matches", width=170)
-        seconds = st.slider("Seconds", 1.0, 6.0, 2.0, step=0.5, key="seconds", width=170)
+    with numbers:
+        matches = st.slider("Matches", 1, _MAX_MATCHES, 4, key="matches", width=150)
+        seconds = st.slider("Seconds", 1.0, 6.0, 2.0, step=0.5, key="seconds", width=150)
         if len(store) > 1:
             elsewhere = st.toggle("Only in other clips", key="elsewhere")
     frame = min(round(at_s * store.fps), last)

@@ -19,9 +19,9 @@ from deepphase.errors import DeepPhaseError
 
 # Key of the widgets that choose a clip, and the part of the address that says which.
 CLIP_KEY = "clip"
-_MOMENT, _MOMENT_CLIP = "at", "clip of the moment"
+MOMENT_KEY, _MOMENT_CLIP = "at", "clip of the moment"
 # The part that the player writes where the reader stops (see `keepMoment` of the player's page).
-_STOPPED = "now"
+STOPPED_KEY = "now"
 # The page, and page and clip of the address when a clip was last shown.
 _PAGE, _READS_ON, _LAST = "page", "page reads on", "last address"
 _SHOWN, _SUGGESTED = "shown clip", "suggested moment"
@@ -45,8 +45,8 @@ def open_address(page: str, *, reads_on: bool = False) -> None:
     st.session_state[_PAGE], st.session_state[_READS_ON] = page, reads_on
     if is_opened():
         st.session_state.pop(_MOMENT_CLIP, None)
-        if _STOPPED in st.query_params:
-            st.query_params[_MOMENT] = st.query_params.pop(_STOPPED)
+        if STOPPED_KEY in st.query_params:
+            st.query_params[MOMENT_KEY] = st.query_params.pop(STOPPED_KEY)
 
 
 def is_opened() -> bool:
@@ -110,6 +110,14 @@ class Span(NamedTuple):
     stop_s: float
     at_s: float
 
+    @classmethod
+    def around(cls, store: ClipStore, index: int, at_s: float) -> Span:
+        """The part of a clip around a moment that a page opens with."""
+        length_s = float(store.lengths[index]) / store.fps
+        latest = max(0.0, round(length_s - SHOWN_S, 1))
+        start_s = min(max(0.0, float(int(at_s - SHOWN_S / 4))), latest)
+        return cls(start_s, min(length_s, start_s + SHOWN_S), at_s)
+
     def frames(self, fps: float) -> slice:
         """The frames of the clip at a rate, Hz."""
         return slice(round(self.start_s * fps), round(self.stop_s * fps))
@@ -124,15 +132,14 @@ class Span(NamedTuple):
 def choose_span(store: ClipStore, index: int, key: str, place: Any = st) -> Span:
     """The part of a clip around the address's moment that a page shows; long clips get a slider."""
     length_s = float(store.lengths[index]) / store.fps
-    at_s = moment_of(store.names[index])
+    usual = Span.around(store, index, moment_of(store.names[index]))
     latest = round(length_s - SHOWN_S, 1)
     if latest <= 0:
-        return Span(0.0, length_s, at_s)
-    usual = min(max(0.0, float(int(at_s - SHOWN_S / 4))), latest)
+        return usual
     words = f"From (s): {SHOWN_S:g} of {length_s:,.0f} s are shown"
-    key = f"from {key} {store.names[index]} {at_s}"
-    start_s = place.slider(words, 0.0, latest, usual, step=1.0, key=key)
-    return Span(start_s, min(length_s, start_s + SHOWN_S), at_s)
+    key = f"from {key} {store.names[index]} {usual.at_s}"
+    start_s = place.slider(words, 0.0, latest, usual.start_s, step=1.0, key=key)
+    return Span(start_s, min(length_s, start_s + SHOWN_S), usual.at_s)
 
 
 def shown_clip() -> str:
@@ -149,7 +156,7 @@ def shown_index(names: Sequence[str]) -> int:
 def remember_clip(name: str) -> None:
     """Keep the clip that this page shows, for the next one."""
     if shown_clip() not in ("", name):
-        st.query_params.pop(_STOPPED, None)
+        st.query_params.pop(STOPPED_KEY, None)
     st.session_state[_SHOWN] = name
 
 
@@ -163,7 +170,7 @@ def keep_clip(name: str) -> None:
 
 def choose_clip(name: str) -> None:
     """Choose another clip, from the next run on."""
-    for part in (CLIP_KEY, _MOMENT, _STOPPED):
+    for part in (CLIP_KEY, MOMENT_KEY, STOPPED_KEY):
         st.query_params.pop(part, None)
     st.session_state[_SHOWN] = name
     st.session_state.pop(_SUGGESTED, None)
@@ -171,8 +178,8 @@ def choose_clip(name: str) -> None:
 
 def put_moment(seconds: float) -> None:
     """Keep a moment of the chosen clip in the address."""
-    st.query_params.pop(_STOPPED, None)
-    st.query_params[_MOMENT] = f"{seconds:.2f}"
+    st.query_params.pop(STOPPED_KEY, None)
+    st.query_params[MOMENT_KEY] = f"{seconds:.2f}"
     st.session_state[_MOMENT_CLIP] = shown_clip()
 
 
@@ -193,23 +200,28 @@ def takes_suggestion(names: Sequence[str]) -> bool:
     suggested, _, count = st.session_state.get(_SUGGESTED, ("", 0.0, 0))
     opens = is_opened() and CLIP_KEY not in address
     grew = count < len(names) and st.session_state[_READS_ON]
-    grew = grew and _MOMENT not in address and _STOPPED not in address
+    grew = grew and MOMENT_KEY not in address and STOPPED_KEY not in address
     return shown not in names or (shown == suggested and (opens or grew))
 
 
 def moment_of(clip: str) -> float:
     """Seconds of the address's moment; the suggested one, else 0, without one of this clip."""
-    given = st.query_params.get(_MOMENT)
+    given = st.query_params.get(MOMENT_KEY)
     if given is None:
         suggested, seconds, _ = st.session_state.get(_SUGGESTED, ("", 0.0, 0))
         return seconds if suggested == clip else 0.0
     # A moment that came with the address belongs to the clip that came with it.
     if st.session_state.setdefault(_MOMENT_CLIP, clip) != clip:
-        st.query_params.pop(_MOMENT)
+        st.query_params.pop(MOMENT_KEY)
         st.session_state.pop(_MOMENT_CLIP)
         return 0.0
+    return seconds_of(given)
+
+
+def seconds_of(text: str) -> float:
+    """The moment that a text of the address names; 0 where it names none."""
     try:
-        seconds = float(given)
+        seconds = float(text)
     except ValueError:
         return 0.0
     return seconds if math.isfinite(seconds) and seconds > 0 else 0.0

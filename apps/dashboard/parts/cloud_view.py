@@ -14,11 +14,10 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
-import streamlit as st
 
 from deepphase.apps.dashboard.parts.clouds import CHANNEL_COLOUR, OpenCloud, Places
 from deepphase.apps.dashboard.parts.encodings import Encodings
-from deepphase.apps.dashboard.parts.widgets import browser_component, component_key, is_dark
+from deepphase.apps.dashboard.parts.widgets import browser_component, is_dark
 from deepphase.apps.reports.matches_page import moment_actor
 from deepphase.arrays import Array
 from deepphase.figures.colouring import Colouring
@@ -31,7 +30,7 @@ from deepphase.viewer.actor import Actor
 from deepphase.viewer.take import Channels, Take
 
 _cloud = browser_component(
-    "cloud", "explore.js", Path(__file__).with_name("cloud.html").read_text(encoding="utf-8")
+    "cloud", "explore.js", Path(__file__).with_name("cloud.html").read_text("utf-8"), "done"
 )
 # The frames, which several views and runs of a page share, are a message of their own: where they
 # are the same, the browser has them.
@@ -92,7 +91,7 @@ def keep_frames(cloud: OpenCloud, id: str) -> None:
             "head": poses.head,
         },
     }
-    _frames(data=data, key=component_key(f"frames {id}"))
+    _frames(data=data, key=f"frames {id}")
 
 
 def cloud_view(
@@ -134,11 +133,11 @@ def cloud_view(
         "look": {"dark": is_dark(), **look._asdict()},
     }
 
-    def done() -> None:
+    def done(given: Any) -> None:
         if on_answer is not None:
-            on_answer(read_answer(st.session_state[key].get("done"), len(cloud.clip)))
+            on_answer(read_answer(given, len(cloud.clip)))
 
-    _cloud(data=data, key=key, on_done_change=done)
+    _cloud(data=data, key=key, on_sent=done)
 
 
 def played_part(

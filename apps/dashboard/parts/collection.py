@@ -17,12 +17,13 @@ from streamlit.delta_generator import DeltaGenerator
 from deepphase.apps.dashboard.parts import folder
 from deepphase.apps.dashboard.parts.choosers import (
     CLIP_KEY,
-    SHOWN_S,
     FileKind,
     ListedSource,
+    Span,
     choose,
     choose_clip,
     is_opened,
+    moment_of,
     shown_index,
 )
 from deepphase.apps.dashboard.parts.session import session
@@ -34,6 +35,7 @@ from deepphase.corpus.clip_store import ClipStore
 from deepphase.corpus.motion_files import STORE_FORMAT
 from deepphase.corpus.store import open_store, store_groups
 from deepphase.errors import DeepPhaseError, ParameterError
+from deepphase.motion.clip import Clip
 from deepphase.phase.config import ANY_SKELETON
 from deepphase.phase.extractor import PhaseExtractor, load_model
 from deepphase.phase.model import PhaseModel
@@ -41,6 +43,7 @@ from deepphase.shipped import SHIPPED
 from deepphase.synthetic.gait import gaits_of
 from deepphase.synthetic.gait_motion import locomotion
 from deepphase.synthetic.training_set import corpus
+from deepphase.viewer.take import Take
 
 # Keys of the choosers, which are also parts of the address.
 CLIPS_KEY, MODEL_KEY = "clips", "model"
@@ -223,16 +226,33 @@ def open_clips() -> OpenClips:
     return _chosen(CLIPS_KEY, sources).open()
 
 
-@st.cache_resource(max_entries=1, show_spinner=False)
-def open_ahead(_found: folder.FoundFolder) -> tuple[OpenClips, OpenModel] | None:
-    """Open what the pages show first of a folder, before a page asks; None of an empty one."""
+@st.cache_resource(
+    max_entries=2, show_spinner=False, hash_funcs={folder.FoundFolder: folder.state_of}
+)
+def open_ahead(found: folder.FoundFolder | None) -> tuple[OpenClips, OpenModel] | None:
+    """Open what the pages show first of a folder, or the demo; None of an empty or unread one."""
     # Cached as a whole: cached functions below it draw no spinner, for which a thread has no page.
-    sources = _sources_of(replace(_found, recordings=()), whole=False)
-    if not sources:
-        return None
-    clips = sources[0].open()
-    model = _models_for(clips, filter(_is_model, _found.files))[0].open()
-    return clips, model
+    if found is None:
+        clips = demo_clips()
+    else:
+        sources = _sources_of(replace(found, recordings=()), whole=False)
+        if not sources:
+            return None
+        clips = sources[0].open()
+    files = () if found is None else found.files
+    return clips, _models_for(clips, filter(_is_model, files))[0].open()
+
+
+def shown_part(store: ClipStore, index: int, span: Span) -> Clip:
+    """Some seconds of a clip."""
+    clip = store.clip(index)
+    frames = span.frames(clip.fps)
+    return clip.sliced(frames.start, min(frames.stop, len(clip)))
+
+
+def opening_take(store: ClipStore, index: int, span: Span) -> Take:
+    """Some seconds of a clip, as pages show it first."""
+    return takes_of_clips([shown_part(store, index, span)])[0]
 
 
 def play_open_clip(place: DeltaGenerator, height: int, shown: str) -> None:
@@ -240,9 +260,13 @@ def play_open_clip(place: DeltaGenerator, height: int, shown: str) -> None:
     if not st.session_state.get(shown):
         with place.container(), suppress(DeepPhaseError):
             store = open_clips().store
-            clip = store.clip(shown_index(store.names))
-            (take,) = takes_of_clips([clip.sliced(0, round(SHOWN_S * clip.fps))])
-            show_player(take, height=height, playing=True, key="meanwhile")
+            play_meanwhile(store, shown_index(store.names), height)
+
+
+def play_meanwhile(store: ClipStore, index: int, height: int) -> None:
+    """Play a clip as pages show it first, while what belongs there is made."""
+    span = Span.around(store, index, moment_of(store.names[index]))
+    show_player(opening_take(store, index, span), height=height, key="meanwhile", **span.player)
 
 
 def open_model(clips: OpenClips) -> OpenModel:

@@ -10,7 +10,7 @@ import numpy as np
 import streamlit as st
 
 from deepphase.apps.dashboard.parts.session import safe_name, session
-from deepphase.apps.dashboard.parts.widgets import browser_component, choose_one, component_key
+from deepphase.apps.dashboard.parts.widgets import browser_component, choose_one
 from deepphase.arrays import Array
 from deepphase.errors import FormatError, ParameterError
 from deepphase.motion.clip import Clip, joint_positions
@@ -59,8 +59,11 @@ _timeline_view = browser_component(
     "edit_timeline",
     "timeline/edit_timeline.js",
     '<div class="timeline"><svg></svg><div class="status" aria-live="polite"></div></div>',
+    "marked",
 )
-_pose_view = browser_component("pose_pad", "input/pose_pad.js", '<div class="pose-pad"></div>')
+_pose_view = browser_component(
+    "pose_pad", "input/pose_pad.js", '<div class="pose-pad"></div>', "placed"
+)
 
 
 def choose_path(usual_speed: float, key: str) -> tuple[GroundPath, float] | None:
@@ -210,14 +213,12 @@ def _timeline(
     check: Callable[[Any], Marks | None],
     on_marks: Callable[[Marks], None] | None,
 ) -> None:
-    key = component_key(key)
-
-    def changed() -> None:
-        marks = check(st.session_state[key].get("marked"))
+    def changed(given: Any) -> None:
+        marks = check(given)
         if marks is not None and on_marks is not None:
             on_marks(marks)
 
-    _timeline_view(data={**data, "fps": clip.fps}, key=key, on_marked_change=changed)
+    _timeline_view(data={**data, "fps": clip.fps}, key=key, on_sent=changed)
 
 
 def sent_keys(given: Any, frames: int) -> Marks | None:
@@ -274,7 +275,7 @@ def pose_pad(
     The joint is drawn at `place` (3,), metres in the world. Where the handle was dragged or moved
     by keys, `on_place` is called with a place that the limb reaches, before the page runs again.
     """
-    skeleton, key = clip.skeleton, component_key(key)
+    skeleton = clip.skeleton
     positions = joint_positions(clip)
     whole = root_trajectory(clip, roles, positions)
     now = slice(frame, frame + 1)
@@ -290,12 +291,12 @@ def pose_pad(
         "name": skeleton.names[joint],
     }
 
-    def placed() -> None:
-        given = read_place(st.session_state[key].get("placed"))
-        if given is not None:
-            on_place(from_root_space(given[None], root)[0])
+    def placed(given: Any) -> None:
+        place = read_place(given)
+        if place is not None:
+            on_place(from_root_space(place[None], root)[0])
 
-    _pose_view(data=data, key=key, on_placed_change=placed)
+    _pose_view(data=data, key=key, on_sent=placed)
 
 
 def limb_above(skeleton: Skeleton, joint: int, roles: Roles) -> dict[str, Any]:

@@ -18,7 +18,6 @@ from deepphase.apps.dashboard.parts.collection import OpenClips, OpenModel
 from deepphase.apps.dashboard.parts.folder import FoundFolder
 from deepphase.apps.dashboard.parts.messages import draw_bar, give_way, show_error, working
 from deepphase.apps.reports.manifold_cloud import ground_speed
-from deepphase.apps.reports.player import takes_of_clips
 from deepphase.arrays import Array
 from deepphase.errors import DeepPhaseError
 from deepphase.figures.theme import thinning
@@ -29,7 +28,7 @@ from deepphase.phase.model import PhaseModel
 from deepphase.phase.parameters import ClipPhases
 from deepphase.phase.windows import interior_frames
 from deepphase.progress import Progress
-from deepphase.viewer.take import Take
+from deepphase.viewer.take import Channels, Take
 
 # Pairs of clips and model, and clips with all of their signals, in the caches of all sessions.
 _CACHED_PAIRS, _CACHED_CLIPS = 6, 32
@@ -175,14 +174,10 @@ class Encodings:
         own = slice(frames.start - first, frames.stop - first)
         return signals[own], phases[own]
 
-    def take(self, index: int, span: Span, phases: ClipPhases | None = None) -> Take:
-        """A take of some seconds of a clip with their phases."""
-        clip = self.store.clip(index)
-        frames = span.frames(clip.fps)
-        phases = self.part(index, span)[1] if phases is None else phases
-        part = clip.sliced(frames.start, min(frames.stop, len(clip)))
-        (take,) = takes_of_clips([part], [phases], self.extractor)
-        return take
+    def opening_take(self, index: int, span: Span) -> Take:
+        """A take of some seconds of a clip with their phases, of which others draw the rest."""
+        take, own = collection.opening_take(self.store, index, span), self.part(index, span)[1]
+        return replace(take, channels=Channels(own.parameters, own.fps, own.interior), curves=())
 
 
 @st.cache_resource(max_entries=_CACHED_PAIRS, show_spinner=False, hash_funcs=collection.BY_KEY)
@@ -214,8 +209,13 @@ def suggest_clip() -> None:
         read = open_encodings()
         names = read.store.names
         if read.clips.id != "demo" and takes_suggestion(names):
-            found = first_sight(read)
-            suggest_moment(names[found.clip], found.start_s, len(names))
+            index, start_s = opening_moment(read)
+            suggest_moment(names[index], start_s, len(names))
+
+
+def opening_moment(read: Encodings) -> collection.PeriodicMoment:
+    """The clip and its second with which pages open; the demo has an order of its own."""
+    return collection.PeriodicMoment(0, 0.0) if read.clips.id == "demo" else first_sight(read)
 
 
 @st.cache_resource(max_entries=_CACHED_PAIRS, show_spinner=False, hash_funcs=BY_CLIPS_AND_MODEL)

@@ -21,7 +21,6 @@ from deepphase.apps.dashboard.parts.folder import FoundFile
 from deepphase.apps.dashboard.parts.session import UPLOAD_FPS, prepared_upload, session
 from deepphase.apps.dashboard.parts.widgets import (
     browser_component,
-    component_key,
     is_dark,
     sentence,
 )
@@ -74,6 +73,7 @@ _live_view = browser_component(
     "live",
     "input/live_view.js",
     '<div class="live"><iframe allow="gamepad; fullscreen"></iframe></div>',
+    "driven",
 )
 
 
@@ -355,7 +355,7 @@ def _live(opened: Steerable, key: str, *, large: bool = False) -> Any:
     """Draw the live page; return what was driven, if a browser sent it."""
     page = _page(str(opened.key), is_dark(), opened, large=large)
     data = {"page": page, "title": f"Steer {opened.name}"}
-    return _live_view(data=data, key=component_key(key), on_driven_change=lambda: None).driven
+    return _live_view(data=data, key=key).driven
 
 
 def keep_driven(motion: Any, opened: Steerable) -> KeptRun | DeepPhaseError:

@@ -41,20 +41,32 @@ _AT = re.compile(r'"at":[-+.e\d]+,')
 _PLAYER_BYTES = 40_000_000
 
 
-def browser_component(name: str, script: str, html: str) -> Callable[..., Any]:
-    """A component of the pages: its HTML, a script of the viewer, and NAME.css where it exists."""
+def browser_component(name: str, script: str, html: str, sends: str = "") -> Callable[..., Any]:
+    """A component of the pages: its HTML, a script of the viewer, and NAME.css where it exists.
+
+    It is drawn with `data` and a `key`; `on_sent` is called with what it `sends` before the page
+    runs again.
+    """
     style = Path(__file__).with_name(f"{name}.css")
-    return st.components.v2.component(
+    mount = st.components.v2.component(
         f"deepphase_{name}",
         html=html,
         css=style.read_text(encoding="utf-8") if style.exists() else None,
         js=component_script(script),
     )
 
+    def draw(*, key: str, on_sent: Callable[[Any], object] | None = None, **given: Any) -> Any:
+        # Streamlit refuses two underscores in a row, as names have.
+        key = re.sub("_(?=_)", "_ ", key)
 
-def component_key(words: str) -> str:
-    """The key of a component; Streamlit refuses two underscores in a row, as names have."""
-    return re.sub("_(?=_)", "_ ", words)
+        def sent() -> None:
+            if on_sent is not None:
+                on_sent(st.session_state[key].get(sends))
+
+        told: dict[str, Any] = {f"on_{sends}_change": sent} if sends else {}
+        return mount(key=key, **given, **told)
+
+    return draw
 
 
 _player = browser_component("player", "player_frame.js", '<div class="players"></div>')
@@ -92,18 +104,27 @@ def show_player(
     key: str = "",
 ) -> None:
     """Display a take from `at_s` on, which begins at `clip_from_s` of its clip, seconds."""
-    page = player_html(
-        [take], title=title or take.name, look="dark" if is_dark() else "light", embedded=True,
-        playing=playing, at_s=at_s, clip_from_s=clip_from_s, max_bytes=_PLAYER_BYTES,
-    )  # fmt: skip
-    # The same at another moment is the same player, which the browser may have.
-    timeless = _AT.sub("", page, count=1)
-    id = hashlib.sha1(timeless.encode(), usedforsecurity=False).hexdigest()
+    id, page = player_page(
+        take, dark=is_dark(), title=title, playing=playing, at_s=at_s, clip_from_s=clip_from_s
+    )
     clip = None
     if clip_from_s is not None:
         clip = {"name": take.name, "from": clip_from_s, "to": clip_from_s + take.duration_s}
     data = {"id": id, "page": page, "clip": clip, "height": height, "at": at_s}
     _player(data=data, key=f"player {key}")
+
+
+def player_page(
+    take: Take, *, dark: bool, title: str = "", playing: bool, at_s: float,
+    clip_from_s: float | None,
+) -> tuple[str, str]:  # fmt: skip
+    """The name of a player, which is that of the same at another moment, and its HTML."""
+    page = player_html(
+        [take], title=title or take.name, look="dark" if dark else "light", embedded=True,
+        playing=playing, at_s=at_s, clip_from_s=clip_from_s, max_bytes=_PLAYER_BYTES,
+    )  # fmt: skip
+    timeless = _AT.sub("", page, count=1)
+    return hashlib.sha1(timeless.encode(), usedforsecurity=False).hexdigest(), page
 
 
 def show_table(name: str, content: Any, **options: Any) -> Any:
@@ -298,6 +319,8 @@ if (!window.deepphaseLook) {{
         .find((name) => name.startsWith(prefix));
       grid.setAttribute("aria-label", "Table of " + key.slice(prefix.length).replaceAll("-", " "));
     }}
+    for (const shown of document.querySelectorAll('[data-testid="stSelectbox"] input'))
+      shown.title = shown.value;
   }};
   new MutationObserver(nameTables).observe(document.body, {{ childList: true, subtree: true }});
   nameTables();

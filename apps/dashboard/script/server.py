@@ -3,20 +3,23 @@
 from __future__ import annotations
 
 import os
+import re
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
 import streamlit as st
-from starlette.datastructures import MutableHeaders
+from starlette.concurrency import run_in_threadpool
+from starlette.datastructures import MutableHeaders, QueryParams
 from starlette.middleware import Middleware
 from starlette.middleware.base import BaseHTTPMiddleware, RequestResponseEndpoint
 from starlette.requests import Request
-from starlette.responses import Response
+from starlette.responses import HTMLResponse, Response
 from starlette.types import Receive, Scope, Send
 from streamlit.file_util import get_static_dir
 
 from deepphase.apps.dashboard.parts import messages
+from deepphase.apps.dashboard.script.first_player import first_player
 from deepphase.apps.hosts import (
     HOST_NAMES_VARIABLE,
     HostMiddleware,
@@ -34,9 +37,14 @@ const push = history.pushState;
 history.pushState = function (state, unused, to) {
   const same = new URL(to ?? "", location.href).pathname === location.pathname;
   (same ? history.replaceState : push).call(history, state, unused, to);
+  if (!same) document.querySelector("iframe.first-player")?.remove();
 };
 </script>"""
-_BEFORE = b"<head>"
+_FRAME = b"<script>" + Path(__file__).with_name("first_player.js").read_bytes() + b"</script>"
+# Streamlit's scripts, which wait for the first picture of that player.
+_SCRIPTS = re.compile(rb'<(script type="module"[^>]*></script|link rel="modulepreload"[^>]*)>')
+_ROOT = b'<div id="root">'
+_PLAYER = "/first-player/"
 
 
 @lru_cache(maxsize=512)
@@ -55,6 +63,12 @@ class PageScriptMiddleware(BaseHTTPMiddleware):
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer a request for a script at once; Streamlit reads each in many turns of threads."""
         answer = _script(scope["path"]) if scope["type"] == "http" else None
+        if scope["type"] == "http" and scope["path"].startswith(_PLAYER):
+            given = dict(QueryParams(scope["query_string"]))
+            dark = bool(given.pop("dark", ""))
+            page = scope["path"].removeprefix(_PLAYER)
+            html = await run_in_threadpool(first_player, page, given, dark=dark)
+            answer = HTMLResponse(html, headers={"Cache-Control": "no-store"})
         await (answer or super().__call__)(scope, receive, send)
 
     async def dispatch(self, request: Request, call_next: RequestResponseEndpoint) -> Response:
@@ -71,7 +85,12 @@ class PageScriptMiddleware(BaseHTTPMiddleware):
         if not answer.headers.get("content-type", "").startswith("text/html"):
             return answer
         content = b"".join([part async for part in answer.body_iterator])
-        page = Response(content.replace(_BEFORE, _BEFORE + _SCRIPT, 1), answer.status_code)
+        if _ROOT in content:
+            later = b"".join(each[0] for each in _SCRIPTS.finditer(content))
+            held = b'<template id="later">' + later + b"</template>" + _FRAME
+            content = _SCRIPTS.sub(b"", content).replace(_ROOT, held + _ROOT, 1)
+            content = content.replace(b"<head>", b"<head>" + _SCRIPT, 1)
+        page = Response(content, answer.status_code)
         length = (b"content-length", str(len(page.body)).encode())
         page.raw_headers = [own for own in answer.raw_headers if own[0] != length[0]] + [length]
         return page

@@ -28,9 +28,9 @@ const BEYOND_M = [200, 80, 40, 20, 10, 5], PLANE_LINES = 13;
 const BALL_RINGS = 24, BALL = { rotations: Float32Array.of(0, 0, 0, 1), tint: "#f1ede4", accent: "#20242a" };
 
 export class LitBodies {
-  // `moving`: whether what it draws is in constant motion.
-  constructor(onChange, moving = false) {
-    Object.assign(this, { onChange, moving, losses: 0, patience: EARLY_FOR_S[0] });
+  // `moving`: whether what it draws is in constant motion; `waits`: whether it keeps to coarse bodies until told otherwise.
+  constructor(onChange, { moving = false, waits = false } = {}) {
+    Object.assign(this, { onChange, moving, waits, losses: 0, patience: EARLY_FOR_S[0] });
     // Key of a shape -> cells -> its mesh.
     this.meshes = new Map();
   }
@@ -114,7 +114,7 @@ export class LitBodies {
     }
   }
 
-  refineLater() { this.timer ??= setTimeout(() => this.refine(), REFINE_MS); }
+  refineLater() { if (!this.waits) this.timer ??= setTimeout(() => this.refine(), REFINE_MS); }
 
   // Less detail where several pictures in a row are late, more where they have long been early; `time`: seconds of one.
   adapt(time) {

@@ -20,7 +20,7 @@ const BODY = "body", LIMB_M = 0.035;
 export class View extends Scene {
   constructor(elements, asset, frames) {
     const size = bodySize(frames);
-    super(elements.stage, new FollowingCamera(size), new LitBodies(() => {}, true));
+    super(elements.stage, new FollowingCamera(size), new LitBodies(() => {}, { moving: true }));
     Object.assign(this, { elements, asset, size, panels: new Panels(asset), pictures: 0 });
     this.lit.open(new Map([[BODY, (coarseness) => buildMannequin(asset.skeleton, frames, coarseness)]]), null);
     this.marks.level = this.camera.level = (x, z) => this.level(x, z);

@@ -17,7 +17,7 @@ export class CostTable {
     this.shown = -1;
     if (!costs) return;
     this.terms = arrayOf(costs.terms);
-    this.unit.textContent = costs.unit || "cost";
+    this.unit.textContent = costs.unit || "Cost";
     this.firsts = [0];
     for (const count of costs.counts) this.firsts.push(this.firsts.at(-1) + count);
     this.fillLegend();

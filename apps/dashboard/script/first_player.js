@@ -1,0 +1,40 @@
+// The frame of a page's first player, about where the page will draw its own, which takes it over or replaces it.
+{
+  // Page -> share of the width, in the right column of wide windows, and pixels from the top.
+  const PLACES = {
+    data: [6 / 11, 108], manifold: [5 / 11, 190], channels: [1, 190], matches: [1, 262], control: [0.7, 108], dance: [0.7, 108],
+    edit: [0.7, 108],
+  };
+  const SIDEBAR = 281, SIDES = 66, GAP = 30, WIDEST = 1680, NARROW = 1100, PHONE = 768;
+  // Milliseconds between two looks at the frame, and after which Streamlit's scripts no longer wait for its picture.
+  const LOOK_MS = 30, LATEST_MS = 2500;
+  const page = location.pathname.slice(1) || "data";
+  const [share, top] = PLACES[page] ?? [];
+  const readScripts = () => document.head.append(document.importNode(document.getElementById("later").content, true));
+  if (share) {
+    const inside = Math.min(innerWidth - (innerWidth < PHONE ? 0 : SIDEBAR), WIDEST) - SIDES;
+    const width = innerWidth > NARROW && share < 1 ? share * (inside - GAP) : inside;
+    const frame = Object.assign(document.createElement("iframe"), { title: "Player", className: "first-player" });
+    frame.style.cssText = `position: fixed; z-index: 1; top: ${top}px; right: ${SIDES / 2}px; width: ${width}px; height: 640px;
+      box-sizing: border-box; border: 1px solid rgba(133, 137, 143, 0.28); border-radius: 10px`;
+    const given = new URLSearchParams(location.search), began = performance.now();
+    if (matchMedia("(prefers-color-scheme: dark)").matches) given.set("dark", "1");
+    frame.src = `/first-player/${page}?${given}`;
+    const player = () => frame.contentWindow?.deepphasePlayer;
+    frame.onload = () => { if (!player()) frame.remove(); };
+    document.body.append(frame);
+    let read = false;
+    const look = () => {
+      if (!read && (player()?.pictures() > 0 || !frame.isConnected || performance.now() > began + LATEST_MS)) {
+        read = true;
+        readScripts();
+      }
+      // A page that ends without a player has something else to say there.
+      const drawn = document.querySelector('h1, [data-testid="stAlert"]');
+      const ended = drawn && document.querySelector('[data-test-script-state="notRunning"]');
+      if (ended && !window.deepphasePlayers) frame.remove();
+      if (!read || (!ended && frame.isConnected)) setTimeout(look, LOOK_MS);
+    };
+    look();
+  } else readScripts();
+}

@@ -84,12 +84,9 @@ def test_a_place_comes_back_in_the_world(clip, roles, monkeypatch):
     (given,) = drawn
     # The place is that of the joint in the pose, in the axes of the body.
     np.testing.assert_allclose(given["data"]["place"], given["data"]["positions"][joint], atol=1e-4)
-    state = {"pad": {"placed": given["data"]["place"]}}
-    monkeypatch.setattr(drawing.st, "session_state", state)
-    given["on_placed_change"]()
+    given["on_sent"](given["data"]["place"])
     np.testing.assert_allclose(placed[0], own, atol=1e-4)
-    state["pad"]["placed"] = ["far", 0, 0]
-    given["on_placed_change"]()
+    given["on_sent"](["far", 0, 0])
     assert len(placed) == 1
 
 
@@ -130,13 +127,10 @@ def test_what_was_drawn_reaches_the_page(monkeypatch):
     span_timeline(clip, ["all"], [[0, 3, 5]], "spans", given.append)
     span_timeline(clip, ["all"], [[0, 3, 5]], "shown")
     assert [each["data"]["editable"] for each in drawn] == [True, True, False]
-    state = {"keys": {"marked": [[0, 0], [59, 70]]}, "spans": {"marked": [[0, 4, 8]]}}
-    monkeypatch.setattr(drawing.st, "session_state", state)
-    for each in drawn[:2]:
-        each["on_marked_change"]()
+    for each, marks in zip(drawn, ([[0, 0], [59, 70]], [[0, 4, 8]]), strict=False):
+        each["on_sent"](marks)
     assert given == [[[0, 0], [59, 70]], [[0, 4, 8]]]
-    state["keys"]["marked"] = [[0, 0], [59, 800]]
-    drawn[0]["on_marked_change"]()
+    drawn[0]["on_sent"]([[0, 0], [59, 800]])
     assert len(given) == 2
 
 

@@ -10,7 +10,7 @@ from contextlib import contextmanager
 from typing import Any, Generic, TypeVar, cast
 
 import streamlit as st
-from streamlit.runtime.scriptrunner import add_script_run_ctx
+from streamlit.runtime.scriptrunner import add_script_run_ctx, get_script_run_ctx
 
 from deepphase.errors import DeepPhaseError
 from deepphase.progress import Progress
@@ -179,7 +179,8 @@ class ResultCache(Generic[Cached]):
                 work = self._works[key] = _Work()
                 thread = threading.Thread(target=self._run, args=(key, work, make), daemon=True)
                 # It may read the session that asked first.
-                add_script_run_ctx(thread)
+                if (page := get_script_run_ctx(suppress_warning=True)) is not None:
+                    add_script_run_ctx(thread, page)
                 thread.start()
             work.waiting += 1
         try:

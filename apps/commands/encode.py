@@ -74,7 +74,10 @@ def command(
             entries = clips_in(files, joints=loaded.signals.joints, skeleton=skeleton)
         sha256 = loaded.sha256
         for stem in unique_stems(entry.name for entry in entries):
-            _claim_phases(output / f"{stem}.phases.npz", sha256)
+            path = output / f"{stem}.phases.npz"
+            _claim_phases(path, sha256)
+            if csv and not path.exists():
+                claim(path.with_suffix(".csv"))
         done = encode_files(model, entries, output, csv=csv, workers=workers, progress=report)
     for text in (text for each in done for text in each.notes):
         warn(text)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import base64
-import json
 from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
@@ -13,6 +12,7 @@ import numpy as np
 
 from deepphase.arrays import Array
 from deepphase.errors import FormatError
+from deepphase.files import parsed_json
 from deepphase.motion.clip import Clip
 from deepphase.steering.run import Run, RunnerSpec
 from deepphase.terrain.heightmap import Heightmap
@@ -106,7 +106,7 @@ def read_driven(text: Any, feet: int) -> tuple[str, dict[str, Array]]:
     """
     widths = {"positions": 2, "angles": 0, "contacts": feet, "velocities": 2, "facings": 2}
     try:
-        given: Any = json.loads(text) if isinstance(text, str) and len(text) < _MAX_TEXT else None
+        given: Any = parsed_json(text) if isinstance(text, str) and len(text) < _MAX_TEXT else None
         bvh, facings = given["bvh"], [each or (0.0, 0.0) for each in given["facings"]]
         lists = {**{name: given[name] for name in widths if name != "facings"}, "facings": facings}
         arrays = {name: np.array(each, np.float64) for name, each in lists.items()}

@@ -58,6 +58,7 @@ def test_a_result_is_replaced_by_force_alone(words, tmp_path, monkeypatch, capsy
         ("fit ball walk.bvh -o out", "out/walk.ball"),
         (f"dance {FILES}/song.ogg -o out", "out/song.bvh"),
         (f"evaluate {SHIPPED['any_skeleton'].path} walk.bvh -o out", "out/report.json"),
+        (f"encode {SHIPPED['any_skeleton'].path} walk.bvh --csv -o out", "out/walk.phases.csv"),
         ("play walk.bvh -o out.html", "out.html"),
         ("edit repair walk.bvh -o whole.bvh --player out.html", "out.html"),
     ],

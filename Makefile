@@ -7,7 +7,7 @@ ONE_THREAD := OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1
 # A file's tests run in one worker, which makes what they share once; long files begin.
 PARALLEL := --maxprocesses 8 --dist loadfile --no-loadscope-reorder
 # `make studies` runs what measures the program for docs/measurements.
-WITHOUT_STUDIES := --ignore=tests/studies/motion_classifier --ignore=tests/studies/phase_features
+STUDIES := tests/studies/motion_classifier tests/studies/phase_features tests/training/test_bench_gpu.py
 CORES := $(shell getconf _NPROCESSORS_ONLN)
 
 # Nothing is installed that is not listed with its hash, and nothing is resolved: --no-deps. Python
@@ -25,7 +25,7 @@ demo-model: $(VENV)/installed
 
 # One worker more than cores: some wait for programs that they started, in which time others compute.
 test: $(VENV)/installed
-	$(BIN)/python -m pytest $(PARALLEL) --numprocesses $$(($(CORES) + 1)) $(WITHOUT_STUDIES)
+	$(BIN)/python -m pytest $(PARALLEL) --numprocesses $$(($(CORES) + 1)) $(addprefix --ignore=,$(STUDIES))
 
 # The quick part, for every change: no browser, no training.
 check: lint quick-test
@@ -53,7 +53,7 @@ gpu: $(VENV)/installed
 
 # The studies of docs/measurements, each at its smallest size.
 studies: $(VENV)/installed
-	$(BIN)/python -m pytest tests/studies
+	$(BIN)/python -m pytest tests/studies tests/training/test_bench_gpu.py
 
 # The files of deepphase/shipped again, by trainings of some 50 minutes on one free core; FILES="person dog"
 # makes some of them. CAPTURES is a folder with the free captures of docs/models.md.

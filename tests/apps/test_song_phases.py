@@ -22,14 +22,6 @@ def write(path, song):
     soundfile.write(path, song.samples, song.sample_rate)
 
 
-@pytest.fixture(scope="module", autouse=True)
-def no_pictures():
-    """Pages without PNG files beside them: drawing them takes a browser and seconds."""
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("BROWSER_PATH", "/nothing")
-        yield
-
-
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory):
     root = tmp_path_factory.mktemp("songs")

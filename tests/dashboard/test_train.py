@@ -94,10 +94,6 @@ def test_stopping_keeps_the_model_of_the_last_epoch_and_others_wait(store, tmp_p
         early.stop()
     early.cancel()
     assert list(tmp_path.iterdir()) == []
-    cancelled = TrainingRun.start("cancelled", request(store, windows=60_000), tmp_path / "c")
-    cancelled.cancel()
-    assert not cancelled.running
-    assert list(tmp_path.iterdir()) == []
 
 
 def test_it_ends_with_its_owner(store, tmp_path):

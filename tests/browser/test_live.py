@@ -18,7 +18,7 @@ pytestmark = pytest.mark.browser
 
 # Software draws slowly; what is tested does not depend on the size of the picture.
 _SMALL = {"width": 480, "height": 360}
-_CM, _MM = 0.01, 0.001
+_MM = 0.001
 
 
 @pytest.fixture(scope="module")

@@ -1,17 +1,10 @@
 """Drifted inputs: the motion of a body is scaled, and what it is to do stays the clip's."""
 
 import numpy as np
-import pytest
 import torch
 
 from deepphase.controllers.data.controller_batches import FrameBatch
 from deepphase.controllers.training.closed_loop import Drift
-from tests.controllers.made_controllers import samples_for, walking_store
-
-
-@pytest.fixture(scope="module")
-def samples():
-    return samples_for("experts", walking_store())
 
 
 def batch_of(samples, frames=4):

@@ -18,11 +18,6 @@ from tests.controllers.made_controllers import (
 from tests.formula_motion import swinging
 
 
-@pytest.fixture(scope="module")
-def samples(store) -> ControllerSamples:
-    return samples_for("experts", store)
-
-
 def block(samples: ControllerSamples, side: str, name: str) -> np.ndarray:
     return getattr(samples, side)[:, getattr(samples.schema, side).slices[name]]
 

@@ -14,12 +14,7 @@ from deepphase.controllers.training.module import ControllerModule
 from deepphase.features.feature import TRAJECTORY_BLOCKS, pairs
 from deepphase.steering.goal_limits import GoalLimits
 from deepphase.steering.goal_sources import RootStates
-from tests.controllers.made_controllers import data_of, samples_for, small_controller, walking_store
-
-
-@pytest.fixture(scope="module")
-def samples():
-    return samples_for("experts", walking_store())
+from tests.controllers.made_controllers import data_of, small_controller
 
 
 def _goals_and_rows(samples, rows):

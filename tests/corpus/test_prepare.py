@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 from dataclasses import replace
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -23,8 +22,6 @@ from deepphase.motion.skeleton import Skeleton
 from deepphase.synthetic.gait_motion import locomotion
 from tests.corpus.made_clips import PARTNERS, contents, made_clip, made_skeleton, write_bvh
 from tests.real_data import real_clips
-
-ROOT = Path(__file__).parents[2]
 
 
 @pytest.fixture

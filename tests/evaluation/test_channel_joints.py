@@ -18,7 +18,6 @@ from deepphase.phase.signals import JointVelocities
 from tests.formula_motion import NAMES, body
 
 FPS = 30.0
-LEFT_HAND, RIGHT_FOOT = NAMES.index("LeftHand"), NAMES.index("RightFoot")
 
 
 def two_paces(arm_hz: float, leg_hz: float, seconds: float = 8.0, seed: int = 0) -> Clip:

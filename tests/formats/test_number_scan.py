@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -16,7 +14,6 @@ from deepphase.formats.bvh.motion import load_scan, scan_table
 from tests.formats.bvh_text import raw_bvh, written
 from tests.hostile.bvh_cases import CASES
 
-ROOT = Path(__file__).parents[2]
 SCAN = load_scan()
 pytestmark = pytest.mark.skipif(SCAN is None, reason="numba does not compile here")
 

@@ -22,7 +22,6 @@ from tests.hostile.npz_cases import archive
 
 Random = random.Random
 Change = Callable[[random.Random, bytes], bytes]
-Tree = dict[str, Any]
 
 _WORD_LIST = """
 nan inf -inf 1e400 -1e308 1e-400 0 -0 -1 1 2 3 6 255 65536 2147483648 9223372036854775808 0x10 1_0

@@ -28,7 +28,6 @@ from tests.controllers.made_dances import (
 
 pytestmark = pytest.mark.slow
 
-_STEP_S = 1 / 6
 _TINY = {
     "network.hidden": 24,
     "network.experts": 2,

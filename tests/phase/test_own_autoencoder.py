@@ -13,8 +13,7 @@ from deepphase.phase.config import NetworkConfig, PhaseConfig
 from deepphase.phase.model import PhaseModel, make_autoencoder, register_autoencoder
 from deepphase.phase.networks.autoencoder import Encoding, PeriodicAutoencoder
 from deepphase.phase.training.train import train_phase
-from tests.formula_motion import swinging
-from tests.phase.test_training import config, store
+from tests.formula_motion import swinging, swings, tiny_phases
 
 
 class Spectral(PeriodicAutoencoder):
@@ -53,8 +52,8 @@ def forget(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_trained_saved_and_loaded(registry, tmp_path, monkeypatch):
     register_autoencoder("spectral", Spectral)
-    own = config(**{"network.preset": "spectral"})
-    model = train_phase(store(3, 4.0), own, folder=tmp_path / "work", accelerator="cpu")
+    own = tiny_phases(**{"network.preset": "spectral"})
+    model = train_phase(swings(3, 4.0), own, folder=tmp_path / "work", accelerator="cpu")
     assert isinstance(model.network, Spectral)
     assert model.network.gain.detach().ne(1.0).all()
     path = tmp_path / "own.model"

@@ -61,13 +61,13 @@ def test_a_point_is_where_its_frame_lies(read, cloud):
 
 def test_colours_say_what_is_true(read, cloud):
     names = set(cloud.colourings)
-    assert names >= {"Clip", "Label: gait", "Time", "Speed", "Frequency", "Amplitude", "Phase"}
+    assert names >= {"Clip", "Label: Gait", "Time", "Speed", "Frequency", "Amplitude", "Phase"}
     speed = cloud.colourings["Speed"]
     names = read.store.names
     run, turn = (np.median(speed.values[cloud.clip == names.index(n)]) for n in ("run", "turn"))
     assert speed.unit == "m/s"
     assert run > 3.0 > 0.5 > turn
-    assert set(cloud.colourings["Label: gait"].values[cloud.clip == 3]) == {"run"}
+    assert set(cloud.colourings["Label: Gait"].values[cloud.clip == 3]) == {"run"}
 
 
 def test_selected_points_become_passages(cloud):
@@ -221,7 +221,7 @@ def test_the_page_shows_the_manifold_and_what_lies_beside(monkeypatch):
     assert len(frames) == 2
     assert {each["frames"] for each in (large, *small)} == set(frames)
     sent = frames[large["frames"]]
-    assert {"Amplitude", "Label: gait", "Time", "Phase of channel 4"} < set(sent["colourings"])
+    assert {"Amplitude", "Label: Gait", "Time", "Phase of channel 4"} < set(sent["colourings"])
     assert len(base64.b64decode(sent["clip"])) // 2 > 1000
     channels = np.frombuffer(base64.b64decode(sent["phase"]), "<i2").reshape(-1, 5)
     assert len(channels) == len(base64.b64decode(sent["clip"])) // 2
@@ -247,7 +247,7 @@ def test_a_picture_is_drawn_of_the_clips_that_are_read(read):
     assert set(some.clip) == {2, 5}
     whole = make_cloud(read, 20_000)
     np.testing.assert_array_equal(some.frame, whole.frame[np.isin(whole.clip, [2, 5])])
-    assert set(some.colourings["Label: gait"].values) == {
+    assert set(some.colourings["Label: Gait"].values) == {
         read.store.labels[i]["gait"] for i in (2, 5)
     }
 

@@ -28,7 +28,8 @@ def test_a_row_is_chosen_and_plays_by_the_keyboard(visit):
     page = visit("data")
     frame = settled(page)
     assert frame.locator("h1").inner_text() == "walk"
-    # The player that the page brought along has been taken over or replaced, and plays.
+    # The player that the page brought along has been taken over, and plays.
+    assert frame.url.endswith("/first-player/data?")
     assert not page.locator("iframe.first-player").count()
     until(lambda: state(frame)["playing"])
     table = page.locator('[data-testid="stDataFrame"]').first

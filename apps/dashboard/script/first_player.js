@@ -6,8 +6,9 @@
     edit: [0.7, 108],
   };
   const SIDEBAR = 281, SIDES = 66, GAP = 30, WIDEST = 1680, NARROW = 1100, PHONE = 768;
-  // Milliseconds between two looks at the frame, and after which Streamlit's scripts no longer wait for its picture.
-  const LOOK_MS = 30, LATEST_MS = 2500;
+  // Milliseconds between two looks at the frame, after which Streamlit's scripts no longer wait for its picture, and for
+  // which a page has ended without a player before it is said to have none: components are drawn after a run has ended.
+  const LOOK_MS = 30, LATEST_MS = 2500, WITHOUT_MS = 2000;
   const page = location.pathname.slice(1) || "data";
   const [share, top] = PLACES[page] ?? [];
   const readScripts = () => document.head.append(document.importNode(document.getElementById("later").content, true));
@@ -23,7 +24,7 @@
     const player = () => frame.contentWindow?.deepphasePlayer;
     frame.onload = () => { if (!player()) frame.remove(); };
     document.body.append(frame);
-    let read = false;
+    let read = false, last = began;
     const look = () => {
       if (!read && (player()?.pictures() > 0 || !frame.isConnected || performance.now() > began + LATEST_MS)) {
         read = true;
@@ -32,8 +33,9 @@
       // A page that ends without a player has something else to say there.
       const drawn = document.querySelector('h1, [data-testid="stAlert"]');
       const ended = drawn && document.querySelector('[data-test-script-state="notRunning"]');
-      if (ended && !window.deepphasePlayers) frame.remove();
-      if (!read || (!ended && frame.isConnected)) setTimeout(look, LOOK_MS);
+      if (!ended || window.deepphasePlayers) last = performance.now();
+      if (performance.now() > last + WITHOUT_MS) frame.remove();
+      if (!read || (frame.isConnected && !window.deepphasePlayers)) setTimeout(look, LOOK_MS);
     };
     look();
   } else readScripts();

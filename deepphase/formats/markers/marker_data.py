@@ -33,8 +33,8 @@ _BODY_AND_NAME = (
     re.compile(r"(?P<name>.+)(?P<body>\d)"),
 )
 _SIDES = {"l", "r", "left", "right"}
-# Bodies so named have this share of the markers and of each other's names, and are so far apart, in
-# sizes of a body: markers of one segment that are counted lie together.
+# Bodies so named have the same names for this share of the markers, and are so far apart, in sizes
+# of a body: markers of one segment that are counted lie together.
 _SHARED, _APART = 0.9, 0.15
 # Markers that are seen in a smaller share of the frames are left out: their gaps cannot be bridged.
 _LEAST_SEEN = 0.1
@@ -123,16 +123,12 @@ def _bodies_by_name(
         groups = {body: points for body, points in groups.items() if len(points) >= _FEWEST}
         if len(groups) < 2 or _SIDES & {body.lower() for body in groups}:
             continue
-        shared = set.intersection(*map(set, groups.values()))
-        largest = max(map(len, groups.values()))
-        whole = sum(map(len, groups.values())) >= _SHARED * len(labelled)
-        if not whole or len(shared) < _SHARED * largest:
+        shared = sorted(set.intersection(*map(set, groups.values())))
+        if len(groups) * len(shared) < _SHARED * len(labelled):
             continue
         away = _unseen(data.positions) | ~np.isfinite(data.positions).all(axis=-1)
         places = np.ma.array(data.positions, mask=np.repeat(away[..., None], 3, axis=-1))
-        first, *others = (
-            places[:, [points[n] for n in sorted(shared)]] for points in groups.values()
-        )
+        first, *others = (places[:, [body[n] for n in shared]] for body in groups.values())
         size = np.ma.median(np.ma.sqrt((np.ma.ptp(first, axis=1) ** 2).sum(axis=-1)))
         apart = [np.ma.median(np.ma.sqrt(((other - first) ** 2).sum(axis=-1))) for other in others]
         # A masked number is no distance: nothing was seen.

@@ -87,14 +87,6 @@ def spring_to_angle(
     return spring_to(angle, rate, angle + wrapped_angle(goal - angle), halflife_s, seconds)
 
 
-def sprung_angle(
-    angle: Array, rate: Array, goal: Array, halflife_s: float, seconds: float | Array
-) -> Array:
-    """The angle alone of `spring_to_angle`, in half the time."""
-    goal = angle + wrapped_angle(goal - angle)
-    return goal + decayed_offset(angle - goal, rate, halflife_s, seconds)
-
-
 def spring_to_velocity(
     position: Array,
     velocity: Array,
@@ -107,37 +99,6 @@ def spring_to_velocity(
 
     Returns it with velocity and acceleration. It is the integral of the spring's velocity.
     """
-    place, rate, difference, slope, fading = _sprung_place(
-        position, velocity, acceleration, goal, halflife_s, seconds
-    )
-    return (
-        place,
-        goal + (difference + slope * seconds) * fading,
-        (acceleration - rate * slope * seconds) * fading,
-    )
-
-
-def position_to_velocity(
-    position: Array,
-    velocity: Array,
-    acceleration: Array,
-    goal: Array,
-    halflife_s: float,
-    seconds: float | Array,
-) -> Array:
-    """The position alone of `spring_to_velocity`, in half the time."""
-    return _sprung_place(position, velocity, acceleration, goal, halflife_s, seconds)[0]
-
-
-def _sprung_place(
-    position: Array,
-    velocity: Array,
-    acceleration: Array,
-    goal: Array,
-    halflife_s: float,
-    seconds: float | Array,
-) -> tuple[Array, float, Array, Array, float | Array]:
-    """The position, and what velocity and acceleration are made of: rate, parts, and fading."""
     rate = spring_rate(halflife_s)
     difference = velocity - goal
     slope = acceleration + rate * difference
@@ -147,7 +108,11 @@ def _sprung_place(
     place = (
         position + goal * seconds + difference * eased + slope * ((eased - seconds * fading) / rate)
     )
-    return place, rate, difference, slope, fading
+    return (
+        place,
+        goal + (difference + slope * seconds) * fading,
+        (acceleration - rate * slope * seconds) * fading,
+    )
 
 
 def damping_share(halflife_s: float, seconds: float) -> float:

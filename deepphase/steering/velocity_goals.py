@@ -8,12 +8,7 @@ from deepphase.arrays import Array
 from deepphase.errors import ParameterError
 from deepphase.steering.gamepad import Gamepad
 from deepphase.steering.goal_sources import GamepadSettings, RootStates
-from deepphase.steering.springs import (
-    position_to_velocity,
-    spring_to_angle,
-    spring_to_velocity,
-    sprung_angle,
-)
+from deepphase.steering.springs import spring_to_angle, spring_to_velocity
 
 FASTEST_M_S = 1e3
 """Largest part of a velocity that can be desired, far above what a body reaches."""
@@ -124,7 +119,7 @@ class VelocityGoals:
             # (characters, 2, 1): rows of offsets are longer, and quicker, than rows of x and z.
             return values[which][:, :, None]
 
-        positions = position_to_velocity(
+        positions, _, _ = spring_to_velocity(
             columns(root_states.positions),
             columns(self._velocity),
             columns(self._acceleration),
@@ -132,7 +127,7 @@ class VelocityGoals:
             settings.halflife_s,
             offsets_s,
         )
-        angles = sprung_angle(
+        angles, _ = spring_to_angle(
             self._angle[which, None],
             self._rate[which, None],
             self._goal_angles()[which, None],

@@ -24,7 +24,7 @@ from tests.studies.phase_features.feature_claims import (
     difference,
 )
 from tests.studies.phase_features.feature_measures import KINDS, RANK_S, SEARCH_S
-from tests.studies.phase_features.feature_rings import one_way_matches, unevenness, winding
+from tests.studies.phase_features.feature_rings import one_way_matches, unevenness, windings
 from tests.studies.phase_features.frame_features import FrameFeatures
 from tests.studies.phase_features.rival_features import ComparedFrames
 from tests.studies.phase_features.strike_agreement import strike_deviations
@@ -203,7 +203,7 @@ def _measures(
         _add(measured, "forward", searched.forward, clips)
         _add(measured, "searched", searched.distances[:, -1], clips)
     present = np.unique(frames.clip)
-    _add(measured, "winding", winding(features.values, frames), present)
+    _add(measured, "winding", windings(features.values, frames), present)
     _add(measured, "uneven", unevenness(features.values, frames, fps), present)
     tail = None
     if features.parameters is not None:

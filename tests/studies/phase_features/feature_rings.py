@@ -8,58 +8,22 @@ from __future__ import annotations
 import numpy as np
 
 from deepphase.arrays import Array
-from deepphase.phase.manifold import ManifoldProjection
+from deepphase.phase.manifold import ManifoldProjection, evenness, winding
 from deepphase.phase.matches import Frames
 
 # Time before and after two similar frames whose directions are compared.
 _DIRECTION_S = 1 / 12
-# Length of the stretches in which steps should be even.
-_STRETCH_S = 1.0
 
 
 def unevenness(features: Array, frames: Frames, fps: float) -> Array:
-    """Coefficient of variation of the steps between neighbouring frames, of each clip.
-
-    The median over stretches of a second; 0 is a feature that changes by even steps. NaN for a
-    clip without such a stretch, or in which nothing moves.
-
-    Parameters
-    ----------
-    features
-        (frames, dimensions), clip by clip.
-
-    Returns
-    -------
-    (clips,) one for each clip that has frames, in their order.
-    """
-    length = max(round(_STRETCH_S * fps), 2)
-    found = []
-    for part in _clips(frames):
-        steps = np.linalg.norm(np.diff(features[part].astype(np.float64), axis=0), axis=1)
-        stretches = steps[: len(steps) // length * length].reshape(-1, length)
-        stretches = stretches[stretches.mean(1) > 0]
-        ratios = stretches.std(1) / stretches.mean(1)
-        found.append(float(np.median(ratios)) if ratios.size else np.nan)
-    return np.array(found)
+    """(clips,) `evenness` of the (frames, dimensions) features of each clip that has frames."""
+    return np.array([evenness(features[part].astype(np.float64), fps) for part in _clips(frames)])
 
 
-def winding(features: Array, frames: Frames) -> Array:
-    """Share of each clip's turning about its middle that goes one way, 0 to 1.
-
-    In the plane of the clip's two leading principal components: 1 is a ring that is only ever
-    followed in one direction, 0 a curve that turns back as often. NaN for a clip that stands still.
-
-    Returns
-    -------
-    (clips,) one for each clip that has frames, in their order.
-    """
-    found = []
-    for part in _clips(frames):
-        plane = ManifoldProjection.fit(features[part])(features[part])[:, :2].astype(np.float64)
-        turns = np.diff(np.unwrap(np.arctan2(plane[:, 1], plane[:, 0])))
-        total = np.abs(turns).sum()
-        found.append(float(abs(turns.sum()) / total) if total > 0 else np.nan)
-    return np.array(found)
+def windings(features: Array, frames: Frames) -> Array:
+    """(clips,) `winding` of each clip in the plane of its two leading principal components."""
+    parts = [features[part] for part in _clips(frames)]
+    return np.array([winding(ManifoldProjection.fit(part)(part)[:, :2]) for part in parts])
 
 
 def one_way_matches(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gc
 import importlib
+import itertools
 import sys
 import threading
 from collections.abc import Callable
@@ -12,7 +13,6 @@ import streamlit as st
 
 from deepphase.apps.dashboard.pages import PAGES, PageEntry
 from deepphase.apps.dashboard.parts import collection, folder, messages
-from deepphase.apps.dashboard.parts import session as sessions
 from deepphase.apps.dashboard.parts.choosers import chooser, open_address
 from deepphase.apps.dashboard.parts.encodings import read_ahead, suggest_clip
 from deepphase.apps.dashboard.parts.widgets import ICON, apply_theme
@@ -30,8 +30,9 @@ _LATER_IMPORTS = ("scipy.signal", "scipy.stats")
 _AHEAD_S = 3.0
 # Seconds between two looks at what a thread has prepared.
 _LOOK_S = 0.5
-# Session state: the preparation that its user does not wait for.
-_LEFT = "preparation left"
+# Session state: its number, and the preparation that its user does not wait for.
+_NUMBER, _LEFT = "session number", "preparation left"
+_numbers = itertools.count()
 # Modules that were loaded when objects were last frozen.
 _frozen_modules = 0
 
@@ -96,7 +97,8 @@ def _sidebar() -> None:
 def _await_files(found: folder.FoundFolder) -> None:
     """Say how many motion files are prepared, while the first one is shown; then open them all."""
     own, count = folder.preparation(found), len(found.motion)
-    state, session = st.session_state, id(sessions.session())
+    state = st.session_state
+    session = state.setdefault(_NUMBER, next(_numbers))
     if own is None:
         # What is chosen on the page stays, as all of the files have it too.
         st.rerun()

@@ -137,7 +137,9 @@ def test_a_folder_is_shown_while_it_is_prepared_and_keeps_what_is_chosen(tmp_pat
 
 
 def _await_all(path):
+    latest = time.monotonic() + 120.0
     while folder.preparation(look_into(path)) is not None:
+        assert time.monotonic() < latest
         time.sleep(0.01)
 
 
@@ -147,7 +149,8 @@ def test_a_preparation_is_cancelled_and_begun_again(tmp_path, monkeypatch, clip)
     prepare = folder.prepare
 
     def endless(files, *given, progress, **named):
-        while len(files) > 1:
+        # Who asks again at once joins the work that has not yet been ended.
+        while len(files) > 1 and folder.prepare is endless:
             progress("reading", 1, 2, "")
             time.sleep(0.01)
         return prepare(files, *given, progress=progress, **named)

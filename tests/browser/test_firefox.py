@@ -33,7 +33,8 @@ _DRAWN = """(() => {
 })()"""
 # On a busy machine a script asks for sizes before all styles are there, and Streamlit for the font
 # of its icons long before it uses it.
-_CHATTER = ("Layout was forced", "preloaded with link preload")
+# A first player that is replaced loses its canvas.
+_CHATTER = ("Layout was forced", "preloaded with link preload", "WebGL context was lost")
 _AT_REST = "document.querySelector('[data-test-script-state]')?.dataset.testScriptState"
 
 

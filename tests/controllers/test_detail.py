@@ -17,9 +17,7 @@ from deepphase.controllers.training.captured_detail import captured_detail
 from deepphase.corpus.clip_store import ClipStore
 from deepphase.errors import CheckpointError
 from tests.controllers.made_controllers import data_of
-from tests.controllers.test_character_goals import store, untrained
-
-__all__ = ["store"]
+from tests.controllers.test_character_goals import untrained
 
 
 @pytest.fixture(scope="module")

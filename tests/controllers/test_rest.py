@@ -17,9 +17,7 @@ from deepphase.synthetic.bodies import body_named
 from deepphase.synthetic.gait import gaits_of
 from deepphase.synthetic.gait_motion import perform
 from deepphase.synthetic.program import Segment
-from tests.controllers.test_character_goals import store, untrained
-
-__all__ = ["store"]
+from tests.controllers.test_character_goals import untrained
 
 WALK = gaits_of("biped")["walk"]
 

@@ -24,7 +24,7 @@ def walks():
 
 def stepper(play, row, share=0.0, turn=0.0):
     poses = play.rotations[row], play.translations[row]
-    return RootSteps(play, poses, 1.0 / FPS, halflife_s=0.2, share=share, turn=turn)
+    return RootSteps(play, poses, 1.0 / FPS, share=share, turn=turn)
 
 
 def own_slips(play, rows):

@@ -175,6 +175,7 @@ class PhaseModel(Generic[Signals]):
     provenance: Mapping[str, Any] = field(default_factory=dict)
     skeletons: tuple[TrainedSkeleton, ...] = field(default=(), kw_only=True)
     bound_from: str = field(default="", kw_only=True)
+    _last_bound: tuple[Any, PhaseModel[Any]] | None = field(default=None, init=False, repr=False)
 
     def __post_init__(self) -> None:
         self.network.eval()
@@ -292,13 +293,21 @@ class PhaseModel(Generic[Signals]):
                 )
             return self.encode_signals(self.signals.read(clip), name=clip.name, source=clip.source)
         if isinstance(self.signals, PointVelocities):
-            return self.bound(clip).encode(clip)
+            return self._bound_as_last(clip).encode(clip)
         if not isinstance(self.signals, JointVelocities):
             raise ParameterError(
                 f"{clip.name}: this is a clip, and the model reads songs",
                 hint="give a song, or a model of motion",
             )
         return self.encode_signals(self.signals.read(clip), name=clip.name, source=clip.source.path)
+
+    def _bound_as_last(self, clip: Clip) -> PhaseModel[Any]:
+        """The model of a clip's joints; folders are of one skeleton, which is bound once."""
+        signals, plan = joints_of(clip)
+        key = (self.sha256, signals, plan.chains, plan.places.tobytes())
+        if self._last_bound is None or self._last_bound[0] != key:
+            self._last_bound = key, self.bound_to(signals, plan)
+        return self._last_bound[1]
 
     def encode_signals(self, signals: Array, *, name: str = "", source: str = "") -> ClipPhases:
         """Phases of every frame of signals (frames, channels) that `signals.read` gave."""

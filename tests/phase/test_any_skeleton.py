@@ -219,8 +219,16 @@ def test_an_unseen_skeleton_is_read_without_training(trained):
     clip, _ = foreign()
     model = trained.bound(clip)
     assert set(model.signals.joints) == set(clip.skeleton.names)
-    phases = trained.encode(clip)
-    np.testing.assert_array_equal(phases.parameters.phase, model.encode(clip).parameters.phase)
+    # Bodies in turn: each is bound to its own joints, and to the weights of the moment.
+    other = locomotion(5, 3.0, body="biped", fps=60.0).clip
+    for each in (clip, other, clip):
+        expected = trained.bound(each).encode(each).parameters.phase
+        np.testing.assert_array_equal(trained.encode(each).parameters.phase, expected)
+    weights = trained.network.state_dict()["decoder_out.bias"]
+    before, first = weights.clone(), trained.sha256
+    weights += 1.0
+    assert trained._bound_as_last(clip).sha256 == trained.sha256 != first
+    weights.copy_(before)
     assert explained_variance(model, clip) > 0.1
     # An untrained one explains nothing.
     network = make_autoencoder(3 * len(POINTS), 60.0, trained.config.network)

@@ -194,3 +194,11 @@ def colours(locator) -> int:
         return 0
     pixels = np.asarray(image.open(io.BytesIO(picture)).convert("RGB"))
     return len(np.unique(pixels.reshape(-1, 3) // 32, axis=0))
+
+
+def cloud(page):
+    """The big cloud of page Manifold, once it is drawn."""
+    shown = page.locator("section.cloud").first
+    shown.wait_for()
+    until(lambda: colours(shown.locator(".plot")) > 8)
+    return shown

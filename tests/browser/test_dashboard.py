@@ -2,22 +2,17 @@
 
 from __future__ import annotations
 
-import signal
-
 import numpy as np
 import pytest
 
-from deepphase.formats.bvh.writer import save_bvh
-from deepphase.synthetic.gait_motion import locomotion
 from tests.browser.dashboard_pages import (
-    PATIENCE_S,
     answer_where,
     at_rest,
+    cloud,
     colours,
     drawn_state,
     live_frame,
     settled,
-    started,
     state,
     titled_player,
     until,
@@ -48,14 +43,6 @@ def test_a_row_is_chosen_and_plays_by_the_keyboard(visit):
     until(lambda: state(frame)["playing"] and state(frame)["time"] > 0.3)
     moved = np.subtract(frame.evaluate("deepphasePlayer.joint(0, 0).world"), before)
     assert np.linalg.norm(moved) > 0.3, "a runner has gone on"
-
-
-def cloud(page):
-    """The big cloud of page Manifold, once it is drawn."""
-    shown = page.locator("section.cloud").first
-    shown.wait_for()
-    until(lambda: colours(shown.locator(".plot")) > 8)
-    return shown
 
 
 def test_clouds_player_and_address_show_one_moment(visit):
@@ -256,22 +243,6 @@ def test_a_song_dances(visit):
     assert b"A_OPUS" in content[:4000]
 
 
-def test_what_readers_sent_goes_with_the_server(browser, tmp_path):
-    save_bvh(locomotion(4, 2.0, gait="jog").clip, tmp_path / "mine.bvh")
-    place = tmp_path / "temporary"
-    place.mkdir()
-    with started(ends=signal.SIGTERM, TMPDIR=str(place)) as address:
-        page = browser.new_context().new_page()
-        page.goto(f"{address}/data")
-        settled(page)
-        chooser = page.locator('[data-testid="stFileUploader"] input[type=file]')
-        chooser.set_input_files(tmp_path / "mine.bvh")
-        until(lambda: list(place.glob(".deepphase-*")))
-    page.context.close()
-    # PyTorch and ONNX Runtime keep caches of their own there.
-    assert list(place.glob(".deepphase-*")) == []
-
-
 def test_back_leads_to_the_page_before_with_its_clip_in_each_session(visit, address):
     page, other = visit("manifold"), visit("channels?clip=medley")
     titled_player(page, "walk")
@@ -297,48 +268,6 @@ def test_back_leads_to_the_page_before_with_its_clip_in_each_session(visit, addr
     # At the moment of before.
     answer_where(page, "deepphasePlayer.time()", lambda now: now >= 1.9)
     assert settled(other).locator("h1").inner_text() == "medley"
-
-
-def test_back_leads_to_the_clips_and_the_model_of_before(browser, tmp_path):
-    for body in ("biped", "quadruped"):
-        save_bvh(locomotion(1, 6.0, body=body, gait="walk").clip, tmp_path / f"{body}.bvh")
-
-    def choose(label: str, nth: int) -> str:
-        box = page.get_by_test_id("stSidebar").get_by_label(label, exact=True).first
-        before = page.url
-        box.click()
-        name = page.get_by_role("option").nth(nth).inner_text()
-        page.get_by_role("option").nth(nth).click()
-        until(lambda: shown(label) == name)
-        # The script starts a moment after the click: Back before it has would undo the choice.
-        page.wait_for_url(lambda url: url != before)
-        page.wait_for_selector('[data-test-script-state="notRunning"]')
-        return name
-
-    def shown(label: str) -> str:
-        return page.get_by_test_id("stSidebar").get_by_label(label, exact=True).first.input_value()
-
-    with started(tmp_path) as address:
-        page = browser.new_context(viewport={"width": 1400, "height": 900}).new_page()
-        page.set_default_timeout(1000 * PATIENCE_S)
-        page.goto(f"{address}/channels")
-        settled(page)
-        dog = choose("Clips", 1)
-        page.get_by_role("link", name="Train").click()
-        page.wait_for_url("**/train?clips=**")
-        page.wait_for_selector('[data-test-script-state="notRunning"]')
-        assert shown("Clips") == dog
-        # Two models read its joints.
-        person, model = choose("Clips", 0), choose("Phase model", 1)
-        assert person != dog
-        page.go_back()
-        page.wait_for_url("**/channels?**")
-        until(lambda: shown("Clips") == dog)
-        settled(page)
-        page.go_forward()
-        page.wait_for_url("**/train**")
-        until(lambda: (shown("Clips"), shown("Phase model")) == (person, model))
-        page.context.close()
 
 
 def test_the_last_player_stays_until_the_next_has_drawn_and_some_are_kept(visit):
@@ -403,22 +332,3 @@ def test_colours_axes_and_views_are_chosen_by_keys_without_the_server(visit):
     # A reload leads back to it.
     page.reload()
     until(lambda: cloud(page).evaluate("it => it.deepphaseCloud?.seen.axes") == "Channel 2")
-
-
-def test_a_broken_file_and_a_reload_in_the_middle_leave_the_rest(browser, tmp_path):
-    for seed in range(24):
-        save_bvh(locomotion(seed, 6.0, gait="jog").clip, tmp_path / f"take {seed:02}.bvh")
-    (tmp_path / "broken.bvh").write_text("HIERARCHY\nROOT Hips\n{\n", encoding="utf-8")
-    with started(tmp_path) as address:
-        page = browser.new_context(viewport={"width": 1400, "height": 900}).new_page()
-        page.set_default_timeout(1000 * PATIENCE_S)
-        page.goto(f"{address}/manifold")
-        page.wait_for_selector("h1")
-        page.reload()
-        shown = cloud(page)
-        until(lambda: shown.evaluate("it => new Set(it.deepphaseCloud.frames.clip).size") == 24)
-        settled(page)
-        page.get_by_role("link", name="Data").click()
-        page.get_by_text("1 file was left out").click()
-        page.get_by_text("broken.bvh").first.wait_for()
-        page.context.close()

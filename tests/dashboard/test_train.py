@@ -9,9 +9,11 @@ import numpy as np
 import pytest
 
 import deepphase.apps.training_run as runs
+from deepphase.apps import training_process
 from deepphase.apps.training_run import (
     FAILED,
     FINISHED,
+    MODEL_FILE,
     STOPPED,
     TrainingRequest,
     TrainingRun,
@@ -50,28 +52,34 @@ def request(store, **changes) -> TrainingRequest:
     return TrainingRequest(str(store), store_groups(store)[0].name, **(tiny | changes))
 
 
-@pytest.fixture(scope="module")
-def finished(store, tmp_path_factory) -> TrainingRun:
-    run = TrainingRun.start("tiny", request(store), tmp_path_factory.mktemp("runs") / "one")
-    until(lambda: not run.running)
-    assert run.status().state == FINISHED, run.log()
-    return run
+@pytest.fixture
+def train(monkeypatch, tmp_path):
+    """Trains in this process, which has imported Lightning already; gives status and folder."""
+    monkeypatch.setattr(training_process, "_end_with_input", lambda: None)
+    monkeypatch.setattr("os.nice", lambda _: 0)
+
+    def trained(wanted: TrainingRequest) -> int:
+        wanted.save(tmp_path)
+        return training_process._main(tmp_path)
+
+    return trained
 
 
-def test_a_training_leaves_a_model_and_what_led_to_it(finished):
-    status = finished.status()
-    assert finished.finished
-    assert PhaseModel.load(finished.model_file).channels == 2
+def test_a_training_leaves_a_model_and_what_led_to_it(store, train, tmp_path):
+    assert train(request(store)) == 0
+    status = TrainingStatus.load(tmp_path)
+    assert status.state == FINISHED
+    assert PhaseModel.load(tmp_path / MODEL_FILE).channels == 2
     assert [each.windows for each in status.epochs] == [64, 128, 192, 256]
     assert status.epochs[-1].loss > 0
     assert status.epochs[-1].health.frames > 0
-    views = load_views(finished.folder, len(status.epochs))
-    clips, seconds = load_curve_points(finished.folder)
+    views = load_views(tmp_path, len(status.epochs))
+    clips, seconds = load_curve_points(tmp_path)
     assert all(view.shape == (len(clips), 3) for view in views)
     assert set(clips) <= {0, 1, 2}
     assert 0.4 < seconds.min() < seconds.max() < 3.6
     assert not np.allclose(views[0], views[-1])
-    assert not (finished.folder / "work").exists()
+    assert not (tmp_path / "work").exists()
 
 
 def test_stopping_keeps_the_model_of_the_last_epoch_and_others_wait(store, tmp_path, monkeypatch):
@@ -122,10 +130,9 @@ def test_it_ends_with_the_server(store, tmp_path):
     assert "ended unexpectedly" in status.fact
 
 
-def test_a_training_that_cannot_go_says_why(store, tmp_path):
-    run = TrainingRun.start("bad", request(store, window_s=4.0, batch_size=512), tmp_path / "bad")
-    until(lambda: not run.running)
-    status = run.status()
+def test_a_training_that_cannot_go_says_why(store, train, tmp_path):
+    assert train(request(store, window_s=4.0, batch_size=512)) == 2
+    status = TrainingStatus.load(tmp_path)
     assert status.state == FAILED
     assert "window" in status.fact
     assert status.hint

@@ -62,7 +62,7 @@ COMMANDS = {
     "demo": "demo --smallest -o out/demo",
 }
 # Commands that CI ends -> how often.
-_IN_CI = {"prepare": 6, "encode": 2, "train phase": 2}
+_IN_CI = {"prepare": 8, "encode": 1, "train phase": 1}
 _MAKING = (
     f"prepare captures -o {_STORE}",
     f"match build {_STORE} --model {PHASES} -o {_DATABASE}",

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+import re
+from collections import Counter, defaultdict
+from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -19,6 +20,7 @@ from deepphase.corpus.groups import (
 from deepphase.corpus.store_writer import StoreWriter
 from deepphase.errors import ParameterError, SkeletonError
 from deepphase.formats.frame_rates import CHECK, CORRECTED
+from deepphase.formats.reading import ANOTHER_RATE
 from deepphase.motion.clip import Clip, in_float32, joint_positions
 from deepphase.motion.mirror import mirror_map, mirrored
 from deepphase.motion.orientation import (
@@ -87,6 +89,24 @@ def other_axes(
         for index, own in enumerate(ups)
         if own != up
     }
+
+
+def files_of_another_rate(
+    clips: Iterable[tuple[str, Hashable, float, Sequence[str]]],
+) -> Iterator[tuple[str, str]]:
+    """Files without a doubt of their rate that most of their body have: file, sentence.
+
+    `clips` are file, body, stated frames a second, and notes of each.
+    """
+    groups: dict[Hashable, dict[str, str]] = defaultdict(dict)
+    for file, body, fps, notes in clips:
+        asked = re.search(re.escape(ANOTHER_RATE(0.0)).replace("0", r"[\d.]+"), " ".join(notes))
+        groups[body, fps][file] = asked[0] if asked else ""
+    for files in groups.values():
+        (way, votes), *_ = Counter(files.values()).most_common(1)
+        if way and 2 * votes > len(files):
+            of_all = f"{votes} of {len(files)} files of its skeleton move as at another rate"
+            yield from ((file, f"{CHECK}{of_all}: {way}") for file in files if not files[file])
 
 
 def files_of_another_floor(writer: StoreWriter) -> Iterator[tuple[str, str]]:

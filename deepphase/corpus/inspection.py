@@ -12,7 +12,7 @@ from typing import Any
 
 from deepphase.arrays import Array
 from deepphase.corpus.clips import ANIMATION_LABEL, PointSets, agreed_point_sets, load_clips
-from deepphase.corpus.group_passes import other_axes
+from deepphase.corpus.group_passes import files_of_another_rate, other_axes
 from deepphase.corpus.groups import once
 from deepphase.corpus.motion_files import MotionFile, find_motion_files, song_beside
 from deepphase.corpus.parallel import fitting_workers, map_in_order
@@ -100,7 +100,18 @@ def inspect_files(
                 found[number] = facts_of((file, file.reader({**reader, "up": up})))
             noted = (replace(each, notes=(*each.notes, sentence)) for each in found[number])
             found[number] = tuple(noted)
-    return list(chain.from_iterable(found))
+    every = list(chain.from_iterable(found))
+    rates = dict(
+        files_of_another_rate(
+            (each.file, each.skeleton.hierarchy, each.fps, each.notes)
+            for each in every
+            if each.skeleton
+        )
+    )
+    return [
+        replace(each, notes=(*each.notes, rates[each.file])) if each.file in rates else each
+        for each in every
+    ]
 
 
 def _other_axes(found: list[tuple[FileFacts, ...]]) -> dict[int, tuple[str | None, str]]:

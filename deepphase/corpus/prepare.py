@@ -15,6 +15,7 @@ from deepphase.corpus.group_passes import (
     add_mirrored_clips,
     files_of_another_axis,
     files_of_another_floor,
+    files_of_another_rate,
     files_of_another_unit,
     other_rest_frames,
     retarget_clips,
@@ -202,6 +203,9 @@ def prepare(
             run.read_again("unit", files_of_another_unit(writer))
         if up is None:
             run.read_again("up", files_of_another_axis(writer))
+        clips = [record.clip for record in writer.records]
+        facts = ((c.source.path, c.skeleton.hierarchy, c.source.fps, c.source.notes) for c in clips)
+        notes.extend(files_of_another_rate(facts))
         notes.extend(files_of_another_floor(writer))
         if retarget is not None:
             notes.extend(retarget_clips(writer, retarget, progress))

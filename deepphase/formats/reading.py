@@ -73,9 +73,9 @@ _FASTEST_FALL, _FALL_S, _MEASURED_S, _FALL_FPS = 20.0, 0.1, 0.15, 30.0
 _MASSES = {"hips": 0.15, "chest": 0.26, "head": 0.11, "hip": 0.06, "knee": 0.085, "foot": 0.025}
 _MASSES |= {"shoulder": 0.015, "elbow": 0.025, "hand": 0.01}
 # Feet swing as fast as legs do, as pendulums: in 277 captured clips up to 1.3 sqrt(g / leg) times a
-# second over some seconds, in an elite sprint 1.5. A swing goes on at a speed, as a share of
-# sqrt(g leg), over a way, as a share of the leg. Frames a second and seconds that are looked at.
-_MOST_SWINGS, _SWINGS_S, _SWING_SPEED, _SWING_WAY = 1.4, 4.0, 0.18, 0.1
+# second over 4 s and 1.11 over 8 s, in an elite sprint 1.5. A swing goes on at a speed, as a share
+# of sqrt(g leg), over a way, as a share of the leg. Frames a second and seconds that are looked at.
+_MOST_SWINGS, _SWING_SPEED, _SWING_WAY = ((4.0, 1.4), (8.0, 1.2)), 0.18, 0.1
 _SWING_FPS, _SWINGS_SEEN_S = 60.0, 40.0
 # All joints are over the floor, by a share of the leg, for seconds, and the feet go, in m/s; the
 # body's middle is on a parabola, but for a share of the leg, and not pulled sideways (m/s2). At
@@ -102,6 +102,8 @@ _FRAMES_DOUBTED = 100
 _MOST_MISSING, _LONG_GAP_S = 9, 0.25
 EXPORT_AGAIN = "copy or export the file again"
 COMMAS = "decimal commas were read as points"
+# Asked of clips that move as at another rate.
+ANOTHER_RATE = "is the rate {:g}? --file-fps gives another".format
 
 # First bytes -> foreign content that users give as a motion file.
 _FOREIGN = {
@@ -352,15 +354,25 @@ def frame_numbers(words: Sequence[str]) -> Array:
     return np.array([int(word) for word in words], np.int64)
 
 
+def frames_by_time(seconds: Array, fps: float) -> Array:
+    """(frames,) int64 numbers of frames by their times; empty where most are no frame apart."""
+    steps = np.rint(np.diff(seconds) * fps)
+    if not len(steps) or not steps.min() >= 1 or np.median(steps) != 1:
+        return np.zeros(0, np.int64)
+    return np.append(0, steps.cumsum()).astype(np.int64)
+
+
 def bridged(clip: Clip, frames: Array) -> Clip:
     """The clip with the frames that their numbers leave out on straight lines, and a note."""
     steps = np.diff(frames)
     # Numbers that all grow by as much are those of every other frame, and leave out none.
-    if not len(steps) or steps.max() < 2 or steps.min() == steps.max():
+    if not len(steps) or steps.min() == steps.max():
         return clip
     gap = int(steps.argmax())
     missing, longest = int((steps - 1).sum()), int(steps[gap]) - 1
     note = f"{missing:,} frames are missing, at most {longest:,} together after {frames[gap]}"
+    if steps.min() < 1:
+        note = f"numbers of frames repeat or go back after {frames[steps.argmin()]}"
     if steps.min() < 1 or missing > _MOST_MISSING * len(clip):
         return with_notes(clip, [f"{CHECK}{note}: the motion jumps there"])
     place = np.arange(frames[0], frames[-1] + 1)
@@ -509,7 +521,7 @@ def _doubts_of_flight(
         straight = 2.0 * np.abs(bend[[0, 2]]).max() < _STRAIGHT
         flies = np.median(feet[start : stop - 1].min(axis=1)) > _FEET_FLY
         if flies and straight and away < _OFF_PARABOLA * leg and _SLOW[0] < fall < _SLOW[1]:
-            way = f"is the rate {2 * fps * step:g}? --file-fps gives another"
+            way = ANOTHER_RATE(2 * fps * step)
             yield f"the body flies, and falls at {fall:.2g} m/s2, gravity is {GRAVITY:.3g}: {way}"
             return
 
@@ -527,17 +539,15 @@ def _doubts_of_steps(clip: Clip, roles: Roles) -> Iterator[str]:
     yield from _doubts_of_path(places[::2], roles, leg, fps / 2.0, 2 * step)
     moved = np.linalg.norm(np.diff(places[:, list(feet)], axis=0), axis=-1)
     yield from _doubts_of_flight(places, fps * moved, roles, leg, fps, step)
-    if len(clip) < _SWINGS_S * clip.fps:
-        return
     swings = np.zeros(len(moved))
     for foot in moved.T:
         for start, stop in true_runs(foot * fps > _SWING_SPEED * np.sqrt(GRAVITY * leg)):
             swings[start] += foot[start:stop].sum() > _SWING_WAY * leg
-    window = np.ones(round(_SWINGS_S * fps))
-    fastest = np.convolve(swings, window).max() / _SWINGS_S
-    if fastest > _MOST_SWINGS * np.sqrt(GRAVITY / leg):
-        way = f"is the rate {clip.fps / 2.0:g}? --file-fps gives another"
-        yield f"the feet step {fastest:.3g} times a second: {way}"
+    for seconds, most in _MOST_SWINGS:
+        fastest = np.convolve(swings, np.ones(round(seconds * fps))).max() / seconds
+        if fastest > most * np.sqrt(GRAVITY / leg):
+            yield f"the feet step {fastest:.3g} times a second: {ANOTHER_RATE(clip.fps / 2.0)}"
+            return
 
 
 def _doubts_of_path(

@@ -22,6 +22,8 @@ _STRAIGHT = 0.99
 # Sines: legs of a standing body point down by at least the first, the trunk of a person up by the
 # second, and the trunk of a quadruped leaves the ground by at most the third.
 _LEGS_DOWN, _TRUNK_UP, _TRUNK_LEVEL = 0.85, 0.8, 0.6
+# Both legs of a body that stands at rest are as high, but for a share of the height of its hips.
+_LEVEL = 0.05
 # Share of the frames, those in which the body is most upright, whose mean is the pose.
 _UPRIGHT_SHARE = 0.25
 # Percentile of a joint's heights at which it is on the ground, or as near to it as it comes.
@@ -153,8 +155,11 @@ def reference_pose(
 ) -> ReferencePose:
     """The rest pose if the body stands in it, else the mean of the clip's most upright poses."""
     rest = rest_clip(skeleton)
-    if _stands(rest, roles)[0]:
-        return _pose(rest, roles, _heights(rest, slice(None)), True, "the rest pose")
+    heights = _heights(rest, slice(None))
+    sides = [list(pair) for part in _LIMBS[0][1].split() if (pair := roles.both(part))]
+    level = np.ptp(heights[sides], axis=1).max(initial=0.0) <= _LEVEL * heights[roles.hips]
+    if _stands(rest, roles)[0] and level:
+        return _pose(rest, roles, heights, True, "the rest pose")
     if clip is None:
         raise SkeletonError(
             "the body does not stand in its rest pose, which cannot be compared with another's",

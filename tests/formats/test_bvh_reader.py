@@ -1,5 +1,7 @@
 """What the BVH reader makes of well-formed files of many kinds."""
 
+import re
+
 import numpy as np
 import pytest
 from scipy.spatial.transform import Rotation
@@ -212,9 +214,18 @@ def test_one_row_more_than_declared_and_decimal_commas_are_read_with_a_note(tmp_
     whole = raw_bvh(written(tmp_path, text))
     more = raw_bvh(written(tmp_path, text.replace("Frames: 3", "Frames: 2")))
     assert "declares 2, but 3 frames follow" in more.source.notes[0]
-    comma = raw_bvh(written(tmp_path, text.replace(".", ",")))
-    assert "decimal commas" in comma.source.notes[0]
-    for other in (more, comma):
+    head, rows = text.split("Frame Time")
+    comma, mixed, semicolons = (
+        raw_bvh(written(tmp_path, each))
+        for each in (
+            text.replace(".", ","),
+            f"{head}Frame Time{rows.replace('.', ',').replace(',', '.', 1)}",
+            re.sub(r"(?<=\d) (?=\d)", ";", text.replace(".", ",")),
+        )
+    )
+    for other in (comma, mixed, semicolons):
+        assert "decimal commas" in other.source.notes[0]
+    for other in (more, comma, mixed, semicolons):
         np.testing.assert_array_equal(other.rotations, whole.rotations)
         np.testing.assert_array_equal(other.translations, whole.translations)
     with pytest.raises(FormatError, match="3 frames, but 'Frames:' declares 1"):

@@ -4,6 +4,7 @@ import importlib.util
 import re
 import tempfile
 from dataclasses import replace
+from itertools import count
 from pathlib import Path
 
 import numpy as np
@@ -128,7 +129,7 @@ def test_ezc3d_reads_what_the_tests_write(tmp_path):
     )
 
 
-@pytest.mark.parametrize("unseen", [0.0, 9_999_999.0])
+@pytest.mark.parametrize("unseen", [0.0, 9_999_999.0, -99_999.0])
 @pytest.mark.parametrize("suffix", [".trc", ".c3d"])
 def test_what_programs_write_for_unseen_markers_is_a_gap(tmp_path, suffix, unseen):
     truth = markers_of(WALK)
@@ -144,7 +145,7 @@ def test_what_programs_write_for_unseen_markers_is_a_gap(tmp_path, suffix, unsee
     )
 
 
-@pytest.mark.parametrize("stray", ["*60", "U_12", "Unlabeled 1"])
+@pytest.mark.parametrize("stray", ["*60", "U_12", "Unlabeled 1", "uname*3"])
 @pytest.mark.parametrize("suffix", [".trc", ".c3d", ".csv"])
 def test_markers_without_a_label_are_left_out(tmp_path, suffix, stray):
     positions = np.concatenate([markers_of(WALK), np.full((len(WALK), 1, 3), 4000.0)], axis=1)
@@ -179,7 +180,9 @@ def test_every_prefix_of_a_body_is_a_clip(tmp_path, suffix):
     assert solved == ["walk A.bvh", "walk Subject_B.bvh"]
 
 
-@pytest.mark.parametrize("form", ["{who}_{name}", "{name}-{who}", "{name}{number}"])
+@pytest.mark.parametrize(
+    "form", ["{who}_{name}", "{name}-{who}", "{name}{number}", "Actor {number}/{name}"]
+)
 def test_bodies_are_told_apart_by_labels_without_a_colon(tmp_path, form):
     one = markers_of(WALK)
     both = np.concatenate([one, one + np.array([600.0, 0, 0])], axis=1)
@@ -234,8 +237,13 @@ def test_places_of_bones_in_the_frames_of_their_parents_are_refused(tmp_path):
     assert "Global" in caught.value.hint
 
 
-def test_rows_that_are_missing_are_gaps(tmp_path):
+@pytest.mark.parametrize("numbers", ["their", "new"])
+def test_rows_that_are_missing_are_gaps(tmp_path, numbers):
     text = re.sub(r"(?m)^5\d\t.*\r?\n", "", trc_text(markers_of(WALK), LABELS))
+    if numbers == "new":
+        # By their times alone.
+        counted = count(1)
+        text = re.sub(r"(?m)^\d+\t(?=\d\.\d+\t-?\d)", lambda _: f"{next(counted)}\t", text)
     (tmp_path / "walk.trc").write_text(text, newline="")
     track = load_points(tmp_path / "walk.trc")
     assert len(track) == len(WALK)
@@ -292,15 +300,18 @@ def test_results_of_plug_in_gait_are_not_markers(tmp_path):
     assert any("4 of 29 points were left out" in note for note in clip.source.notes)
 
 
+@pytest.mark.parametrize("number", ["index", "time"])
 @pytest.mark.parametrize(("left_out", "words"), [("5|6|7", "3 frames"), (r"\d{1,2}", "too long")])
-def test_missing_frames_of_an_mvnx_are_bridged(tmp_path, left_out, words):
-    path, walk = tmp_path / "walk.mvnx", locomotion(0, 2.0).clip
+def test_missing_frames_of_an_mvnx_are_bridged(tmp_path, left_out, words, number):
+    path, walk = tmp_path / "walk.mvnx", replace(locomotion(0, 2.0).clip, fps=100.0)
     text = mvnx_text(walk)
+    if number == "time":
+        text = re.sub(r' index="(\d+)"', r' index="" number="\1"', text)
     path.write_text(text)
     whole = load(path)
     assert not any("missing" in note for note in whole.source.notes)
     # Frame 0 is the first of the clip.
-    pattern = rf'<frame[^>]*index="(?!0")(?:{left_out})".*?</frame>'
+    pattern = rf'<frame[^>]*"(?!0")(?:{left_out})" type.*?</frame>'
     path.write_text(re.sub(pattern, "", text, flags=re.DOTALL))
     clip = load(path)
     assert len(clip) == len(whole)
@@ -310,6 +321,11 @@ def test_missing_frames_of_an_mvnx_are_bridged(tmp_path, left_out, words):
     np.testing.assert_allclose(positions[[0, 100, 110]], true[[0, 100, 110]], atol=1e-6)
     if words == "3 frames":
         assert np.abs(positions - true).max() < 0.02
+    path.write_text(text.replace('frameRate="100"', 'frameRate="200"'))
+    assert any("is the rate 100?" in note for note in load(path).source.notes)
+    frame = re.search(r'<frame[^>]*"9" type.*?</frame>', text, re.DOTALL)[0]
+    path.write_text(text.replace(frame, frame + frame))
+    assert number == "time" or "repeat" in " ".join(load(path).source.notes)
 
 
 def test_mvnx(tmp_path):

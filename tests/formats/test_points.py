@@ -186,6 +186,6 @@ def test_bad_files_get_one_clear_error(tmp_path):
     assert "from point 0 to point 4" in refused(tmp_path, edges=np.array([[0, 1], [0, 4]]))
     assert "units of 'parsec'" in refused(tmp_path, units="parsec")
     assert "5,000 points" in refused(tmp_path, positions=np.zeros((1, 5000, 3)))
-    assert "from the origin" in refused(tmp_path, positions=np.full((5, 4, 3), 9e6))
+    assert "from the origin" in refused(tmp_path, positions=np.full((5, 4, 3), (9e6, 0, 1)))
     assert "not a point track" in refused(tmp_path, positions=None)
     assert "center" in refused(tmp_path, positions=None, joints_rel=np.zeros((5, 4, 3)))

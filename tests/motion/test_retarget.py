@@ -119,6 +119,14 @@ def test_axes_without_a_standing_rest_pose_are_found_from_motion(clip, sample):
     assert again.mean() < 0.07 * leg
 
 
+@pytest.mark.parametrize("seed", range(3))
+def test_a_twisted_rest_pose_is_not_one_in_which_a_body_stands(seed):
+    tilts = np.random.default_rng(seed).uniform(-35.0, 35.0, (len(WALK.skeleton), 3))
+    twisted = with_axes(WALK, 0, Rotation.from_euler("xyz", tilts, degrees=True).as_quat())
+    moved = retarget(twisted, OTHER_WALK).clip
+    assert np.abs(joint_positions(moved) - joint_positions(WALK)).max() < 0.03
+
+
 def test_a_target_that_never_stands_is_refused():
     target = with_axes(OTHER_WALK, 7)
     still = np.zeros_like(target.rotations)

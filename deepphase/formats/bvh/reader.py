@@ -48,8 +48,8 @@ _QUARTER_DEGREE = np.pi / 720.0
 # Angles in a block of frames, three a joint: its temporaries stay in a processor's cache.
 _BLOCK_ANGLES = 1 << 14
 _HIERARCHY = re.compile(rb"\s*HIERARCHY\b", re.IGNORECASE)
-_DECIMAL_COMMA, _DECIMAL_POINT = re.compile(rb"(?<=[0-9]),(?=[0-9])"), re.compile(rb"[0-9]\.[0-9]")
-_SEPARATING_COMMA = re.compile(rb"(?<=[0-9]),(?=\s|\Z)|(?<=[0-9]\s),(?=\s|\Z)")
+# Numbers with commas or semicolons, and these alone.
+_WITH_COMMAS = re.compile(rb"(?<!\S)[-+.0-9eE]*[,;][-+.,;0-9eE]*(?!\S)")
 _MOTION = re.compile(rb"^[ \t}]*(MOTION)\b", re.IGNORECASE | re.MULTILINE)
 
 
@@ -86,12 +86,8 @@ def load_bvh(
         found = foreign_content(content) or "it does not begin with HIERARCHY"
         raise fault(f"this is not a BVH file: {found}", line=1)
     notes: list[str] = []
-    if b"," in content:
-        commas, by, note = _DECIMAL_COMMA, b".", COMMAS
-        if _DECIMAL_POINT.search(content):
-            commas, by, note = _SEPARATING_COMMA, b"", "commas between numbers were left out"
-        content, count = commas.subn(by, content)
-        notes += [note] * (count > 0)
+    if b"," in content or b";" in content:
+        content = _WITH_COMMAS.sub(partial(_without_commas, notes), content)
     begin = _MOTION.search(content)
     front = content[: begin.start(1)] if begin else content
     try:
@@ -141,6 +137,15 @@ def load_bvh(
     if all(f"{axis}position" in hierarchy.channels[0] for axis in "XYZ"):
         return _with_root_offset(clip)
     return clip
+
+
+def _without_commas(notes: list[str], match: re.Match[bytes]) -> bytes:
+    """Numbers with decimal points and blanks; adds to the notes what commas were read as."""
+    word = match[0].rstrip(b",")
+    decimal = b"," in word and b"." not in word and (word.count(b",") == 1 or b";" in word)
+    note = COMMAS if decimal else "commas or semicolons between numbers were left out"
+    notes += [note] * (note not in notes)
+    return word.replace(b",", b"." if decimal else b" ").replace(b";", b" ")
 
 
 def _with_root_offset(clip: Clip) -> Clip:

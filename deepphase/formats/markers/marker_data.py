@@ -18,16 +18,20 @@ from deepphase.motion.point_track import ball_points
 
 # Same limit as of point tracks: all pairs of points are compared.
 MAX_POINTS = 4096
-# What programs write for a coordinate of a marker that was not seen; others write 0 for all three.
-_UNSEEN = 9_999_999
+# What programs write for a coordinate of a marker that was not seen; others write 0 for all three,
+# or another number that no body reaches.
+_UNSEEN, _UNREACHED = 9_999_999, 999
 # Labels that programs give to markers that nobody labelled; C3D files have empty ones, too.
-_UNLABELLED = re.compile(r"|\*.*|u_\d+|(unlabell?ed|unnamed|unidentified)\W*\w*|new \d+")
+_UNLABELLED = re.compile(
+    r"|\*.*|u_\d+|(unlabell?ed|unnamed|unidentified|uname|unknown|ghost)\W*\w*|new \d+"
+)
 # Results of Plug-in Gait, which lie among the markers as if they were places.
 _NO_PLACE = re.compile(r".*[a-z](Angles?|Forces?|Moments?|Powers?|GRF)")
 # Fewer markers under a prefix are a prop, not a body.
 _FEWEST = 8
 # How labels without a colon name the body: before the marker's own name, behind it, by a number.
 _BODY_AND_NAME = (
+    re.compile(r"(?P<body>[^/|]+)[/|](?P<name>.+)"),
     re.compile(r"(?P<body>[^-_. ]+)[-_. ](?P<name>.+)"),
     re.compile(r"(?P<name>.+)[-_. ](?P<body>[^-_. ]+)"),
     re.compile(r"(?P<name>.+)(?P<body>\d)"),
@@ -147,6 +151,8 @@ def _unseen(positions: Array) -> Array:
         near = np.nan_to_num(others)
         around = (near.min(axis=1) < 0) & (near.max(axis=1) > 0)
         zeros[:, always] &= around.all(axis=-1).mean() < 0.9
+    alike = (positions == positions[..., :1]).all(axis=-1)
+    zeros |= alike & (np.abs(positions[..., 0]) >= _UNREACHED)
     return zeros | (np.abs(positions) >= _UNSEEN).any(axis=-1)
 
 

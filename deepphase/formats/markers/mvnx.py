@@ -12,9 +12,10 @@ import numpy as np
 
 from deepphase.arrays import Array
 from deepphase.errors import FormatError
-from deepphase.formats.frame_rates import resolve_rate
+from deepphase.formats.frame_rates import CHECK, frame_rate, resolve_rate
 from deepphase.formats.npz.joint_arrays import fitted_clip, unit_quaternions
 from deepphase.formats.reading import (
+    ANOTHER_RATE,
     COMMAS,
     EXPORT_AGAIN,
     Unit,
@@ -23,10 +24,12 @@ from deepphase.formats.reading import (
     checked_options,
     foreign_content,
     frame_numbers,
+    frames_by_time,
     in_metres_y_up,
     parents_first,
     read_content,
     unique_names,
+    with_notes,
 )
 from deepphase.motion.clip import Clip, Source
 
@@ -34,6 +37,8 @@ from deepphase.motion.clip import Clip, Source
 _WIDTHS = {"orientation": 4, "position": 3}
 _CONNECTORS = ("connector1", "connector2")
 _DEEPEST = 32
+# How far times of frames may be off a stated rate, which are rounded to milliseconds.
+_OTHER_RATE = 0.1
 
 
 def load_mvnx(
@@ -69,7 +74,13 @@ def load_mvnx(
         notes = (*notes, COMMAS)
     notes = (*notes, *fit_notes, f"a unit of {unit_m:g} m")
     clip = in_metres_y_up(clip, unit_m, up, Source(str(path), fps=rate, notes=notes))
-    return bridged(clip, frame_numbers(content.indices))
+    numbers, seconds = frame_numbers(content.indices), frame_numbers(content.times) / 1000.0
+    step = float(np.median(np.diff(seconds))) if len(seconds) > 2 else 0.0
+    if fps is None and step > 0 and abs(step * rate - 1.0) > _OTHER_RATE:
+        asked = ANOTHER_RATE(frame_rate(step, decimals=3))
+        clip = with_notes(clip, [f"{CHECK}frames are {1000.0 * step:g} ms apart: {asked}"])
+    timed = frames_by_time(seconds, rate)
+    return bridged(clip, max(numbers, timed, key=lambda each: np.ptp(each) if len(each) else 0))
 
 
 class _Content:
@@ -81,8 +92,9 @@ class _Content:
         self.segments: list[str] = []
         # (segment above, segment below) of each joint.
         self.joints: list[tuple[str, str]] = []
-        # Indices of the frames, as written.
+        # Indices of the frames, and their milliseconds, as written.
         self.indices: list[str] = []
+        self.times: list[str] = []
         self.frames: dict[str, list[Array]] = {name: [] for name in _WIDTHS}
         self.has_commas = False
         self._subjects = 0
@@ -139,6 +151,7 @@ class _Content:
         elif name == "frame" and attributes.get("type", "normal") == "normal":
             self._frame = {}
             self.indices.append(attributes.get("index", ""))
+            self.times.append(attributes.get("time", ""))
 
     def _on_text(self, data: str) -> None:
         if self._inside and self._inside[-1] in (*_WIDTHS, *_CONNECTORS):

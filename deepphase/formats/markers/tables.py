@@ -19,6 +19,7 @@ from deepphase.formats.reading import (
     EXPORT_AGAIN,
     FRONT_BYTES,
     foreign_content,
+    frames_by_time,
     lines_of,
     read_content,
     unit_named,
@@ -94,6 +95,10 @@ def _whole(table: Array, rates: dict[str, float]) -> tuple[Array, tuple[str, ...
     if not step > 0 or not (steps > 0).all() or (steps % step).any():
         return table, ()
     frames = np.rint((table[:, 0] - table[0, 0]) / step).astype(np.int64)
+    for stated in rates.values():
+        by_time = frames_by_time(table[:, 1], stated)
+        # Times of numbers without a gap may have one.
+        frames = by_time if len(by_time) and frames[-1] == len(steps) else frames
     count = int(frames[-1]) + 1
     seconds = float(table[-1, 1] - table[0, 1])
     if seconds > 0:
@@ -105,7 +110,7 @@ def _whole(table: Array, rates: dict[str, float]) -> tuple[Array, tuple[str, ...
     if len(table) < count <= _MOST_GAPS * len(table):
         whole = np.full((count, table.shape[1]), np.nan)
         whole[frames] = table
-        return whole, (f"{count - len(table)} frames are missing, by their numbers: they are gaps",)
+        return whole, (f"{count - len(table)} frames are missing: they are gaps",)
     return table, ()
 
 

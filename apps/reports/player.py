@@ -20,7 +20,7 @@ from deepphase.music.cache import song_features
 from deepphase.music.features import SongFeatures
 from deepphase.music.spectra import MEL_RANGE_HZ
 from deepphase.phase.extractor import PhaseExtractor
-from deepphase.phase.manifold import ring_projection
+from deepphase.phase.manifold import ring_projection, steadiest
 from deepphase.phase.parameters import ClipPhases
 from deepphase.viewer.actor import Actor
 from deepphase.viewer.take import Channels, Curve, ManifoldCloud, PlayerSong, Take, point_colours
@@ -65,7 +65,10 @@ def in_words(label: str) -> str:
 
 
 def takes_of_store(model: PhaseExtractor, store: ClipStore) -> list[Take]:
-    """Takes of some clips, spread evenly over a store, within the limits of one page."""
+    """Takes of some clips, spread evenly over a store, within the limits of one page.
+
+    The clip with the steadiest cycle is first, on which a player opens.
+    """
     chosen = np.unique(np.linspace(0, len(store) - 1, min(_MAX_CLIPS, len(store))).round())
     clips: list[Clip] = []
     left = _MAX_FRAMES
@@ -73,7 +76,10 @@ def takes_of_store(model: PhaseExtractor, store: ClipStore) -> list[Take]:
         if left > 0:
             clips.append(store.clip(index).sliced(0, left))
             left -= len(clips[-1])
-    return takes_of_clips(clips, [model.encode(clip) for clip in clips], model)
+    phases = [model.encode(clip) for clip in clips]
+    takes = takes_of_clips(clips, phases, model)
+    ring = steadiest([each.parameters.manifold() for each in phases], model.fps)
+    return takes if ring is None else [takes.pop(ring.manifold), *takes]
 
 
 def _manifolds(model: PhaseExtractor, phases: Sequence[ClipPhases]) -> list[ManifoldCloud | None]:

@@ -15,12 +15,15 @@ from plotly.offline import get_plotlyjs
 
 from deepphase.apps.reports import phase_pages
 from deepphase.apps.reports.phase_pages import FigureData, example_window, training_page
+from deepphase.apps.reports.player import takes_of_store
 from deepphase.corpus.clip_store import ClipStore
 from deepphase.phase.config import NetworkConfig, PhaseConfig
+from deepphase.phase.extractor import shipped_model
 from deepphase.phase.health import ChannelHealth, Health
 from deepphase.phase.manifold import ManifoldProjection
 from deepphase.phase.model import PhaseModel, make_autoencoder
 from deepphase.phase.signals import JointVelocities
+from deepphase.synthetic.gait_motion import locomotion
 from tests.formula_motion import swinging
 
 SECTIONS = [
@@ -196,3 +199,16 @@ def test_it_draws_in_a_browser_without_requests(model, clips, tmp_path, scheme, 
     assert body == f"rgb({red}, {green}, {blue})"
     assert (red < 128) == (scheme == "dark")
     assert wide <= 0
+
+
+def test_the_clip_with_the_steadiest_cycle_is_shown_first():
+    walk = locomotion(1, 4.0).clip
+    held = replace(
+        walk,
+        name="held",
+        rotations=walk.rotations[:1].repeat(len(walk), 0),
+        translations=walk.translations[:1].repeat(len(walk), 0),
+    )
+    clips = [held, replace(walk, name="walk"), replace(held, name="held again")]
+    shown = takes_of_store(shipped_model(), ClipStore.from_clips(clips))
+    assert [take.actors[0].name for take in shown] == ["walk", "held", "held again"]

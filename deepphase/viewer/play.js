@@ -39,7 +39,7 @@ const showMessage = (text) => say("message", text);
 const isFirst = () => window.frameElement?.classList.contains("first-player");
 
 function startPlayer(Lit) {
-  let [requested, last, pictures, shownTake, take] = [false, 0, 0, 0, null];
+  let [requested, last, shownTake, take] = [false, 0, 0, null];
 
   const invalidate = () => {
     if (requested) return;
@@ -69,7 +69,6 @@ function startPlayer(Lit) {
     for (const view of [wheels, manifold, costs, lanes, overview]) view.draw(clock.time);
     updateTexts();
     capture.draw();
-    pictures += 1;
     last = clock.playing || moving ? now : 0;
     if (clock.playing || moving) invalidate();
   }
@@ -346,8 +345,8 @@ function startPlayer(Lit) {
       const world = [...body.poseAt(clock.time).slice(3 * joint, 3 * joint + 3)];
       return { world, screen: [...stage.camera.project(...world)] };
     },
-    // Number of pictures that have been drawn.
-    pictures: () => pictures,
+    // Whether a picture with the bodies has been drawn, or one of a page that has none.
+    isDrawn: () => Boolean(stage.isDrawn || !scene.takes.length),
   };
 }
 

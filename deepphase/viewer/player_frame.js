@@ -49,8 +49,7 @@ class PlayerFrame {
     const began = performance.now();
     const look = () => {
       if (this.desired !== id || !frame.isConnected) return;
-      const drawn = playerOf(frame)?.pictures() > 0;
-      if (drawn || performance.now() > began + LATEST_MS) this.put(frame);
+      if (playerOf(frame)?.isDrawn() || performance.now() > began + LATEST_MS) this.put(frame);
       else setTimeout(look, LOOK_MS);
     };
     if (this.shown || firstPlayer()) look();

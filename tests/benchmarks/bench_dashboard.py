@@ -32,7 +32,7 @@ _START_S, _LIMIT_MS = 180, 180_000
 _LOOKS = 12
 _BROWSERS = ("chromium", "chromium-browser", "google-chrome")
 _DONE = '[data-test-script-state="notRunning"]'
-_PLAYER = "window.deepphasePlayer?.pictures() > 0"
+_PLAYER = "window.deepphasePlayer?.isDrawn()"
 _ERRORS = '[data-testid="stAlertContentError"], [data-testid="stException"]'
 # Pages that open with a player.
 _PLAYS = ("data", "manifold", "channels", "matches", "control", "dance", "edit")

@@ -94,7 +94,7 @@ def player(page):
         frames = [each for each in page.frames if each != page.main_frame]
         for frame in reversed(frames):
             try:
-                if not frame.evaluate("window.deepphasePlayer?.pictures() > 0"):
+                if not frame.evaluate("window.deepphasePlayer?.isDrawn()"):
                     continue
                 if page.evaluate(_IS_SHOWN, frame.frame_element()):
                     return frame

@@ -127,7 +127,7 @@ def player_of(report: Path) -> Path:
 
 def player_at(page: Any, seconds: float, keys: str = "") -> None:
     """Show a moment of a player, after keys that turn the camera (wasd) and zoom (qe)."""
-    until(lambda: page.evaluate("window.deepphasePlayer?.pictures() > 0"))
+    until(lambda: page.evaluate("window.deepphasePlayer?.isDrawn()"))
     page.evaluate(f"deepphasePlayer.pause(), deepphasePlayer.seek({seconds})")
     if keys:
         page.focus("#stage")

@@ -279,7 +279,7 @@ def test_the_last_player_stays_until_the_next_has_drawn_and_some_are_kept(visit)
         window.deepphaseBlank = 0;
         const look = () => {
             const frame = window.deepphasePlayers?.shown;
-            const drawn = frame?.contentWindow?.deepphasePlayer?.pictures();
+            const drawn = frame?.contentWindow?.deepphasePlayer?.isDrawn();
             if (!drawn) window.deepphaseBlank += 1;
             requestAnimationFrame(look);
         };

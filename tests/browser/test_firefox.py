@@ -27,7 +27,7 @@ _PAD = """(() => {
 # Whether a player has drawn, in an iframe of the page or of a component's shadow tree.
 _DRAWN = """(() => {
   const within = (tree) => [...tree.querySelectorAll("*")].some((each) =>
-    each.contentWindow?.deepphasePlayer?.pictures() > 0
+    each.contentWindow?.deepphasePlayer?.isDrawn()
     || (each.shadowRoot && within(each.shadowRoot)));
   return within(document);
 })()"""

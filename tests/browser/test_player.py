@@ -47,6 +47,19 @@ WITHOUT_WEBGL = """<head><script>{
 }</script>"""
 
 
+# Red and blue of the body at its first joint, in the first picture that is said to have it.
+FIRST_PICTURE = f"""<head><script>{{
+  const native = requestAnimationFrame;
+  {COPY}
+  window.requestAnimationFrame = (draw) => native((now) => {{
+    draw(now);
+    if (window.firstPicture || !deepphasePlayer.isDrawn()) return;
+    const [x, y] = deepphasePlayer.joint(0, 0).screen;
+    window.firstPicture = [...copied("stage", Math.round(x), Math.round(y), 1, 1)];
+  }});
+}}</script>"""
+
+
 PICTURE = "() => document.getElementById('stage').toDataURL()"
 # Share of the stage's pixels that are not transparent.
 SHARE_DRAWN = f"""() => {{ {COPY}
@@ -85,7 +98,7 @@ def bring_into_view(page, selector):
 
 
 def wait_until_drawn(page):
-    until(page, "window.deepphasePlayer?.pictures() > 0")
+    until(page, "window.deepphasePlayer?.isDrawn()")
     settle(page)
 
 
@@ -383,8 +396,12 @@ def test_bodies_have_their_own_rates_colours_names_and_places(open_page):
 
 @pytest.mark.parametrize(("body", "gait"), [("biped", "walk"), ("quadruped", "trot")])
 def test_a_clip_is_a_body_or_a_skeleton_which_it_is_without_webgl(open_page, body, gait):
-    take = Take(body, [Actor.from_clip(locomotion(0, 1.0, body=body, gait=gait).clip)])
-    page = opened(open_page, [take])
+    take = Take(body, [Actor.from_clip(locomotion(0, 4.0, body=body, gait=gait).clip)])
+    page = open_page(player_html([take]).replace("<head>", FIRST_PICTURE, 1))
+    wait_until_drawn(page)
+    # It is warm, and the ground behind it is cool.
+    red, _, blue, _ = page.evaluate("window.firstPicture")
+    assert red > blue + 5
     pictures, shares = [], []
     for _ in range(3):
         pictures.append(page.evaluate(PICTURE))
@@ -586,5 +603,5 @@ def test_pages_fit_their_look_width_and_length(open_page):
     page = opened(open_page, [made_take(30_000, 8, actors=[actor])])
     page.keyboard.press("0")
     page.keyboard.press("Space")
-    until(page, "deepphasePlayer.pictures() > 40")
+    until(page, "deepphasePlayer.time() > 1")
     assert state(page)["playing"]

@@ -26,7 +26,7 @@
     document.body.append(frame);
     let read = false, last = began;
     const look = () => {
-      if (!read && (player()?.pictures() > 0 || !frame.isConnected || performance.now() > began + LATEST_MS)) {
+      if (!read && (player()?.isDrawn() || !frame.isConnected || performance.now() > began + LATEST_MS)) {
         read = true;
         readScripts();
       }

@@ -60,7 +60,7 @@ export class PosedBody {
   // A whole frame over the height of the ground, with its root.
   frame(index, ground) {
     const { body } = this;
-    const positions = Float32Array.from(body.poseAt(body.start + index / body.fps));
+    const positions = body.poseAt(body.start + index / body.fps, new Float32Array(3 * body.joints));
     for (let i = 1; i < positions.length; i += 3) positions[i] -= ground;
     const source = body.root ?? body.centre;
     const facing = body.facing ? Math.atan2(body.facing[3 * index], body.facing[3 * index + 2]) : 0;

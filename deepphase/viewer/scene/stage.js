@@ -161,6 +161,7 @@ export class Stage extends Scene {
     const context = this.surface.begin();
     const moving = this.follow(time, passed);
     this.camera.frame(this.surface.width, this.surface.height);
+    this.isDrawn = true;
     if (!this.bodies.length) return false;
     const drawn = this.bodiesAt(time);
     for (const body of drawn) {

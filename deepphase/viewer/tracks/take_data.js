@@ -137,10 +137,10 @@ export class Body extends Timed {
     return out;
   }
 
-  // (3 * joints) positions at a time, interpolated between frames.
-  poseAt(seconds) {
+  // (3 * joints) positions at a time, interpolated between frames, in the body's own array or another.
+  poseAt(seconds, pose = this.pose) {
     const [before, after, part] = this.framesAt(seconds);
-    const { pose, centre, around, step } = this;
+    const { centre, around, step } = this;
     const one = before * this.joints * 3;
     const two = after * this.joints * 3;
     for (let axis = 0; axis < 3; axis++) {

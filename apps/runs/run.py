@@ -351,7 +351,7 @@ def _costs(run: Run) -> CostComparison | None:
     searches = [
         ComparedCosts(
             frame / run.fps,
-            "Squared distances of the search's result by feature add up to the square of its cost.",
+            "What the search has found, by what it differs from what is asked for.",
             [CostOption("plays", terms[frame])],
         )
         for frame in changed

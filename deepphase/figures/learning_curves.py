@@ -62,4 +62,4 @@ def training_metrics(metrics: Mapping[str, Array], along: str = "step") -> go.Fi
         chart.update_yaxes(title_text=words, row=row, col=1, **scales.get(name, {}))
     titles = {"step": "Optimizer steps", "epoch": "Epochs (passes)"}
     chart.update_xaxes(title_text=titles.get(along, along), row=len(shown), col=1)
-    return chart.update_layout(showlegend=False)
+    return chart.update_layout(showlegend=False, margin={"t": 24})

@@ -296,8 +296,9 @@ def manifold_change(
         title_text=f"{axes[0]} (latent unit)", range=[-reach, reach], constrain="domain"
     )
     chart.update_yaxes(
-        title_text=f"{axes[1]} (latent unit)", range=[-reach, reach], scaleanchor="x", scaleratio=1
-    )
+        title_text=f"{axes[1]} (latent unit)", range=[-reach, reach], scaleanchor="x", scaleratio=1,
+        constrain="domain",
+    )  # fmt: skip
     chart.update_layout(legend={"title": {"text": colour.title}}, showlegend=True)
     return _with_slider(chart, [drawn(view) for view in views], epochs) if len(views) > 1 else chart
 

@@ -83,8 +83,8 @@ function startPlayer(Lit) {
 
   function updateTexts() {
     const put = (target, text) => { target.textContent = text; };
-    const [now, rest] = [`${clock.time.toFixed(2)} s`, `of ${clock.duration.toFixed(2)} s · frame ${clock.frame + 1} of ${clock.frames}`];
-    write("now", now + rest, (target) => target.replaceChildren(created("b", {}, now), created("span", {}, rest)));
+    const parts = [`${clock.time.toFixed(2)} s`, `of ${clock.duration.toFixed(2)} s`, `· frame ${clock.frame + 1} of ${clock.frames}`];
+    write("now", parts.join(" "), (target) => target.replaceChildren(...parts.map((part, at) => created(at ? "span" : "b", {}, part))));
     write("speed", `${clock.speed}×`, put);
     write("play", clock.playing ? "Pause" : "Play", (target, text) => {
       target.setAttribute("aria-label", text);

@@ -6,7 +6,7 @@ import os
 import shutil
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from pathlib import Path
+from itertools import count
 
 import pytest
 
@@ -33,10 +33,6 @@ _FEWER_PICTURES = """(() => {
     window.requestAnimationFrame = (draw) => setTimeout(() => ask(draw), 200);
     window.cancelAnimationFrame = clearTimeout;
 })()"""
-
-
-def _is_chatter(text: str) -> bool:
-    return any(part in text for part in _CHATTER)
 
 
 @contextmanager
@@ -66,34 +62,55 @@ def browser() -> Iterator:
         yield launched
 
 
-@pytest.fixture
-def open_page(browser, tmp_path) -> Iterator[Callable]:
-    """A function that opens HTML as a file; whatever goes wrong in the page fails the test."""
+@contextmanager
+def _watched(browser, *own: str) -> Iterator[Callable]:
+    """A function that opens a URL; whatever goes wrong in the page fails the test.
+
+    What it asks for begins as one of `own` does.
+    """
     problems: list[str] = []
     contexts = []
 
-    def opened(content: str, **options):
-        path = Path(tmp_path) / f"page-{len(contexts)}.html"
-        path.write_text(content, encoding="utf-8")
-        options = {"viewport": {"width": 1280, "height": 800}, "offline": True} | options
+    def opened(url: str, script: str = "", **options):
         context = browser.new_context(**options)
         context.set_default_timeout(1000 * PATIENCE_S)
         contexts.append(context)
+        context.add_init_script(script)
         page = context.new_page()
         page.on("pageerror", lambda error: problems.append(str(error)))
         page.on("console", lambda message: note(message.type, message.text))
         page.on("dialog", lambda dialog: (problems.append(dialog.message), dialog.dismiss()))
-        page.goto(path.as_uri())
+        page.on("request", lambda request: foreign(request.url))
+        page.goto(url)
         return page
 
     def note(kind: str, text: str) -> None:
-        if kind in ("error", "warning") and not _is_chatter(text):
+        if kind in ("error", "warning") and not any(part in text for part in _CHATTER):
             problems.append(text)
+
+    def foreign(url: str) -> None:
+        if not url.startswith((*own, "data:", "blob:", "about:")):
+            problems.append(f"requested {url}")
 
     yield opened
     for context in contexts:
         context.close()
     assert problems == []
+
+
+@pytest.fixture
+def open_page(browser, tmp_path) -> Iterator[Callable]:
+    """A function that opens HTML as a file."""
+    paths = (tmp_path / f"page-{number}.html" for number in count())
+    with _watched(browser, "file:") as watched:
+
+        def opened(content: str, **options):
+            path = next(paths)
+            path.write_text(content, encoding="utf-8")
+            options = {"viewport": {"width": 1280, "height": 800}, "offline": True} | options
+            return watched(path.as_uri(), **options)
+
+        yield opened
 
 
 @pytest.fixture(scope="package")
@@ -104,34 +121,14 @@ def address():
 
 
 @pytest.fixture
-def visit(browser, address):
-    """A function that opens a page of the dashboard; whatever goes wrong in it fails the test."""
-    problems: list[str] = []
-    contexts = []
+def visit(browser, address) -> Iterator[Callable]:
+    """A function that opens a page of the dashboard."""
+    with _watched(browser, address, address.replace("http", "ws")) as watched:
 
-    def opened(page_name: str, **options):
-        context = browser.new_context(**({"viewport": {"width": 1440, "height": 900}} | options))
-        context.set_default_timeout(1000 * PATIENCE_S)
-        contexts.append(context)
-        context.add_init_script(_FEWER_PICTURES)
-        page = context.new_page()
-        page.on("pageerror", lambda error: problems.append(str(error)))
-        page.on("console", lambda message: note(message.type, message.text))
-        page.on("dialog", lambda dialog: (problems.append(dialog.message), dialog.dismiss()))
-        page.on("request", lambda request: foreign(request.url))
-        page.goto(f"{address}/{page_name}")
-        page.wait_for_selector("h1")
-        return page
+        def opened(page_name: str, **options):
+            options = {"viewport": {"width": 1440, "height": 900}} | options
+            page = watched(f"{address}/{page_name}", _FEWER_PICTURES, **options)
+            page.wait_for_selector("h1")
+            return page
 
-    def note(kind: str, text: str) -> None:
-        if kind in ("error", "warning") and not _is_chatter(text):
-            problems.append(text)
-
-    def foreign(url: str) -> None:
-        if not url.startswith((address, address.replace("http", "ws"), "data:", "blob:", "about:")):
-            problems.append(f"requested {url}")
-
-    yield opened
-    for context in contexts:
-        context.close()
-    assert problems == []
+        yield opened

@@ -49,13 +49,12 @@ WITHOUT_WEBGL = """<head><script>{
 
 # Red and blue of the body at its first joint, in the first picture that is said to have it.
 FIRST_PICTURE = f"""<head><script>{{
-  const native = requestAnimationFrame;
   {COPY}
+  const native = requestAnimationFrame;
   window.requestAnimationFrame = (draw) => native((now) => {{
     draw(now);
-    if (window.firstPicture || !deepphasePlayer.isDrawn()) return;
-    const [x, y] = deepphasePlayer.joint(0, 0).screen;
-    window.firstPicture = [...copied("stage", Math.round(x), Math.round(y), 1, 1)];
+    const [x, y] = deepphasePlayer.joint(0, 0).screen.map(Math.round);
+    if (deepphasePlayer.isDrawn()) window.firstPicture ??= [...copied("stage", x, y, 1, 1)];
   }});
 }}</script>"""
 

@@ -86,6 +86,12 @@ def chosen(app, label: str, value):
     return app
 
 
+def upload(app, label: str, name: str, content: bytes) -> None:
+    uploader = next(each for each in app.file_uploader if label in each.label)
+    uploader.set_value([(name, content, "")]).run()
+    assert not app.exception
+
+
 def take(app) -> dict:
     """What the page's player shows."""
     (page,) = players(app)
@@ -150,13 +156,9 @@ def test_what_a_browser_draws_is_checked(given):
 def test_a_path_of_a_file(page):
     chosen(page, "Path", "File")
     assert "Choose a CSV" in words(page)
-    uploader = next(each for each in page.file_uploader if each.label.startswith("Path"))
-    uploader.set_value([("way.csv", b"t,x,z\n0,0,0\n2,0,3\n4,2,5\n", "text/csv")]).run()
-    assert not page.exception
+    upload(page, "Path", "way.csv", b"t,x,z\n0,0,0\n2,0,3\n4,2,5\n")
     assert take(page)["duration"] == pytest.approx(4, abs=0.1)
-    uploader = next(each for each in page.file_uploader if each.label.startswith("Path"))
-    uploader.set_value([("../<b>.csv", b"t,x,z\n0,0,0\n1,zero,0\n", "text/csv")]).run()
-    assert not page.exception
+    upload(page, "Path", "../<b>.csv", b"t,x,z\n0,0,0\n1,zero,0\n")
     assert len(page.error) == 1
     assert "line 3" in page.error[0].value
     assert "<b" not in page.error[0].value.replace("\\<", "")
@@ -180,29 +182,20 @@ def test_a_file_that_is_no_path_is_refused(content, error, tmp_path, monkeypatch
     assert list(own.folder.iterdir()) == []
 
 
-@pytest.fixture
-def own() -> Session:
-    """A session into which files are uploaded."""
-    return Session()
-
-
-def broken(where: str) -> bytes:
-    content = CONTROLLER.read_bytes()
-    if where == "half":
-        return content[: len(content) // 2]
-    if where == "other":
-        return (CONTROLLER.parent / "phases.model").read_bytes()
-    if where == "huge":
-        # The header says that a layer is wider than the file has it.
-        assert content.count(b'\\"hidden\\":64') == 1
-        return content.replace(b'\\"hidden\\":64', b'\\"hidden\\":99')
-    return b"\x80\x04\x95evil."
-
-
 @pytest.mark.parametrize("where", ["half", "other", "pickle", "huge"])
-def test_what_is_no_controller_is_refused(own, where):
+def test_what_is_no_controller_is_refused(where):
+    content = CONTROLLER.read_bytes()
+    broken = {
+        "half": content[: len(content) // 2],
+        "other": (CONTROLLER.parent / "phases.model").read_bytes(),
+        "pickle": b"\x80\x04\x95evil.",
+        # The header says that a layer is wider than the file has it.
+        "huge": content.replace(b'\\"hidden\\":64', b'\\"hidden\\":99'),
+    }
+    assert broken[where] != content
+    own = Session()
     with pytest.raises((CheckpointError, FormatError)) as caught:
-        CONTROLLERS.read_upload(own, "../../evil.controller", broken(where))
+        CONTROLLERS.read_upload(own, "../../evil.controller", broken[where])
     assert caught.value.hint
     assert str(own.folder) not in str(caught.value)
     assert own.files == []
@@ -210,20 +203,15 @@ def test_what_is_no_controller_is_refused(own, where):
 
 
 def test_an_upload_is_chosen_in_its_own_session_only(page, monkeypatch):
-    uploader = next(each for each in page.file_uploader if "controller" in each.label)
-    uploader.set_value([("mine.controller", CONTROLLER.read_bytes(), "")]).run()
-    assert not page.exception
+    upload(page, "controller", "mine.controller", CONTROLLER.read_bytes())
     assert widget(page, "Controller or motion").value == "session:mine"
     assert take(page)["actors"]
     other = opened("control", monkeypatch)
-    assert "session:mine" not in widget(other, "Controller or motion").options
     assert not any("mine" in each for each in widget(other, "Controller or motion").options)
 
 
 def test_a_hostile_upload_is_a_sentence(page):
-    uploader = next(each for each in page.file_uploader if "controller" in each.label)
-    uploader.set_value([("<img src=x>.controller", b"\x00" * 500, "")]).run()
-    assert not page.exception
+    upload(page, "controller", "<img src=x>.controller", b"\x00" * 500)
     assert "Refused" in page.error[0].value
     assert "<img" not in page.error[0].value.replace("\\<", "")
     assert take(page)["actors"], "what was there goes on"
@@ -287,11 +275,6 @@ def test_what_a_matcher_was_driven_to_is_kept_and_measured(monkeypatch):
     again = run_goal(source, made_path("wave", 1.0, 2.0), seconds=2.0).measures
     assert measures["speed"] == pytest.approx(values_by_name(again)["speed"], rel=0.02)
     assert measures["desired_speed"] == pytest.approx(1.0)
-
-
-def live_pages(app) -> list[dict]:
-    """What the components that are steered by hand were given."""
-    return [each for each in components(app) if str(each.get("title", "")).startswith("Steer ")]
 
 
 def test_what_was_driven_is_kept_and_measured(demo, tmp_path, monkeypatch):
@@ -375,7 +358,8 @@ def test_a_matcher_of_the_folder_is_steered_alone_and_beside_another(tmp_path, m
     assert list(table.columns[1:3]) == names
     # By hand as well, on both pages that offer it.
     chosen(app, "Steer by hand", True)
-    assert [each["title"] for each in live_pages(app)] == ["Steer walks.matcher"]
+    titles = [str(each.get("title", "")) for each in components(app)]
+    assert [each for each in titles if each.startswith("Steer ")] == ["Steer walks.matcher"]
     chosen(app, "Steer by hand", False)
     # One click takes one of each other kind.
     chosen(app, "Beside it", [])

@@ -47,7 +47,7 @@ def folder(tmp_path_factory):
 
 def test_without_an_editor_the_shipped_one_fills_in_between_at_once(monkeypatch):
     app = opened("edit", monkeypatch)
-    assert "Shipped with the package: it learnt from CMU" in words(app).replace("\\", "")
+    assert "The shipped one learnt from CMU" in words(app).replace("\\", "")
     assert "between 23 keys" in words(app)
     assert '"after"' in players(app)[0]
     assert app.segmented_control[0].options == ["In between", "Repair"]

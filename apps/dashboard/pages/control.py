@@ -10,6 +10,7 @@ from deepphase.apps.dashboard.parts import collection, messages, steerables, wid
 from deepphase.apps.dashboard.parts.choosers import ListedSource, chooser
 from deepphase.apps.dashboard.parts.drawing import choose_path
 from deepphase.apps.dashboard.parts.steerables import RunRequest, ShownRun, Steerable
+from deepphase.apps.reports.manifold_cloud import in_words
 from deepphase.apps.runs.run import compared_take, frame_columns, write_motions
 from deepphase.controllers.runtime.frame import BLENDS, CharacterSettings
 from deepphase.files import temporary_folder
@@ -125,18 +126,16 @@ def _choose_labels(opened: Steerable, id: str) -> dict[str, Any]:
     """The value of a controller's label, or the labels of the clips that may be played."""
     chosen: dict[str, Any] = {}
     for name, values in list(opened.labels.items())[:_MAX_LABELS]:
-        words, key = messages.plain(name), f"label {id} {name}"
+        words, key = messages.plain(in_words(name)), f"label {id} {name}"
         usual = "walk" if "walk" in values else values[0]
         if opened.controller is None:
-            some = st.multiselect(f"Only {words}", values, placeholder="any", key=key)
+            some = st.multiselect(f"Only {words.lower()}", values, placeholder="any", key=key)
             chosen |= {name: tuple(some)} if some else {}
         elif len(values) <= _MAX_BUTTONS:
-            chosen[name] = widgets.choose_one(
-                widgets.sentence(words), values, default=usual, key=key
-            )
+            chosen[name] = widgets.choose_one(words, values, default=usual, key=key)
         else:
             index = values.index(usual)
-            chosen[name] = st.selectbox(widgets.sentence(words), values, index=index, key=key)
+            chosen[name] = st.selectbox(words, values, index=index, key=key)
     return chosen
 
 

@@ -134,25 +134,20 @@ def page() -> None:
     collection.play_open_clip(begin, _PLAYER_HEIGHT, _SHOWN)
     opened = song = None
     requests: list[DanceRequest] = []
-    with left:
-        song_place, dancer_place = st.container(), st.container()
-        with messages.shown_errors():
-            with song_place:
-                song = choose_song()
-            with dancer_place:
-                source = chooser("Dancer", "dancer", dancer_sources())
-            opened = source.open()
-            if opened.source.credit:
-                dancer_place.caption(messages.plain(opened.source.credit))
-            if song is not None:
-                song_place.caption(song.facts)
-                requests = choose_part(song, source.id)
-            if opened.trials:
-                # How well the dancer followed songs when it was trained.
-                with st.expander(
-                    "How well it follows songs", icon=":material/hearing:", expanded=True
-                ):
-                    st.markdown(_listed(opened.trials))
+    with left, messages.shown_errors():
+        song = choose_song()
+        if song is not None:
+            st.caption(song.facts)
+        source = chooser("Dancer", "dancer", dancer_sources())
+        opened = source.open()
+        if song is not None:
+            requests = choose_part(song, source.id)
+        if opened.trials:
+            # How well the dancer followed songs when it was trained.
+            with st.expander("How well it follows songs", icon=":material/hearing:", expanded=True):
+                st.markdown(_listed(opened.trials))
+        if opened.source.credit:
+            st.caption(messages.plain(opened.source.credit))
     with right:
         if opened is not None and song is not None and requests:
             _dances(opened, song, requests, bar, begin)

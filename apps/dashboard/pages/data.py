@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
@@ -14,7 +14,7 @@ from deepphase.apps.dashboard.parts.collection import OpenClips
 from deepphase.apps.dashboard.parts.folder import FoundFolder, look_again, open_folder
 from deepphase.apps.dashboard.parts.messages import error_sentence, plain, shown_errors, working
 from deepphase.apps.dashboard.parts.session import UploadResult, read_upload
-from deepphase.apps.reports.player import in_words
+from deepphase.apps.reports.manifold_cloud import in_words
 from deepphase.corpus.clip_store import ClipStore
 from deepphase.corpus.motion_files import SETTINGS_FILE, FolderSettings, save_settings
 from deepphase.errors import SkeletonError
@@ -147,13 +147,14 @@ def _table(clips: OpenClips) -> int | None:
         "Captured at (frames/s)": [float(store.sources[index].fps) for index in shown],
         "File": [store.sources[index].path for index in shown],
     }
+    width = min(_LETTER_PX * max(map(len, names)) + 22, _WIDEST_NAME_PX)
     # Without what is not measured, or not of these bodies.
     table = {name: values for name, values in table.items() if values.count(None) < len(values)}
     event = widgets.show_table(
         "clips", table, height=min(_TABLE_HEIGHT, widgets.table_height(len(shown))),
         column_config=_COLUMNS
         | {name: in_words(name) for name in labels}
-        | {"Clip": st.column_config.TextColumn(width=_name_width(names))},
+        | {"Clip": st.column_config.TextColumn(width=round(width))},
         selection_default={"selection": {"rows": [choosers.shown_index(names)]}},
         selection_mode="single-row-required", on_select="rerun",
         key=f"table {hash(clips.key)} {words} {wanted}",
@@ -170,11 +171,6 @@ def _table(clips: OpenClips) -> int | None:
         ):
             _measure_missing(clips)
     return shown[row]
-
-
-def _name_width(names: Sequence[str]) -> int:
-    """Pixels of a column in which names can be read."""
-    return round(min(_LETTER_PX * max(map(len, names)) + 22, _WIDEST_NAME_PX))
 
 
 def _filters(store: ClipStore) -> dict[str, list[str]]:

@@ -191,10 +191,6 @@ def _choices(timeline: DeltaGenerator, shown: DeltaGenerator) -> Edits:
     whole = clips.store.clip(names.index(chosen))
     if source.id == _SHIPPED:
         editor = bound_editor(editor, whole)
-        st.caption(
-            f"Shipped with the package: it learnt from {plain(SHIPPED['editor'].motion)}. It fills "
-            "in between keys and repairs; one that is trained on your clips does the rest, too."
-        )
     given = whole.sliced(0, round(SHOWN_S * whole.fps))
     if len(given) < len(whole):
         st.caption(f"The first {SHOWN_S:g} s of {whole.duration:,.0f} s are edited.")
@@ -229,6 +225,11 @@ def _choices(timeline: DeltaGenerator, shown: DeltaGenerator) -> Edits:
     for number, step in enumerate(listed, start=1 + edits.dropped + len(edits.steps) - len(listed)):
         st.caption(f"{number}. {plain(step.words)}")
     with st.expander("Train another editor", icon=":material/model_training:"):
+        if source.id == _SHIPPED:
+            st.caption(
+                f"The shipped one learnt from {plain(SHIPPED['editor'].motion)}. It fills in "
+                "between keys and repairs; one that is trained on your clips does the rest, too."
+            )
         offer_editor_training()
     return edits
 

@@ -115,7 +115,9 @@ def _picture(
         )
     seen = {name: st.query_params[name] for name in cloud_view.SEEN if name in st.query_params}
     spaces = {_RINGS: cloud.ring_places, _PCA: cloud.places}
-    note = "No steady cycle in what plays: axes of the cycles of all frames."
+    note = "What plays is too short for its window: whether its cycle is steady cannot be told."
+    if any(read.phases(clip).interior[start:stop].any() for clip, start, stop in played.passages):
+        note = "No steady cycle in what plays: axes of the cycles of all frames."
     if ring is not None:
         spaces = {_OWN_RING: cloud.along(ring.projection), **spaces}
         note = f"The bold line, from light to dark in time, is {ring}."

@@ -309,12 +309,7 @@ def _controls(read: Encodings) -> _Controls:
             on_change=lambda: choosers.put_moment(float(st.session_state[key])),
         )  # fmt: skip
     pose, posture, elsewhere = next(iter(POSES)), True, False
-    # In narrow windows the sliders are a row of their own.
-    kinds, numbers = (
-        column.container(horizontal=True, vertical_alignment="bottom", gap="medium")
-        for column in widgets.wide_columns("choices", 2)
-    )
-    with kinds:
+    with st.container(horizontal=True, vertical_alignment="bottom"):
         shown = widgets.choose_one("Nearest in", list(_SHOWN), key="nearest")
         if shown != "Pose":
             posture = st.toggle(
@@ -324,19 +319,19 @@ def _controls(read: Encodings) -> _Controls:
             )  # fmt: skip
         if shown != "Phase":
             pose = widgets.choose_one("Joints", list(POSES), key="pose")
-    with numbers:
-        matches = st.slider("Matches", 1, _MAX_MATCHES, 4, key="matches", width=150)
-        seconds = st.slider("Seconds", 1.0, 6.0, 2.0, step=0.5, key="seconds", width=150)
-        if len(store) > 1:
-            elsewhere = st.toggle("Only in other clips", key="elsewhere")
+        with st.popover("More", icon=":material/tune:"):
+            matches = st.slider("Matches", 1, _MAX_MATCHES, 4, key="matches")
+            seconds = st.slider("Seconds", 1.0, 6.0, 2.0, step=0.5, key="seconds")
+            if len(store) > 1:
+                elsewhere = st.toggle("Only in other clips", key="elsewhere")
     frame = min(round(at_s * store.fps), last)
     return _Controls(index, frame, seconds, shown, matches, pose, posture, elsewhere)
 
 
 def _show(by_phase: Searched, answer: Answer, chosen: _Controls) -> None:
-    st.caption(_ranking(chosen))
     take = matched_take(by_phase.database, answer, _SHOWN[chosen.shown], chosen.seconds)
     widgets.show_player(take, height=_PLAYER_HEIGHT, at_s=BEFORE_S)
+    st.caption(_ranking(chosen))
     _table(answer, chosen)
     widgets.offer_player(take, "matches")
     _export(by_phase.database, answer.found, chosen.seconds)

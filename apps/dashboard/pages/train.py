@@ -100,12 +100,12 @@ def _trainings() -> None:
     if not own:
         sample = trainings.sample_training()
         st.header("A finished training, as a sample", anchor=False)
+        _outcome(sample)
         st.caption(
             f"{_about(sample)} It comes with the package. A training that you start continues "
             "while you use other pages, and ends with this browser tab. Its model is kept in the "
             "folder that the program was started on, if there is one."
         )
-        _outcome(sample)
         return
     for training in own:
         with shown_errors():
@@ -196,22 +196,26 @@ def _pictures(training: FinishedTraining, status: TrainingStatus, *, live: bool)
     else:
         shown, numbers = aligned_views(views), [epoch.epoch for epoch in epochs]
         axes, title = ("PC 1", "PC 2"), "The manifold by epoch"
-    manifold = manifold_change(shown, numbers, colour=training.colouring(), axes=axes, title=title)
-    row = widgets.show_figure(
-        training_metrics(columns, "epoch"),
-        f"curves {live}",
-        alt="Loss and measures over the epochs",
-        file="" if live else "learning_curves",
+    manifold = manifold_change(shown, numbers, colour=training.colouring(), axes=axes, title="")
+    # The legend stands between title and picture, which are no wider than the curves.
+    heading = {"text": title, "side": "top"}
+    manifold.update_layout(
+        legend={"orientation": "h", "y": 1, "yanchor": "bottom", "title": heading},
+        margin={"t": 24},
+        height=540,
     )
+    figures = {
+        "manifold_by_epoch": (manifold, "The phase manifold, epoch by epoch"),
+        "learning_curves": (training_metrics(columns, "epoch"), "Measures over the epochs"),
+    }
+    places = widgets.wide_columns("pictures", 2)
+    for place, (name, (chart, words)) in zip(places, figures.items(), strict=True):
+        with place:
+            file = "" if live else name
+            row = widgets.show_figure(chart, f"{name} {live}", alt=words, file=file)
     if not live:
         with row:
             widgets.offer_table(columns, "learning_curves")
-    widgets.show_figure(
-        manifold,
-        f"change {live}",
-        alt="The phase manifold, epoch by epoch",
-        file="" if live else "manifold_by_epoch",
-    )
 
 
 def _ended(training: OwnTraining) -> None:

@@ -15,8 +15,7 @@ from deepphase.apps.dashboard.parts.collection import MODELS, model_sources
 from deepphase.apps.dashboard.parts.encodings import BY_CLIPS_AND_MODEL, Encodings
 from deepphase.apps.dashboard.parts.messages import working
 from deepphase.apps.dashboard.parts.session import session
-from deepphase.apps.reports.manifold_cloud import PhaseCloud
-from deepphase.apps.reports.player import in_words
+from deepphase.apps.reports.manifold_cloud import PhaseCloud, in_words
 from deepphase.arrays import Array
 from deepphase.corpus.clip_store import ClipStore
 from deepphase.figures.colouring import Colouring

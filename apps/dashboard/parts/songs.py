@@ -11,7 +11,6 @@ from pathlib import Path
 import streamlit as st
 
 from deepphase.apps.dashboard.parts.folder import Stamp, open_folder, stamp_of
-from deepphase.apps.dashboard.parts.messages import plain
 from deepphase.apps.dashboard.parts.session import safe_name, session
 from deepphase.apps.dashboard.parts.widgets import choose_one
 from deepphase.apps.reports.player import ogg_vorbis
@@ -68,11 +67,11 @@ class OpenSong:
 
     @property
     def facts(self) -> str:
-        """Name, length, tempo and metre in one line, and how reliable they are."""
+        """Length, tempo and metre in one line, and how reliable they are."""
         features = self.features
         others = " or ".join(f"{tempo:.0f}" for tempo in features.other_tempi)
         begin = "may be counted at" if features.has_beat else "perhaps"
-        parts = [plain(features.name), f"{features.duration_s:.1f} s", features.rhythm]
+        parts = [f"{features.duration_s:.1f} s", features.rhythm]
         parts += [f"{begin} {others} a minute"] if others else []
         if self.beats_given:
             parts.append("beats as given")

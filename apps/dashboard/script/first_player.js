@@ -2,7 +2,7 @@
 {
   // Page -> share of the width, in the right column of wide windows, and pixels from the top.
   const PLACES = {
-    data: [6 / 11, 108], manifold: [5 / 11, 190], channels: [1, 190], matches: [1, 262], control: [0.7, 108], dance: [0.7, 108],
+    data: [6 / 11, 108], manifold: [5 / 11, 190], channels: [1, 190], matches: [1, 282], control: [0.7, 108], dance: [0.7, 108],
     edit: [0.7, 108],
   };
   const SIDEBAR = 281, SIDES = 66, GAP = 30, WIDEST = 1680, NARROW = 1100, PHONE = 768;

@@ -18,6 +18,8 @@ const SHADOW_SIZES = [2048, 256], SHADE_SAMPLES = [12, 1], SHADE_TEXELS = 2.6;
 const AROUND_JOINTS = 0.15;
 // Texels of a character before those of its joints: its colours, and three for each joint.
 const TINTS_WIDE = 2, JOINT_WIDE = 3;
+// Depth by which faint bodies lie behind solid ones in the same place, in the camera's least distance.
+const BEHIND = 0.03;
 // Characters that a body first has room for.
 const FIRST_ROWS = 4;
 // Uniforms that are integers.
@@ -251,7 +253,7 @@ export class Renderer {
     this.drawMarks(shared);
     gl.enable(gl.CULL_FACE);
     this.bodies("body", shared, drawn);
-    this.drawFaint(shared, drawn);
+    this.drawFaint({ ...shared, camera: camera.matrix.map((value, at) => value + (at === 14 ? BEHIND * camera.near : 0)) }, drawn);
   }
 
   // The matrix of the light that falls on a place and what is near it.

@@ -28,8 +28,8 @@ export const SHOWS = [
   ["follow", "Follow", "F", true],
   ["contacts", "Contacts", "", true],
   ["trails", "Trails", "", true],
-  ["path", "Root path", "", true],
-  ["names", "Joint names", "", false],
+  ["path", "Path", "", true],
+  ["names", "Names", "", false],
   ["skeleton", "Skeleton", "", false],
 ];
 

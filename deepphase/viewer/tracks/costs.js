@@ -20,6 +20,7 @@ export class CostTable {
     this.unit.textContent = costs.unit || "Cost";
     this.firsts = [0];
     for (const count of costs.counts) this.firsts.push(this.firsts.at(-1) + count);
+    element("costs-card").classList.toggle("single", Math.max(...costs.counts) === 1);
     this.fillLegend();
   }
 
@@ -34,14 +35,10 @@ export class CostTable {
       created("li", {}, dot(styleOf(index).colour), feature.replaceAll("_", " "))));
   }
 
-  // The last search at a time; before the first one, the first.
-  searchAt(time) {
-    return Math.max(this.costs.times.findLastIndex((moment) => moment <= time + 1e-6), 0);
-  }
-
   draw(time) {
     if (!this.costs) return;
-    const search = this.searchAt(time);
+    // Before the first search, the first.
+    const search = Math.max(this.costs.times.findLastIndex((moment) => moment <= time + 1e-6), 0);
     if (search === this.shown) return;
     this.shown = search;
     this.text.textContent = this.costs.texts[search];

@@ -202,7 +202,7 @@ def test_a_dance_to_ones_own_song(page, monkeypatch):
     assert take(page)["duration"] == pytest.approx(5, abs=0.1)
     # The same sound from somebody else has their name.
     other = sent(opened("dance", monkeypatch), "theirs.wav", sound())
-    assert "theirs" in words(other)
+    assert "theirs" in players(other)[0]
     assert not re.search("My .*song", words(other) + players(other)[0])
 
 
@@ -302,7 +302,7 @@ def test_a_folder_opens_on_its_first_song(folder, tmp_path, monkeypatch):
     (waltzes / "song_2.beats").write_text("1.0 1\n2.0 2\n3.0 1\n4.0 2\n")
     app = opened("dance", monkeypatch, waltzes)
     assert widget(app, "Song of the folder").options == ["song_1.ogg", "song_2.ogg"]
-    assert "song_1" in words(app).replace("\\", "")
+    assert widget(app, "Song of the folder").value == "song_1.ogg"
     assert "in bars of 3" in words(app)
     assert take(app)["song"]["mime"] == "audio/ogg"
     chosen(app, "Song of the folder", "song_2.ogg")

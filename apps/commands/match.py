@@ -182,6 +182,7 @@ def next_of_database(database: MotionDatabase, path: Path) -> None:
 
 def database_report(database: MotionDatabase, searcher: Searcher) -> None:
     """Print the features of a new database, its rows and its index."""
+    from deepphase.arrays import counted
     from deepphase.features.moment_kinds import kind_shares_text
 
     rows = [
@@ -191,10 +192,10 @@ def database_report(database: MotionDatabase, searcher: Searcher) -> None:
     table(("feature", "values", "unit", "weight"), rows)
     offered, clips = database.offered_rows, len(database.clip_names)
     short = clips - len(set(database.clip_of(offered).tolist()))
-    size = f"{clips} clips, {len(database):,} frames of {database.dims} values"
+    size = f"{counted(clips, 'clip')}, {len(database):,} frames of {database.dims} values"
     note(f"{size}, {len(offered):,} of them can be found by searches")
     if short:
-        note(f"{short} clips are shorter than the time that the features span: searches skip them")
+        note(f"searches skip {counted(short, 'clip')}, shorter than what the features span")
     if database.kinds is not None:
         note(f"moments: {kind_shares_text(database.kinds)}")
         if not database.rows_of_kinds(["idle"]).any():

@@ -245,6 +245,7 @@ def dance_command(
         Folder that holds the songs, if the store lies elsewhere.
     """
     from deepphase.apps.verdicts import controller_verdict
+    from deepphase.arrays import counted
     from deepphase.controllers.dance.dance_set import DanceSet
     from deepphase.controllers.dance.health import dance_words
     from deepphase.controllers.dance.training import DanceData, train_dance
@@ -265,7 +266,8 @@ def dance_command(
             residual = f"{mean:.2f} cm on average, {high:.2f} cm at the 95th percentile"
             solved = f"skeleton of {len(own.skeleton)} joints solved from points"
             note(f"{solved}: residual {residual}")
-        note(f"{len(own)} clips, {own.minutes:.1f} minutes, to {len(learnt.songs)} songs")
+        sung = counted(len(learnt.songs), "song")
+        note(f"{counted(len(own), 'clip')}, {own.minutes:.1f} minutes, to {sung}")
         phases = None if loaded is None else loaded.bound(own, corpus.description)
         data = DanceData.read(learnt, config, phases, **about)
         for line in data.clocks.words() if data.clocks else ():

@@ -10,7 +10,7 @@ import numpy as np
 from deepphase.apps.reports.page import Page, measure_entries, save_report
 from deepphase.apps.reports.player import takes_of_store
 from deepphase.apps.verdicts import phase_verdict
-from deepphase.arrays import Array, release_pages
+from deepphase.arrays import Array, counted, release_pages
 from deepphase.corpus.clip_store import ClipStore
 from deepphase.errors import ParameterError
 from deepphase.evaluation.measurement import Measure
@@ -70,8 +70,8 @@ def evaluation_report(
     progress("measuring", 2, 2, "")
     page = Page(
         "Evaluation of the phase model",
-        f"Measured on {len(store)} clips, {store.minutes:.1f} minutes at {store.fps:g} frames per "
-        "second. The measures are valid only for clips that the model was not trained on.",
+        f"Measured on {counted(len(store), 'clip')}, {store.minutes:.1f} minutes at {store.fps:g} "
+        "frames per second. They hold only for clips that the model was not trained on.",
     )
     page.add_takes(takes_of_store(model, store))
     page.add_measures(measures, reference="good")

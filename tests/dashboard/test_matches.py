@@ -58,13 +58,13 @@ def test_matches_are_the_nearest_by_their_own_measure(databases, answer):
         found = answer.of(by)
         assert [each.rank for each in found] == [1, 2, 3]
         # The distance that is shown ranks them, and its parts add up to it.
-        shown = [each.distance for each in found]
+        shown = [each.distances[by] for each in found]
         assert shown == sorted(shown)
-        ratios = [each.distance / each.moment.distance for each in found]
+        ratios = [each.distances[by] / each.moment.distance for each in found]
         np.testing.assert_allclose(ratios, ratios[0], rtol=1e-4)
         for each in found:
             assert len(each.terms) == len(answer.features[by])
-            assert np.sqrt(each.terms.sum()) == pytest.approx(each.distance, rel=1e-4)
+            assert np.sqrt(each.terms.sum()) == pytest.approx(each.distances[by], rel=1e-4)
 
 
 def test_distances_in_pose_are_those_of_joints_that_face_one_way(databases, answer):
@@ -98,7 +98,7 @@ def test_a_match_says_how_far_its_timing_is_off(databases, answer):
         assert each.cycles_apart == pytest.approx((apart * weights).sum() / weights.sum(), abs=1e-4)
     by_phase, by_pose = answer.of(BY_PHASE), answer.of(BY_POSE)
     assert np.mean([e.cycles_apart for e in by_phase]) <= 0.02
-    assert by_pose[0].distance <= min(e.distances[BY_POSE] for e in by_phase)
+    assert by_pose[0].distances[BY_POSE] <= min(e.distances[BY_POSE] for e in by_phase)
 
 
 def test_only_elsewhere(databases):

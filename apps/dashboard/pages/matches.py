@@ -106,11 +106,6 @@ class MatchedMoment:
         """Its clip and time."""
         return f"{self.moment.clip} at {self.moment.time_s:.2f} s"
 
-    @property
-    def distance(self) -> float:
-        """The distance that its search ranks by."""
-        return self.distances[self.by]
-
 
 @dataclass(frozen=True, eq=False)
 class Answer:

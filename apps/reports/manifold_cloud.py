@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -109,9 +108,8 @@ class PhaseCloud:
 
     def by_label(self, name: str, values: Sequence[str]) -> Colouring:
         """A colour for each value of a label; `values` is (clips,), "" where a clip has none."""
-        words = in_words(name).lower()
-        shown = [value or f"no {words}" for value in values]
-        return Colouring(words, np.repeat(np.array(shown), [len(f) for f in self.frames]))
+        shown = [value or f"no {name}" for value in values]
+        return Colouring(name, np.repeat(np.array(shown), [len(f) for f in self.frames]))
 
     def by_labels(
         self, labels: Sequence[Mapping[str, str]], max_values: int
@@ -144,9 +142,3 @@ def ground_speed(model: PhaseExtractor, signals: Array) -> Array | None:
         return None
     sideways, forward = names.index(f"{hips}.x"), names.index(f"{hips}.z")
     return np.hypot(signals[:, sideways], signals[:, forward])
-
-
-def in_words(label: str) -> str:
-    """A label as a reader sees it: "field1" is a part of files' names that has no other name."""
-    words = re.sub(r"^field(?=\d+$)", "name part ", label).replace("_", " ")
-    return words[:1].upper() + words[1:]

@@ -14,6 +14,7 @@ import torch
 from deepphase.apps.reports.evaluation_report import add_health
 from deepphase.apps.reports.manifold_cloud import PhaseCloud, ground_speed
 from deepphase.apps.reports.page import Page
+from deepphase.apps.reports.player import in_words
 from deepphase.arrays import Array, counted, wrapped
 from deepphase.corpus.clip_store import ClipStore
 from deepphase.errors import ParameterError
@@ -112,10 +113,11 @@ class FigureData:
     def colourings(self) -> dict[str, Colouring]:
         """Name -> colours of the cloud; of the labels those with two to a dozen values."""
         cloud = self.cloud
+        labels = [{in_words(name): value for name, value in each.items()} for each in self.labels]
         speeds = [ground_speed(self.model, values) for values in self.signals]
         return {
             "clip": cloud.by_clip(),
-            **cloud.by_labels(self.labels, 12),
+            **cloud.by_labels(labels, 12),
             **cloud.measured(speeds),
         }
 

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import io
+import re
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from deepphase.apps.reports.manifold_cloud import PhaseCloud, in_words
+from deepphase.apps.reports.manifold_cloud import PhaseCloud
 from deepphase.arrays import Array
 from deepphase.corpus.clip_store import ClipStore
 from deepphase.errors import FormatError
@@ -55,6 +56,12 @@ def takes_of_clips(
         )
         takes.append(take)
     return takes
+
+
+def in_words(label: str) -> str:
+    """A label as a reader sees it: "field1" is a part of files' names that has no other name."""
+    words = re.sub(r"^field(?=\d+$)", "name part ", label).replace("_", " ")
+    return words[:1].upper() + words[1:]
 
 
 def takes_of_store(model: PhaseExtractor, store: ClipStore) -> list[Take]:

@@ -16,7 +16,7 @@ from deepphase.apps.dashboard.parts import folder
 from deepphase.apps.dashboard.parts.folder import look_into
 from deepphase.apps.dashboard.parts.session import Session, read_upload, safe_name, suffix_of
 from deepphase.apps.dashboard.parts.widgets import file_bytes
-from deepphase.apps.reports.manifold_cloud import in_words
+from deepphase.apps.reports.player import in_words
 from deepphase.corpus.clip_store import ClipStore
 from deepphase.corpus.motion_files import FolderSettings, read_settings
 from deepphase.corpus.store_writer import write_store

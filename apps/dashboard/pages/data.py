@@ -14,7 +14,7 @@ from deepphase.apps.dashboard.parts.collection import OpenClips
 from deepphase.apps.dashboard.parts.folder import FoundFolder, look_again, open_folder
 from deepphase.apps.dashboard.parts.messages import error_sentence, plain, shown_errors, working
 from deepphase.apps.dashboard.parts.session import UploadResult, read_upload
-from deepphase.apps.reports.manifold_cloud import in_words
+from deepphase.apps.reports.player import in_words
 from deepphase.corpus.clip_store import ClipStore
 from deepphase.corpus.motion_files import SETTINGS_FILE, FolderSettings, save_settings
 from deepphase.errors import SkeletonError

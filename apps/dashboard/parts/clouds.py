@@ -15,7 +15,8 @@ from deepphase.apps.dashboard.parts.collection import MODELS, model_sources
 from deepphase.apps.dashboard.parts.encodings import BY_CLIPS_AND_MODEL, Encodings
 from deepphase.apps.dashboard.parts.messages import working
 from deepphase.apps.dashboard.parts.session import session
-from deepphase.apps.reports.manifold_cloud import PhaseCloud, in_words
+from deepphase.apps.reports.manifold_cloud import PhaseCloud
+from deepphase.apps.reports.player import in_words
 from deepphase.arrays import Array
 from deepphase.corpus.clip_store import ClipStore
 from deepphase.figures.colouring import Colouring
@@ -251,8 +252,9 @@ def _poses_at(clip: Clip, frames: Array, roles: Roles) -> Array:
 def _colourings(read: Encodings, cloud: PhaseCloud, indices: Sequence[int]) -> dict[str, Colouring]:
     """Name -> colouring, in the order of the chooser."""
     store = read.store
-    labels = cloud.by_labels([store.labels[index] for index in indices], _MAX_VALUES)
-    colourings = {f"{LABEL_COLOUR}{in_words(name)}": colours for name, colours in labels.items()}
+    named = [{in_words(name): value for name, value in each.items()} for each in store.labels]
+    labels = cloud.by_labels([named[index] for index in indices], _MAX_VALUES)
+    colourings = {f"{LABEL_COLOUR}{name}": colours for name, colours in labels.items()}
     # Clips that cannot all have a colour come behind their labels.
     clips = {"Clip": cloud.by_clip()}
     colourings = colourings | clips if len(store) > _FEW_CLIPS else clips | colourings

@@ -113,7 +113,7 @@ class FigureData:
     def colourings(self) -> dict[str, Colouring]:
         """Name -> colours of the cloud; of the labels those with two to a dozen values."""
         cloud = self.cloud
-        labels = [{in_words(name): value for name, value in each.items()} for each in self.labels]
+        labels = [{in_words(name).lower(): each[name] for name in each} for each in self.labels]
         speeds = [ground_speed(self.model, values) for values in self.signals]
         return {
             "clip": cloud.by_clip(),

@@ -62,7 +62,8 @@ def files_of_another_unit(writer: StoreWriter) -> Iterator[tuple[str, float, str
 
 def files_of_another_axis(writer: StoreWriter) -> Iterator[tuple[str, str | None, str]]:
     """Files whose up axis differs from their group's: file, axis to read it with, sentence."""
-    for numbers in writer.hierarchies:
+    # Of one body: other frames at rest are another program's, whose axis may be another one, too.
+    for numbers in writer.groups().values():
         sources = [writer.records[number].clip.source for number in numbers]
         ups, notes = [source.up for source in sources], [source.notes for source in sources]
         if len(set(ups)) == 1:

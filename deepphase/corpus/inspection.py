@@ -10,10 +10,12 @@ from itertools import chain
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from deepphase.arrays import Array
 from deepphase.corpus.clips import ANIMATION_LABEL, PointSets, agreed_point_sets, load_clips
 from deepphase.corpus.group_passes import files_of_another_rate, other_axes
-from deepphase.corpus.groups import once
+from deepphase.corpus.groups import once, same_rest_frames
 from deepphase.corpus.motion_files import MotionFile, find_motion_files, song_beside
 from deepphase.corpus.parallel import fitting_workers, map_in_order
 from deepphase.errors import DeepPhaseError, within_memory
@@ -115,18 +117,21 @@ def inspect_files(
 
 
 def _other_axes(found: list[tuple[FileFacts, ...]]) -> dict[int, tuple[str | None, str]]:
-    """Numbers of files whose up axis differs from that of their skeleton, as `other_axes`."""
-    groups: dict[frozenset[str], list[tuple[Any, ...]]] = defaultdict(list)
+    """Numbers of files whose up axis differs from that of their body, as `other_axes`."""
+    groups: dict[tuple[str, ...], list[tuple[Any, ...]]] = defaultdict(list)
     for number, each in ((number, each) for number, facts in enumerate(found) for each in facts):
         if each.skeleton is not None and each.levels is not None:
             member = number, each.skeleton, each.source.up, each.notes, each.levels
-            groups[frozenset(each.skeleton.names)].append(member)
+            groups[each.skeleton.names].append((*member, each.translated_joints))
     others: dict[int, tuple[str | None, str]] = {}
     for members in groups.values():
-        numbers, skeletons, ups, notes, levels = zip(*members, strict=True)
-        if len(set(ups)) > 1:
-            of_group = other_axes(ups, notes, levels, body_length(skeletons[0]))
-            others |= {numbers[index]: axis for index, axis in of_group.items()}
+        translated = np.unique(np.concatenate([moving for *_, moving in members]))
+        for body in same_rest_frames([skeleton for _, skeleton, *_ in members], translated):
+            rows = [members[row] for row in body]
+            numbers, skeletons, ups, notes, levels, _ = zip(*rows, strict=True)
+            if len(set(ups)) > 1:
+                of_body = other_axes(ups, notes, levels, body_length(skeletons[0]))
+                others |= {numbers[index]: axis for index, axis in of_body.items()}
     return others
 
 

@@ -304,12 +304,23 @@ def test_a_body_that_lies_is_read_with_the_up_axis_of_the_others(tmp_path, outpu
         raised = replace(clip, translations=clip.translations + np.array([0.0, 0.5, 0.0]))
         save_bvh(raised, folder / f"{name}.bvh")
     assert load(folder / "lie.bvh").source.up != "y"
+    # Of another program, all of whose frames at rest have Z up.
+    walk, turn = locomotion(7, 2.0).clip, quaternions.about_axis(np.eye(3)[0], np.array(np.pi / 2))
+    turned = quaternions.multiply(
+        turn, quaternions.multiply(walk.rotations, turn * [-1, -1, -1, 1])
+    )
+    body = replace(walk.skeleton, offsets=quaternions.rotate(turn, walk.skeleton.offsets))
+    places = quaternions.rotate(turn, walk.translations)
+    other = replace(walk, skeleton=body, rotations=turned, translations=places)
+    save_bvh(other, folder / "z_up.bvh", unit="m", up="y")
     inspected = {each.file: each for each in inspect_files(folder)}
+    assert inspected.pop("z_up.bvh").source.up == "z"
     assert {each.source.up for each in inspected.values()} == {"y"}
     assert inspected["lie.bvh"].floor < 0.65
     report = prepare(folder, output)
-    store = open_store(output)
+    store = open_store(output, "Hips-25")
     assert {source.up for source in store.sources} == {"y"}
+    assert open_store(output, "Hips-25-2").sources[0].up == "z"
     ((file, sentence),) = [note for note in report.notes if "up axis y" in note[1]]
     assert file == "lie.bvh"
     assert "3 of 4 clips" in sentence

@@ -65,8 +65,8 @@ def command(
         Joints to leave out, as in Neck,*Thumb*: names with commas between them, where * stands for
         any letters. All other joints keep their places.
     keep_names
-        Write joint names to BVH as they are. Else "_" replaces blanks and brackets, which other
-        programs do not read.
+        Write joint names to BVH as they are. Else "_" replaces blanks, colons and brackets,
+        which other programs misread.
     """
     from deepphase.corpus.clips import clips_in
     from deepphase.corpus.motion_files import clip_targets

@@ -93,7 +93,7 @@ def test_places_of_joints_as_a_table(folder, tmp_path):
 def test_retarget(folder, tmp_path, capsys):
     target = tmp_path / "tall.bvh"
     tall = scaled(locomotion(7, 1.0, gait="run").clip, 1.25)
-    names = tuple(f"rig:{name}" for name in tall.skeleton.names)
+    names = tuple(f"rig.{name}" for name in tall.skeleton.names)
     save(replace(tall, skeleton=replace(tall.skeleton, names=names)), target, unit="cm")
     out = tmp_path / "out"
     assert main(["retarget", str(folder), "--to", str(target), "-o", str(out)]) == 0
@@ -103,7 +103,7 @@ def test_retarget(folder, tmp_path, capsys):
     assert set(made.skeleton.names) == set(names)
     assert made.source.unit_m == 0.01
     expected = joint_positions(scaled(source, 1.25))
-    order = [made.skeleton.index(f"rig:{name}") for name in source.skeleton.names]
+    order = [made.skeleton.index(f"rig.{name}") for name in source.skeleton.names]
     error = joint_positions(made)[:, order] - expected
     error -= error[..., 1:2].mean() * np.array([0.0, 1.0, 0.0])
     assert np.linalg.norm(error, axis=-1).max() < 0.01

@@ -29,8 +29,9 @@ from deepphase.motion.orientation import infer_unit, rotate_from_y_up, scaled
 from deepphase.motion.skeleton import Skeleton
 
 _MAX_DECIMALS = 15
-# Readers that split a line at its blanks keep the first word of a name.
-_ODD = re.compile(r"[^\w:.|+\-#]+")
+# Readers that split a line at its blanks keep the first word of a name, and three.js takes what is
+# before a colon for a folder.
+_ODD = re.compile(r"[^\w.|+\-#]+")
 # Indentation is for the eye; without a bound, a chain of joints grows a file with its square.
 _DEEPEST_INDENT = 40
 _FRAMES_A_BLOCK = 256
@@ -84,7 +85,7 @@ def save_bvh(
 
 
 def plain_names(names: Sequence[str]) -> tuple[str, ...]:
-    """Names that every program reads: "_" is in place of blanks, braces, brackets and quotes."""
+    """Names that every program reads: "_" is in place of blanks, colons, brackets and quotes."""
     plain = (_ODD.sub("_", name.strip().encode("utf-8", "replace").decode()) for name in names)
     return unique_names([name or "joint" for name in plain])[0]
 

@@ -10,7 +10,6 @@ from tests.studies.phase_features.autoregressive_search import searched_paths
 from tests.studies.phase_features.feature_claims import Measured, claims_about, difference
 from tests.studies.phase_features.feature_rings import one_way_matches, unevenness, windings
 from tests.studies.phase_features.frame_features import FrameFeatures
-from tests.studies.phase_features.rival_features import reported_names
 from tests.studies.phase_features.strike_agreement import strike_deviations
 
 
@@ -47,15 +46,6 @@ def test_clips_decide_and_not_frames():
     )
 
 
-@pytest.mark.parametrize(("clips", "outcome"), [(1, "level"), (2, "level"), (3, "better")])
-def test_few_clips_decide_nothing(clips, outcome):
-    of = np.repeat(np.arange(clips), 20)
-    own, other = measured(np.zeros(len(of)), of), measured(np.ones(len(of)), of)
-    found = difference("alignment", own, "pose", other)
-    assert found.outcome == outcome
-    assert np.isfinite(found.interval_95).all()
-
-
 def test_values_that_one_feature_lacks_are_left_out():
     clips = np.arange(6)
     own = measured([1, 2, 3, 4, 5, 6], clips)
@@ -84,11 +74,6 @@ def test_verdicts():
     assert verdict(2.0, 1.0) == verdict(2.0, 2.0) == "partly"
     assert verdict(1.0, 1.0) == "undecided"
     assert verdict(1.0, 2.0) == "does not hold"
-
-
-def test_files_of_one_name_are_told_apart():
-    found = reported_names(("pca", "a/pca", "a/x.model", "b/x.model", "b/y.model"))
-    assert list(found.values()) == ["pca", "a/pca", "a/x.model", "b/x.model", "y.model"]
 
 
 FPS = 60.0
@@ -128,12 +113,6 @@ def test_a_phase_matches_one_way_and_a_pose_both_ways():
     assert 0.25 < shares["pose"].mean() < 0.75
 
 
-def test_matches_without_neighbours_are_unknown():
-    frames = Frames(np.repeat(np.arange(3), 4), np.tile(np.arange(4), 3))
-    share = one_way_matches(np.zeros((12, 2)), frames, FPS, np.array([1]), np.array([[6, 9]]))
-    assert np.isnan(share).all()
-
-
 def walks(clips=6, seconds=8.0, fps=60.0):
     """Phases of a clock of the step, an unrelated one and noise; strikes of two feet."""
     rng = np.random.default_rng(0)
@@ -161,35 +140,6 @@ def test_noise_is_at_chance():
     assert strike_deviations(noise, strikes).mean() == pytest.approx(0.25, abs=0.04)
 
 
-def test_a_phase_that_stands_still_does_not_time_steps():
-    phases, strikes = walks()
-    still = [np.full((len(each), 1), 0.3) for each in phases]
-    np.testing.assert_array_equal(strike_deviations(still, strikes), 0.25)
-    # Nor is it chosen in place of the one that does.
-    both = [np.hstack([each, other]) for each, other in zip(phases, still, strict=True)]
-    np.testing.assert_array_equal(
-        strike_deviations(both, strikes), strike_deviations(phases, strikes)
-    )
-
-
-def test_clips_with_few_strikes_are_left_out():
-    phases, strikes = walks(clips=5)
-    strikes[2] = [each[:2] for each in strikes[2]]
-    strikes[3] = []
-    found = strike_deviations(phases, strikes)
-    assert np.isnan(found).tolist() == [False, False, True, True, False]
-
-
-def test_feet_without_strikes_elsewhere_have_no_channel():
-    phases, strikes = walks(clips=2)
-    strikes[1][1] = strikes[1][1][:0]
-    phases[0][strikes[0][1]] += np.array([0.0, 0.3, 0.0])
-    # The second foot of the first clip has no other clip to choose its channel on.
-    assert strike_deviations(phases, strikes)[0] < 0.02
-    assert np.isnan(strike_deviations(phases[:1], strikes[:1])).all()
-    assert np.isnan(strike_deviations(phases, [[], []])).all()
-
-
 def circling(clips=3, length=150, rate=1.1):
     index = np.tile(np.arange(length), clips)
     clip = np.repeat(np.arange(clips), length)
@@ -215,26 +165,3 @@ def test_phases_play_on_and_poses_are_stuck():
     assert stuck.distinct.mean() < 0.3 < on.distinct.min()
     # After a second, a circle of radius 1 m is all around the start.
     assert stuck.distances.mean() > 0.5
-
-
-def test_a_phase_without_frequency_does_not_advance():
-    parameters = circling()[0]
-    still = PhaseParameters(
-        parameters.phase, 0 * parameters.frequency, parameters.amplitude, parameters.offset
-    )
-    features = FrameFeatures.of_phases("embedding", still)
-    assert not features.advances
-    chosen = np.arange(5)
-    np.testing.assert_array_equal(features.advanced(chosen, 0.5), features.values[chosen])
-
-
-def test_distances_begin_at_zero_and_are_those_of_the_poses():
-    parameters, poses, frames = circling(clips=1)
-    found = searched_paths(
-        FrameFeatures.of_phases("phase", parameters), poses, frames, FPS, steps=3, starts=4
-    )
-    assert found.distances[:, 0] == pytest.approx(0.0)
-    last = found.paths[:, -1]
-    true = found.paths[:, 0] + 3
-    expected = np.linalg.norm(poses[last] - poses[true], axis=-1).mean(-1)
-    np.testing.assert_allclose(found.distances[:, -1], expected)

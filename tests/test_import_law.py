@@ -4,6 +4,7 @@ import ast
 import re
 import subprocess
 import sys
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -52,6 +53,7 @@ def name_of(path: Path) -> str:
     return name if name.startswith("deepphase") else f"deepphase.{name}"
 
 
+@cache
 def imports(path: Path) -> set[str]:
     """All that a file imports, within functions and for type checkers, too."""
     found = set()

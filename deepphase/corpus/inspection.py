@@ -103,17 +103,14 @@ def inspect_files(
             noted = (replace(each, notes=(*each.notes, sentence)) for each in found[number])
             found[number] = tuple(noted)
     every = list(chain.from_iterable(found))
-    rates = dict(
-        files_of_another_rate(
-            (each.file, each.skeleton.hierarchy, each.fps, each.notes)
-            for each in every
-            if each.skeleton
-        )
+    bodies = (each.skeleton and each.skeleton.hierarchy for each in every)
+    facts = (
+        (each.file, body, each.fps, each.notes) for each, body in zip(every, bodies, strict=True)
     )
-    return [
-        replace(each, notes=(*each.notes, rates[each.file])) if each.file in rates else each
-        for each in every
-    ]
+    rates = dict(files_of_another_rate(facts))
+    doubts = ([rates[each.file]] if each.file in rates else [] for each in every)
+    pairs = zip(every, doubts, strict=True)
+    return [replace(each, notes=(*each.notes, *doubt)) for each, doubt in pairs]
 
 
 def _other_axes(found: list[tuple[FileFacts, ...]]) -> dict[int, tuple[str | None, str]]:

@@ -25,7 +25,7 @@ from scipy.spatial.transform import Rotation
 
 from deepphase.arrays import Array
 from deepphase.errors import FormatError
-from deepphase.formats.frame_rates import resolve_rate
+from deepphase.formats.frame_rates import CHECK, CORRECTED, resolve_rate
 from deepphase.formats.reading import (
     RawMotion,
     Unit,
@@ -39,6 +39,7 @@ from deepphase.formats.reading import (
     frame_numbers,
     in_metres_y_up,
     lines_of,
+    listed,
     read_content,
 )
 from deepphase.motion import quaternions
@@ -87,12 +88,12 @@ def load_amc(
     lines = _lines(path)
     skeleton_path = _asf_beside(path)
     asf = _read_asf(skeleton_path)
-    frames, words = _read_frames(lines, path, asf)
+    frames, words, cut = _read_frames(lines, path, asf)
     numbers = frame_numbers(words)
     steps = np.unique(np.diff(numbers))
     every = int(steps[0]) if len(steps) == 1 and steps[0] > 1 else 1
     rate, notes = resolve_rate({"CMU's rate": _CMU_FPS / every}, fps, path)
-    notes = (f"the skeleton of {skeleton_path.name}", *notes)
+    notes = (f"the skeleton of {skeleton_path.name}", *cut, *notes)
     if fps is None:
         counted = f", of which the file numbers one in {every}" if every > 1 else ""
         assumed = f"{_CMU_FPS:g} frames a second are assumed, as of CMU's captures"
@@ -267,8 +268,8 @@ def _channels(words: Sequence[str]) -> tuple[str, ...] | None:
 
 def _read_frames(
     lines: Iterable[Line], path: Path, asf: _Asf
-) -> tuple[dict[str, Array], list[str]]:
-    """Bone -> (frames, channels) values, and frames' numbers; bones that are left out rest."""
+) -> tuple[dict[str, Array], list[str], list[str]]:
+    """Bone -> (frames, channels) values, frames' numbers, and notes; bones without a line rest."""
     fault = partial(FormatError, hint=_MAKE_AGAIN, path=path)
     # Frames in which a bone has a line, and the numbers of all of them.
     rows = {name: (array("q"), array("d")) for name in asf.bones}
@@ -307,4 +308,10 @@ def _read_frames(
         width = len(asf.bones[name].channels)
         found[name] = np.zeros((frames, width))
         found[name][np.array(at)] = np.array(own).reshape(len(at), width)
-    return found, numbers
+    rest = [name for name, (at, _) in rows.items() if 0 < len(at) < frames]
+    if not rest:
+        return found, numbers, []
+    if all(len(rows[name][0]) == frames - 1 > rows[name][0][-1] > 1 for name in rest):
+        cut = {name: values[:-1] for name, values in found.items()}
+        return cut, numbers[:-1], [f"{CORRECTED}the last frame was left out: the file ends in it"]
+    return found, numbers, [f"{CHECK}bones that rest in frames without them: {listed(rest)}"]

@@ -103,6 +103,11 @@ def test_frames_that_are_missing_are_on_straight_lines(tmp_path):
     moved = INCH * np.array([[1, 20, 3], [2, 20, 4], [3, 20, 5], [4, 20, 6]])
     np.testing.assert_allclose(clip.translations[:, 0], moved, atol=1e-9)
     assert any("1 frames are missing" in note for note in clip.source.notes)
+    assert any("bones that rest" in note and "thigh, shin" in note for note in clip.source.notes)
+    third = "9\nroot 3 20 5 0 0 0\nthigh 5 0 0\nshin 0 0\n"
+    clip = load(written(tmp_path, amc=f"{AMC}{third}10\nroot 4 20 6 0 0 0\nthigh 5 0 0\n"), up="y")
+    assert len(clip) == 3
+    assert any("last frame was left out" in note for note in clip.source.notes)
     every = AMC.replace("\n8\n", "\n9\n").replace("7\n", "5\n")
     assert load(written(tmp_path, amc=every), up="y").fps == 30.0
 

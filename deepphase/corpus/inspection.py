@@ -104,10 +104,10 @@ def inspect_files(
             found[number] = tuple(noted)
     every = list(chain.from_iterable(found))
     bodies = (each.skeleton and each.skeleton.hierarchy for each in every)
-    facts = (
+    stated = (
         (each.file, body, each.fps, each.notes) for each, body in zip(every, bodies, strict=True)
     )
-    rates = dict(files_of_another_rate(facts))
+    rates = dict(files_of_another_rate(stated))
     doubts = ([rates[each.file]] if each.file in rates else [] for each in every)
     pairs = zip(every, doubts, strict=True)
     return [replace(each, notes=(*each.notes, *doubt)) for each, doubt in pairs]

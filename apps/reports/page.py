@@ -30,8 +30,8 @@ from deepphase.viewer.take import Take
 _FORMAT, _VERSION = "deepphase.report", 1
 _FOLDER = Path(__file__).parent
 MOTION_SUFFIXES = (".bvh", ".glb")
-# Height in pixels of the player above the title, and of figures that have none.
-_PLAYER_HEIGHT, _FIGURE_HEIGHT = 780, 560
+# Height of the player above the title, and in pixels of figures that have none.
+_PLAYER_HEIGHT, _FIGURE_HEIGHT = "clamp(540px, 80vh, 780px)", 560
 # The page may load nothing from the network, whatever a name or a figure holds. plotly's WebGL
 # compiles its drawing functions and needs 'unsafe-eval'.
 _POLICY = (
@@ -268,10 +268,10 @@ class Page:
 
     def add_takes(self, takes: Sequence[Take]) -> Page:
         """Add the player above the title; ParameterError for takes too large for a browser."""
-        player = _escaped(player_html(takes, title=self.title))
+        player = _escaped(player_html(takes, title=self.title, playing=True))
         self._opening.append(
             f'<iframe class="player" title="{_escaped(self.title)}" '
-            f'style="height:{_PLAYER_HEIGHT}px" srcdoc="{player}"></iframe>'
+            f'style="height:{_PLAYER_HEIGHT}" srcdoc="{player}"></iframe>'
         )
         return self
 

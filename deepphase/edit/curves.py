@@ -110,7 +110,7 @@ def bridged_rotations(estimate: Array, own: Array, broken: Array, fps: float) ->
     result = own.copy()
     if broken.any():
         apart = quaternions.vectors_between(estimate, own)
-        turns = Rotation.from_rotvec(_offsets(apart, broken, fps)[broken]).as_quat()
+        turns = quaternions.from_rotation_vectors(_offsets(apart, broken, fps)[broken])
         result[broken] = quaternions.multiply(turns, estimate[broken])
     return quaternions.sign_continuous(result)
 

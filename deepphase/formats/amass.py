@@ -336,11 +336,7 @@ def _rotations(archive: NpzArchive, names: tuple[str, ...], vectors: Array) -> A
         fact = f"a rotation of {angles[frame, joint]:.3g} radians is not possible"
         hint = "the file is damaged, or its poses are not axis-angle"
         raise archive.fault(f"frame {frame}, joint {names[joint]!r}: {fact}", hint)
-    rotations = np.empty((*angles.shape, 4))
-    # sin(a / 2) / a, which is 1/2 where the angle is 0.
-    rotations[..., :3] = vectors * (0.5 * np.sinc(angles / (2 * np.pi)))[..., None]
-    rotations[..., 3] = np.cos(angles / 2)
-    return quaternions.sign_continuous(rotations)
+    return quaternions.sign_continuous(quaternions.from_rotation_vectors(vectors))
 
 
 def _body_notes(archive: NpzArchive, joints: int) -> tuple[str, ...]:

@@ -214,18 +214,14 @@ def test_one_row_more_than_declared_and_decimal_commas_are_read_with_a_note(tmp_
     whole = raw_bvh(written(tmp_path, text))
     more = raw_bvh(written(tmp_path, text.replace("Frames: 3", "Frames: 2")))
     assert "declares 2, but 3 frames follow" in more.source.notes[0]
-    head, rows = text.split("Frame Time")
-    comma, mixed, semicolons = (
-        raw_bvh(written(tmp_path, each))
-        for each in (
-            text.replace(".", ","),
-            f"{head}Frame Time{rows.replace('.', ',').replace(',', '.', 1)}",
-            re.sub(r"(?<=\d) (?=\d)", ";", text.replace(".", ",")),
-        )
-    )
-    for other in (comma, mixed, semicolons):
-        assert "decimal commas" in other.source.notes[0]
-    for other in (more, comma, mixed, semicolons):
+    commas = text.replace(".", ",")
+    # Beside decimal points, and between semicolons.
+    beside = text.partition("MOTION")[0] + commas[commas.index("MOTION") :]
+    others = [more]
+    for each in (commas, beside, re.sub(r"(?<=\d) (?=\d)", ";", commas)):
+        others.append(raw_bvh(written(tmp_path, each)))
+        assert "decimal commas" in others[-1].source.notes[0]
+    for other in others:
         np.testing.assert_array_equal(other.rotations, whole.rotations)
         np.testing.assert_array_equal(other.translations, whole.translations)
     with pytest.raises(FormatError, match="3 frames, but 'Frames:' declares 1"):

@@ -108,9 +108,10 @@ def inspect_files(
         (each.file, body, each.fps, each.notes) for each, body in zip(every, bodies, strict=True)
     )
     rates = dict(files_of_another_rate(stated))
-    doubts = ([rates[each.file]] if each.file in rates else [] for each in every)
-    pairs = zip(every, doubts, strict=True)
-    return [replace(each, notes=(*each.notes, *doubt)) for each, doubt in pairs]
+    return [
+        replace(each, notes=(*each.notes, rates[each.file])) if each.file in rates else each
+        for each in every
+    ]
 
 
 def _other_axes(found: list[tuple[FileFacts, ...]]) -> dict[int, tuple[str | None, str]]:

@@ -41,8 +41,7 @@ def page() -> None:
     widgets.heading(
         "Control",
         "Choose a path, and a character follows it: a controller generates the motion frame by "
-        "frame, or motion matching plays captured motion. Every change starts a new run. "
-        "Each can be steered by hand, too.",
+        "frame, or motion matching plays captured motion. Each can be steered by hand, too.",
     )
     left, right = widgets.wide_columns("control", [3, 7])
     result, meanwhile = right.container(), right.empty()

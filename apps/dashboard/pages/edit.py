@@ -159,9 +159,8 @@ def page() -> None:
     """Draw the page."""
     widgets.heading(
         "Edit",
-        "An editor knows which movements a body makes. Repair a clip, fill in between its key "
-        "poses, put a hand or a foot at a place, make motion along a path, or take the style of "
-        "another clip. Each edit starts from the result of the one before.",
+        "Repair a clip, fill in between its key poses, put a hand or a foot at a place, make motion "
+        "along a path, or take the style of another clip. Each edit goes on from the one before.",
     )
     left, right = widgets.wide_columns("edit", [3, 7])
     timeline, shown = right.container(), right.empty()

@@ -29,9 +29,7 @@ const KEYS = {
 };
 
 // Show a text in an element; an empty one hides it.
-function say(id, text) {
-  Object.assign(element(id), { textContent: text, hidden: !text });
-}
+const say = (id, text) => Object.assign(element(id), { textContent: text, hidden: !text });
 
 const showMessage = (text) => say("message", text);
 

@@ -33,10 +33,9 @@ class TakeBodies extends LitBodies {
 // Some frames of a body over its ground, evenly over its time.
 function framesOf(body, terrain) {
   const count = Math.min(SAMPLES, body.frames);
-  const source = body.root ?? body.centre;
   return Array.from({ length: count }, (_, at) => {
     const index = Math.round((at * (body.frames - 1)) / Math.max(count - 1, 1));
-    return body.posed.frame(index, terrain ? terrain.at(source[3 * index], source[3 * index + 2]) : body.floor);
+    return body.posed.frame(index, terrain ? terrain.at(body.path[3 * index], body.path[3 * index + 2]) : body.floor);
   });
 }
 

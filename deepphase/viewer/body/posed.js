@@ -62,10 +62,9 @@ export class PosedBody {
     const { body } = this;
     const positions = body.poseAt(body.start + index / body.fps, new Float32Array(3 * body.joints));
     for (let i = 1; i < positions.length; i += 3) positions[i] -= ground;
-    const source = body.root ?? body.centre;
     const facing = body.facing ? Math.atan2(body.facing[3 * index], body.facing[3 * index + 2]) : 0;
     const rotations = this.turnsAt(index, new Float32Array(4 * this.joints));
-    return { positions, rotations, root: { position: [source[3 * index], source[3 * index + 2]], heading: facing } };
+    return { positions, rotations, root: { position: [body.path[3 * index], body.path[3 * index + 2]], heading: facing } };
   }
 
   // Rotations at a time, between those of two frames.

@@ -126,26 +126,24 @@ export class Stage extends Scene {
   }
 
   placeOf(body, time) {
-    const [x, , z] = body.pointAt(body.root || body.centre, time);
+    const [x, , z] = body.pointAt(body.path, time);
     return [x, z];
   }
 
   // Metres that a body has climbed, as a jump does not.
-  liftOf(body, floor, time) {
-    const pose = body.poseAt(time);
+  liftOf({ pose, height }, floor) {
     let lowest = Infinity;
     for (let i = 1; i < pose.length; i += 3) lowest = Math.min(lowest, pose[i]);
-    return Number.isFinite(lowest) ? Math.max(0, lowest - floor - LIFTED * body.height) : 0;
+    return Number.isFinite(lowest) ? Math.max(0, lowest - floor - LIFTED * height) : 0;
   }
 
   // Move the camera after the bodies; true until it has arrived.
-  follow(time, passed) {
-    const bodies = this.bodiesAt(time);
+  follow(bodies, time, passed) {
     if (!bodies.length || (!this.shows.follow && this.settled)) return false;
     const places = bodies.map((body) => this.placeOf(body, time));
     const floors = places.map((place, at) => bodies[at].level(...place));
     const floor = this.terrain ? meanOf(floors) : this.floor;
-    const lift = meanOf(bodies.map((body, at) => this.liftOf(body, floors[at], time)));
+    const lift = meanOf(bodies.map((body, at) => this.liftOf(body, floors[at])));
     const [x, z] = [0, 1].map((axis) => meanOf(places.map((place) => place[axis])));
     const goal = add([x, floor + lift + 0.47 * this.height, z], this.moved);
     const gap = distance(goal, this.camera.target);
@@ -159,10 +157,7 @@ export class Stage extends Scene {
   draw(time, passed) {
     if (!this.surface.drawable) return false;
     const context = this.surface.begin();
-    const moving = this.follow(time, passed);
-    this.camera.frame(this.surface.width, this.surface.height);
     this.isDrawn = true;
-    if (!this.bodies.length) return false;
     const drawn = this.bodiesAt(time);
     for (const body of drawn) {
       body.poseAt(time);
@@ -170,6 +165,9 @@ export class Stage extends Scene {
       body.balls = body.ball ? [{ place: body.ballAt(time), radius: body.ballRadius }] : [];
       body.character = () => this.lit.characterOf(body, body.pose, time);
     }
+    const moving = this.follow(drawn, time, passed);
+    this.camera.frame(this.surface.width, this.surface.height);
+    if (!this.bodies.length) return false;
     this.mark(drawn, time);
     const balls = drawn.flatMap((body) => body.balls);
     const lit = this.drawBodies(context, drawn, { balls, size: this.height, step: 0.25 * this.grid, passed, plain: this.shows.skeleton });
@@ -199,8 +197,7 @@ export class Stage extends Scene {
 
   // The root path: faint as a whole, bold around the current time with arrows of the facing.
   markPath(body, time) {
-    const { marks } = this;
-    const source = body.root || body.centre;
+    const { marks } = this, { path: source } = body;
     const line = (from, to, most, width, least, alpha) => {
       const stride = Math.max(1, Math.ceil((to - from) / most));
       const places = [];

@@ -111,6 +111,7 @@ export class Body extends Timed {
     [this.centre, this.around, this.step] = [arrayOf(positions.centre), arrayOf(positions.around), positions.around.step];
     for (const part of ["contacts", "desiredTrajectory", "desiredPath", "ball"]) this[part] = arrayOf(actor[part]);
     [this.root, this.facing] = [arrayOf(actor.rootPositions), arrayOf(actor.rootDirections)];
+    this.path = this.root ?? this.centre;
     this.trajectorySamples = actor.desiredTrajectory?.shape[1] ?? 0;
     this.pose = new Float32Array(3 * joints);
     const inner = new Set(this.links.filter((_, i) => i % 2 === 0));
@@ -168,7 +169,7 @@ export class Body extends Timed {
     const { around, step, centre } = this;
     [this.height, this.reach] = [0, 0];
     for (let frame = 0; frame < this.frames; frame += Math.max(1, Math.floor(this.frames / 50))) {
-      const root = [0, 2].map((axis) => (this.root ?? centre)[3 * frame + axis] - centre[3 * frame + axis]);
+      const root = [0, 2].map((axis) => this.path[3 * frame + axis] - centre[3 * frame + axis]);
       let [low, high] = [Infinity, -Infinity];
       for (let at = 3 * frame * this.joints; at < 3 * (frame + 1) * this.joints; at += 3) {
         [low, high] = [Math.min(low, around[at + 1]), Math.max(high, around[at + 1])];

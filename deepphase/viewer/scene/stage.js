@@ -156,9 +156,8 @@ export class Stage extends Scene {
 
   draw(time, passed) {
     if (!this.surface.drawable) return false;
-    const context = this.surface.begin();
+    const context = this.surface.begin(), drawn = this.bodiesAt(time);
     this.isDrawn = true;
-    const drawn = this.bodiesAt(time);
     for (const body of drawn) {
       body.poseAt(time);
       body.alpha = body.isFaint(time) ? 0.3 : 1;

@@ -78,8 +78,8 @@ BAD: dict[str, tuple[str | bytes, str, int | None]] = {
     **{
         f"number {word}": (swapped(" 13.0 ", f" {word} "), f"column 20: {word!r}", 20)
         for word in (
-            *("NaN", "-inf", "Infinity", "1e400", "0x1p3", "1_3", "13,0", "-1.#IND00", "13j"),
-            *("1.3D+01", "'13.0'", "13,000.0", "--13.0", "13.0.0"),
+            *("NaN", "-inf", "Infinity", "1e400", "0x1p3", "1_3", "-1.#IND00", "13j"),
+            *("1.3D+01", "'13.0'", "--13.0", "13.0.0"),
         )
     },
     **{
@@ -105,7 +105,7 @@ BAD: dict[str, tuple[str | bytes, str, int | None]] = {
     "only zero bytes": (bytes(4096), "empty file", None),
     "two motions": (GOOD + "MOTION\n" + TABLE, "'MOTION'", 22),
     "two files in one": (GOOD + GOOD, "'HIERARCHY'", 22),
-    "commas for blanks": (GOOD[: -len(TABLE)] + TABLE.replace(" ", ","), "not a finite", 19),
+    "thousands": (swapped(" 13.0 ", " 13,000.0 "), "10 numbers, but the hierarchy", 20),
     "too many joints": (
         "HIERARCHY\nROOT a\n{\n" + "JOINT a\n{\n" * 12_000,
         "more than 10,000 joints",
@@ -141,6 +141,8 @@ _ODD: dict[str, Odd] = {
     "commas and blanks": Odd(
         GOOD[: -len(TABLE)] + TABLE.replace(" ", ", "), _same_values, "commas"
     ),
+    "commas for blanks": Odd(GOOD[: -len(TABLE)] + TABLE.replace(" ", ","), _same_values, "commas"),
+    "a comma among points": Odd(swapped(" 10.0 ", " 10,0 "), _same_values, "decimal commas"),
     "frame time first": Odd(
         swapped("Frames: 3\nFrame Time: 0.0333333", "Frame Time: 0.0333333\nFrames: 3"),
         _same_values,

@@ -23,9 +23,9 @@ demo: $(VENV)/installed
 demo-model: $(VENV)/installed
 	$(BIN)/python -m tests.studies.shipped.demo_models
 
-# Two workers a core: many wait for programs that they started, in which time others compute.
+# One worker more than cores: some wait for programs that they started, in which time others compute.
 test: $(VENV)/installed
-	$(BIN)/python -m pytest $(PARALLEL) --numprocesses $$((2 * $(CORES))) $(addprefix --ignore=,$(STUDIES))
+	$(BIN)/python -m pytest $(PARALLEL) --numprocesses $$(($(CORES) + 1)) $(addprefix --ignore=,$(STUDIES))
 
 # The quick part, for every change: no browser, no training.
 check: lint quick-test

@@ -33,7 +33,7 @@ _TESTS = Path(__file__).parent
 _MARKS = {_TESTS / "browser": pytest.mark.browser, _TESTS / "dashboard": pytest.mark.slow}
 # Files that take longest, longest first: workers begin with them, and end with short ones.
 _FIRST = (
-    *("browser/test_dashboard", "test_docs", "browser/test_journeys", "hostile/test_kills"),
+    *("browser/test_dashboard", "test_docs", "hostile/test_kills", "browser/test_journeys"),
     *("browser/test_player", "apps/test_demo", "dashboard/test_train", "dashboard/test_dance"),
     *("apps/test_hints", "browser/test_live", "browser/test_firefox"),
     *("matching/test_learned", "controllers/test_training", "phase/test_training"),

@@ -46,16 +46,6 @@ def test_clips_decide_and_not_frames():
     )
 
 
-def test_values_that_one_feature_lacks_are_left_out():
-    clips = np.arange(6)
-    own = measured([1, 2, 3, 4, 5, 6], clips)
-    # Level where both are known; its mean is far off since the others are missing.
-    other = measured([5, 6, 4], [4, 5, 3], numbers=[4, 5, 3])
-    found = difference("uneven", own, "velocity", other)
-    assert (found.value, found.interval_95, found.outcome) == (0, [0, 0], "level")
-    assert difference("uneven", measured([1], [0]), "velocity", measured([1], [1], [1])) is None
-
-
 def test_verdicts():
     clips = np.arange(8)
     one = {"winding": measured(np.ones(8), clips), "uneven": measured(np.ones(8), clips)}

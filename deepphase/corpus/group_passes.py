@@ -39,6 +39,8 @@ from deepphase.progress import Progress
 _SAME_UNIT_FACTOR = 2.2
 # Number of clips whose poses stand for those of a group, and of frames of each that may stand.
 _SAMPLES, _STANDING_FRAMES = 12, 100
+# Doubts of a rate in notes, with any rate.
+_ASKED = re.compile(re.escape(ANOTHER_RATE(0.0)).replace("0", r"[\d.]+"))
 
 
 def files_of_another_unit(writer: StoreWriter) -> Iterator[tuple[str, float, str]]:
@@ -101,7 +103,7 @@ def files_of_another_rate(
     """
     groups: dict[Hashable, dict[str, str]] = defaultdict(dict)
     for file, body, fps, notes in clips:
-        asked = re.search(re.escape(ANOTHER_RATE(0.0)).replace("0", r"[\d.]+"), " ".join(notes))
+        asked = _ASKED.search(" ".join(notes))
         groups[body, fps][file] = asked[0] if asked else ""
     for files in groups.values():
         (way, votes), *_ = Counter(files.values()).most_common(1)

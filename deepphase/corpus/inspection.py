@@ -103,9 +103,9 @@ def inspect_files(
             noted = (replace(each, notes=(*each.notes, sentence)) for each in found[number])
             found[number] = tuple(noted)
     every = list(chain.from_iterable(found))
-    bodies = (each.skeleton and each.skeleton.hierarchy for each in every)
     stated = (
-        (each.file, body, each.fps, each.notes) for each, body in zip(every, bodies, strict=True)
+        (each.file, each.skeleton and each.skeleton.hierarchy, each.fps, each.notes)
+        for each in every
     )
     rates = dict(files_of_another_rate(stated))
     return [
@@ -123,6 +123,8 @@ def _other_axes(found: list[tuple[FileFacts, ...]]) -> dict[int, tuple[str | Non
             groups[each.skeleton.names].append((*member, each.translated_joints))
     others: dict[int, tuple[str | None, str]] = {}
     for members in groups.values():
+        if len({up for _, _, up, *_ in members}) == 1:
+            continue
         translated = np.unique(np.concatenate([moving for *_, moving in members]))
         for body in same_rest_frames([skeleton for _, skeleton, *_ in members], translated):
             rows = [members[row] for row in body]

@@ -54,7 +54,7 @@ def request(store, **changes) -> TrainingRequest:
 
 @pytest.fixture
 def train(monkeypatch, tmp_path):
-    """Trains in this process, which has imported Lightning already; gives status and folder."""
+    """A training in this process, where Lightning is imported once; returns the exit status."""
     monkeypatch.setattr(training_process, "_end_with_input", lambda: None)
     monkeypatch.setattr("os.nice", lambda _: 0)
 

@@ -203,12 +203,9 @@ def test_it_draws_in_a_browser_without_requests(model, clips, tmp_path, scheme, 
 
 def test_the_clip_with_the_steadiest_cycle_is_shown_first():
     walk = locomotion(1, 4.0).clip
-    held = replace(
-        walk,
-        name="held",
-        rotations=walk.rotations[:1].repeat(len(walk), 0),
-        translations=walk.translations[:1].repeat(len(walk), 0),
-    )
+    parts = ("rotations", "translations")
+    still = {part: getattr(walk, part)[:1].repeat(len(walk), 0) for part in parts}
+    held = replace(walk, name="held", **still)
     clips = [held, replace(walk, name="walk"), replace(held, name="held again")]
     shown = takes_of_store(shipped_model(), ClipStore.from_clips(clips))
     assert [take.actors[0].name for take in shown] == ["walk", "held", "held again"]

@@ -351,13 +351,9 @@ def test_a_file_on_another_floor_is_said(tmp_path, output):
 
 def test_a_rate_that_most_files_of_a_body_contradict_is_doubted_in_all(tmp_path, output):
     steps = replace(locomotion(0, 14.0).clip, fps=180.0)
-    right = {"right": replace(steps.sliced(0, 300), fps=60.0)}
-    for name, clip in {
-        **right,
-        "a": steps,
-        "b": steps.sliced(60, 800),
-        "c": steps.sliced(0, 120),
-    }.items():
+    right = replace(steps.sliced(0, 300), fps=60.0)
+    clips = {"right": right, "a": steps, "b": steps.sliced(60, 800), "c": steps.sliced(0, 120)}
+    for name, clip in clips.items():
         save_bvh(clip, tmp_path / f"{name}.bvh")
     inspected = [(each.file, note) for each in inspect_files(tmp_path) for note in each.notes]
     for notes in (inspected, prepare(tmp_path, output).notes):

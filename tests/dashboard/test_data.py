@@ -8,6 +8,7 @@ import re
 import shutil
 import threading
 import time
+from dataclasses import replace
 from functools import partial
 
 import pytest
@@ -73,6 +74,12 @@ def test_the_filter_finds_by_name_and_by_label(monkeypatch):
     assert not app.exception
     assert "No clip matches the filters" in words(app)
     assert not players(app)
+
+
+def test_a_doubt_of_what_plays_is_said(tmp_path, monkeypatch):
+    save_bvh(replace(locomotion(0, 14.0).clip, fps=180.0), tmp_path / "fast.bvh")
+    said = [each.value for each in opened("data", monkeypatch, tmp_path).warning]
+    assert any("is the rate 90?" in each for each in said)
 
 
 def test_an_empty_folder_says_what_to_do(tmp_path, monkeypatch):

@@ -18,7 +18,7 @@ from deepphase.apps.reports.player import in_words
 from deepphase.corpus.clip_store import ClipStore
 from deepphase.corpus.motion_files import SETTINGS_FILE, FolderSettings, save_settings
 from deepphase.errors import SkeletonError
-from deepphase.formats.frame_rates import is_warning
+from deepphase.formats.frame_rates import is_warning, warnings_of
 from deepphase.formats.reading import LARGEST_FLOOR_M, METRES_PER_UNIT, unit_in_words
 from deepphase.motion.clip import Clip
 from deepphase.motion.contacts import foot_contacts
@@ -257,6 +257,8 @@ def _played(clips: OpenClips, index: int) -> None:
     with st.container(horizontal=True):
         widgets.offer_motion(lambda: clip, session.plain_file_name(name), clip.source.unit_m)
         widgets.offer_player(take, session.plain_file_name(name))
+    for note in warnings_of(clip):
+        st.warning(plain(note))
     with st.expander(f"Skeleton: {len(clip.skeleton)} joints", icon=":material/accessibility:"):
         _skeleton(clip)
 

@@ -37,7 +37,7 @@ from deepphase.errors import FormatError, ParameterError
 from deepphase.files import temporary_folder
 from deepphase.formats.frame_rates import is_warning
 from deepphase.formats.load import MOTION_FORMATS
-from deepphase.formats.reading import checked_options
+from deepphase.formats.reading import checked_options, with_notes
 from deepphase.motion.glitches import Glitch
 from deepphase.progress import Progress
 
@@ -205,7 +205,11 @@ def prepare(
             run.read_again("up", files_of_another_axis(writer))
         clips = [record.clip for record in writer.records]
         facts = ((c.source.path, c.skeleton.hierarchy, c.source.fps, c.source.notes) for c in clips)
-        notes.extend(files_of_another_rate(facts))
+        doubts = dict(files_of_another_rate(facts))
+        notes.extend(doubts.items())
+        for number, record in enumerate(writer.records):
+            if doubt := doubts.get(record.clip.source.path):
+                writer.records[number] = replace(record, clip=with_notes(record.clip, [doubt]))
         notes.extend(files_of_another_floor(writer))
         if retarget is not None:
             notes.extend(retarget_clips(writer, retarget, progress))

@@ -360,6 +360,7 @@ def test_a_rate_that_most_files_of_a_body_contradict_is_doubted_in_all(tmp_path,
         asked = {file: note for file, note in notes if "is the rate 90?" in note}
         assert sorted(asked) == ["a.bvh", "b.bvh", "c.bvh"]
         assert "2 of 3 files" in asked["c.bvh"]
+    assert asked["c.bvh"] in open_store(output).sources[2].notes
 
 
 def test_files_and_linked_folders(tmp_path, folder, output):

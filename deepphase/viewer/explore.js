@@ -340,16 +340,17 @@ class Cloud {
     if (i < 0) return;
     this.at = i;
     this.fresh = true;
-    const { clip, times } = this.frames;
+    const { clip, times, names } = this.frames, players = window.deepphasePlayers;
     const holds = ({ clip: own, first, path, fps }) =>
       own === clip[i] && times[i] >= first - 1e-3 && times[i] <= first + (path.length / 3 - 1) / fps + 1e-3;
     const part = this.played.find(holds);
-    const player = part && this.player();
+    // While the page has not answered a click, what plays is about to change.
+    const player = part && [null, names[clip[i]]].includes(players?.asked ?? null) && this.player();
     if (player) {
       player.seek(part.start + times[i] - part.first);
       player.play();
     } else {
-      window.deepphasePlayers?.openClip(this.frames.names[clip[i]], times[i]);
+      players?.openClip(names[clip[i]], times[i]);
       this.send({ clicked: i });
     }
   }

@@ -21,6 +21,8 @@ class PlayerFrame {
     this.root = root;
     // The newest is the last.
     this.frames = [];
+    // The clip that a click asked the page for; null once the page plays another.
+    this.asked = null;
     // For clouds of the page, and for tests.
     root.deepphaseFrames = window.deepphasePlayers = this;
   }
@@ -28,6 +30,7 @@ class PlayerFrame {
   // Once for each run of the page: `id` names what `page`, the HTML of a player, plays.
   show({ id, page, clip, height, at }) {
     window.deepphasePlayers = this;
+    this.asked = null;
     if (this.desired === id) return;
     this.desired = id;
     const known = this.frames.find((frame) => frame.id === id);
@@ -92,8 +95,9 @@ class PlayerFrame {
 
   get player() { return this.shown && playerOf(this.shown); }
 
-  // Show a kept player of a clip at a time in it, seconds; false without one.
+  // Show a kept player of a clip at a time in it, seconds, before the page answers; false without one.
   openClip(clip, time) {
+    this.asked = clip;
     const found = this.frames.findLast(({ deepphaseClip: kept }) => kept && kept.name === clip && time >= kept.from && time <= kept.to);
     const player = found && playerOf(found);
     if (!player) return false;

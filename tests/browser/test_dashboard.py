@@ -302,6 +302,10 @@ def test_the_last_player_stays_until_the_next_has_drawn_and_some_are_kept(visit)
     # Memory does not grow with clicks.
     assert page.evaluate("window.deepphasePlayers.frames.length") <= 4
     assert page.evaluate("window.deepphaseFrames.size") <= 4
+    # A click on what plays, before the page has answered another one, is not lost.
+    shown.evaluate(f"it => {{ for (const i of [40, {last // 2}]) it.deepphaseCloud.go(i); }}")
+    until(lambda: f"clip={names[-1]}" in page.url)
+    titled_player(page, names[-1])
 
 
 def test_colours_axes_and_views_are_chosen_by_keys_without_the_server(visit):

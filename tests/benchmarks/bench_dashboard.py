@@ -34,8 +34,6 @@ _BROWSERS = ("chromium", "chromium-browser", "google-chrome")
 _DONE = '[data-test-script-state="notRunning"]'
 _PLAYER = "window.deepphasePlayer?.isDrawn()"
 _ERRORS = '[data-testid="stAlertContentError"], [data-testid="stException"]'
-# Pages that open with a player.
-_PLAYS = ("data", "manifold", "channels", "matches", "control", "dance", "edit")
 # Messages of Chromium that do not concern the page.
 _IGNORED = ("Unrecognized feature", "allow-scripts and", "willReadFrequently", "GPU stall", "GL Dr")
 # Address -> (role, name) of the widget that is clicked there.
@@ -170,7 +168,7 @@ async def _opened(browser, address: str, problems: list[str], where: str = "data
     page.on("pageerror", lambda error: problems.append(str(error)))
     page.on("console", lambda message: _note(message.type, message.text, problems))
     await page.goto(f"{address}/{where}")
-    await _drawn(page, where, script=False)
+    await _drawn(page, script=False)
     return page
 
 
@@ -195,27 +193,27 @@ async def _read(
                 "name => document.querySelector('h1')?.innerText === name", arg=names[where]
             )
             spent[f"{where}: heading"].append(time.monotonic() - began)
-            await _drawn(page, where)
+            await _drawn(page)
             spent[where].append(time.monotonic() - began)
             if where in _CHANGES:
                 role, name = _CHANGES[where]
                 began = time.monotonic()
                 await page.get_by_role(role, name=name, exact=True).click()
                 await asyncio.sleep(0.1)
-                await _drawn(page, where)
+                await _drawn(page)
                 spent[f"{where}: {name}"].append(time.monotonic() - began)
             errors = await page.locator(_ERRORS).all_inner_texts()
             problems += [f"{where}: {each}" for each in errors]
     await page.context.close()
 
 
-async def _drawn(page, where: str, *, script: bool = True) -> None:
+async def _drawn(page, *, script: bool = True) -> None:
     """Wait until the script has run, if it matters, and the player of the page has drawn."""
     from playwright.async_api import Error
 
-    if script or where not in _PLAYS:
+    if script:
         await page.wait_for_selector(_DONE, state="attached")
-    while where in _PLAYS:
+    while True:
         for frame in page.frames[1:]:
             try:
                 if await frame.evaluate(_PLAYER):

@@ -11,7 +11,7 @@ from deepphase.synthetic.gait_motion import locomotion
 from tests.dashboard.app_pages import components, opened
 
 
-@pytest.mark.parametrize("page", ["data", "manifold", "channels"])
+@pytest.mark.parametrize("page", ["data", "manifold", "channels", "train"])
 def test_a_page_takes_its_first_player_over(page, monkeypatch):
     for address in ({}, {"clip": "run", "at": "2.5"}):
         app = opened(page, monkeypatch, query=address)
@@ -23,7 +23,6 @@ def test_a_page_takes_its_first_player_over(page, monkeypatch):
 
 def test_there_is_none_where_the_page_has_none_or_others_are_chosen(tmp_path, monkeypatch):
     monkeypatch.setenv(FOLDER_VARIABLE, "")
-    assert first_player("train", {}, dark=False) == ""
     assert first_player("data", {"clips": "store:other"}, dark=False) == ""
     monkeypatch.setenv(FOLDER_VARIABLE, str(tmp_path))
     assert first_player("control", {}, dark=False) == ""

@@ -8,7 +8,7 @@ import streamlit as st
 
 from deepphase.apps import training_run
 from deepphase.apps.dashboard.parts import collection, trainings, widgets
-from deepphase.apps.dashboard.parts.choosers import choose
+from deepphase.apps.dashboard.parts.choosers import choose, shown_index
 from deepphase.apps.dashboard.parts.messages import plain, shown_errors
 from deepphase.apps.dashboard.parts.session import plain_file_name
 from deepphase.apps.dashboard.parts.trainings import FinishedTraining, OwnTraining
@@ -22,6 +22,7 @@ from deepphase.phase.health import Health
 _LENGTHS = {"Glance": 3_000, "Short": 12_000, "Usual": 36_000, "Long": 120_000, "Longest": 400_000}
 _BATCH_SIZES = (16, 32, 64, 128, 256)
 _UPDATE_S = 1.0
+_PLAYER_HEIGHT = 640
 # Session state: which of the trainings is shown.
 _SHOWN = "shown training"
 
@@ -45,7 +46,7 @@ def page() -> None:
             "on the left of every page",
         )
     with right:
-        _trainings()
+        _trainings(clips)
 
 
 def _form(clips: collection.OpenClips) -> None:
@@ -90,14 +91,16 @@ def _form(clips: collection.OpenClips) -> None:
             st.rerun()
 
 
-def _trainings() -> None:
-    """Draw the running training, or one of those that have ended."""
+def _trainings(clips: collection.OpenClips) -> None:
+    """Draw the running training, or one that has ended; before the first, what it would read."""
     running = trainings.running_training()
     if running is not None:
         _running(running)
         return
     own = trainings.own_trainings()[::-1]
     if not own:
+        names = clips.store.names
+        collection.play_meanwhile(clips.store, shown_index(names), _PLAYER_HEIGHT)
         sample = trainings.sample_training()
         st.header("A finished training, as a sample", anchor=False)
         _outcome(sample)

@@ -35,7 +35,7 @@ _CACHED_PAIRS, _CACHED_CLIPS = 6, 32
 # Seconds that a thread leaves to the pages after each clip; those that no page may have run for
 # before it reads on, for a page and before a page asks; those that it reads before it waits at
 # all, as long as clips of a small collection take; and those that it waits at most.
-_PAUSE_S, _PAGE_S, _IDLE_S, _BEFORE_S, _MOST_WAITED_S = 0.002, 1.5, 4.0, 0.3, 10.0
+_PAUSE_S, _PAGE_S, _IDLE_S, _BEFORE_S, _MOST_WAITED_S = 0.002, 2.0, 4.0, 0.3, 30.0
 # Frames that are read while a page waits, in a second; and before a page asks: an hour of them, in
 # half a minute of one processor.
 _AT_ONCE_FRAMES, _AHEAD_FRAMES = 12_000, 216_000

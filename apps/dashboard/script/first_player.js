@@ -1,23 +1,23 @@
 // The frame of a page's first player, about where the page will draw its own, which takes it over or replaces it.
 {
   // Page -> share of the width, in the right column of wide windows, and pixels from the top, below what the page writes
-  // there, which has a line more in narrow windows.
+  // there, which mostly has a line more in narrow windows.
   const PLACES = {
     data: [6 / 11, 108], manifold: [5 / 11, 210], channels: [1, 210], matches: [1, 282], control: [0.7, 132], dance: [0.7, 148],
-    edit: [0.7, 217],
+    edit: [0.7, 217], train: [5 / 7, 132, 0],
   };
   const LINE = 24, SIDEBAR = 281, SIDES = 66, GAP = 30, WIDEST = 1680, NARROW = 1100, PHONE = 768;
   // Milliseconds between two looks at the frame, after which Streamlit's scripts no longer wait for its picture, and for
   // which a page has ended without a player before it is said to have none: components are drawn after a run has ended.
   const LOOK_MS = 30, LATEST_MS = 2500, WITHOUT_MS = 2000;
   const page = location.pathname.slice(1) || "data";
-  const [share, top] = PLACES[page] ?? [];
+  const [share, top, more = LINE] = PLACES[page] ?? [];
   const readScripts = () => document.head.append(document.importNode(document.getElementById("later").content, true));
   if (share) {
     const inside = Math.min(innerWidth - (innerWidth < PHONE ? 0 : SIDEBAR), WIDEST) - SIDES;
     const isWide = innerWidth > NARROW, width = isWide && share < 1 ? share * (inside - GAP) : inside;
     const frame = Object.assign(document.createElement("iframe"), { title: "Player", className: "first-player" });
-    frame.style.cssText = `position: fixed; z-index: 1; top: ${isWide ? top : top + LINE}px; right: ${SIDES / 2}px; width: ${width}px;
+    frame.style.cssText = `position: fixed; z-index: 1; top: ${isWide ? top : top + more}px; right: ${SIDES / 2}px; width: ${width}px;
       height: 640px; box-sizing: border-box; border: 1px solid rgba(133, 137, 143, 0.28); border-radius: 10px`;
     const given = new URLSearchParams(location.search), began = performance.now();
     if (matchMedia("(prefers-color-scheme: dark)").matches) given.set("dark", "1");

@@ -33,7 +33,7 @@ _FRESH_S = 2.0
 # Page -> what its player opens with.
 _TAKES: Mapping[str, Callable[[Encodings, int, Span], Take]] = {
     **dict.fromkeys(
-        ("data", "control", "dance", "edit"),
+        ("data", "control", "dance", "edit", "train"),
         lambda read, index, span: collection.opening_take(read.store, index, span),
     ),
     **dict.fromkeys(("manifold", "matches"), Encodings.opening_take),

@@ -130,7 +130,7 @@ def folder_reader(path: Path) -> dict[str, Any]:
     """The settings of a file's folder, as keyword arguments of `deepphase.formats.load.load`."""
     from deepphase.corpus.motion_files import settings_in
 
-    return settings_in(path.parent).reader
+    return settings_in(path.parent).reader(path.name)
 
 
 @dataclass(frozen=True)

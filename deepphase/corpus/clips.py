@@ -103,8 +103,8 @@ def _beside_song(clip: Clip, path: Path) -> Clip:
     wrong = next((rate for rate in _WRONG_RATES if abs(longer / rate - 1) < _SAME_LENGTH), None)
     if wrong is None:
         return clip
-    doubt = f"its song is {wrong:g} times as long: --file-fps {clip.fps / wrong:g} may be its rate"
-    return with_notes(clip, [f"{CHECK}{doubt}"])
+    way = f"give the rate with --file-fps, as {clip.fps / wrong:g}"
+    return with_notes(clip, [f"{CHECK}its song is {wrong:g} times as long: {way}"])
 
 
 def _of_animation(clip: Clip, file_name: str, animation: str) -> Clip:

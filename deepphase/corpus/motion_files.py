@@ -17,6 +17,7 @@ from typing import Any
 
 import yaml
 
+from deepphase.arrays import counted
 from deepphase.config import read_yaml
 from deepphase.errors import FormatError, ParameterError
 from deepphase.files import PREFIX, atomic_write, check_writable
@@ -50,16 +51,19 @@ class FolderSettings:
 
     `up`, `unit`: as in :func:`deepphase.formats.load.load`; None infers them. `labels`: label as
     found in the names of the files, such as "field1" -> its name, such as "style". `floor`: height
-    in metres of the floor in the files, which becomes 0; None leaves heights as they are.
+    in metres of the floor in the files, which becomes 0; None leaves heights as they are. `rates`:
+    name of a file -> its frames a second, instead of what the file says.
     """
 
     up: str | None = None
     unit: str | float | None = None
     labels: Mapping[str, str] = field(default_factory=dict)
     floor: float | None = None
+    rates: Mapping[str, float] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        checked_options(self.unit, self.up, None)
+        for rate in self.rates.values() or [None]:
+            checked_options(self.unit, self.up, rate)
         checked_floor(self.floor)
         for found, name in self.labels.items():
             if not name.isidentifier() or name.startswith("_"):
@@ -72,10 +76,10 @@ class FolderSettings:
                     f"several labels have the name {name!r}", hint="give each its own name"
                 )
 
-    @property
-    def reader(self) -> dict[str, Any]:
-        """The options of :func:`deepphase.formats.load.load` that are set."""
+    def reader(self, file: str = "") -> dict[str, Any]:
+        """The options of :func:`deepphase.formats.load.load` that are set for a file's name."""
         options = {"up": self.up, "unit": self.unit, "floor": self.floor}
+        options["fps"] = self.rates.get(file)
         return {name: value for name, value in options.items() if value is not None}
 
 
@@ -90,28 +94,31 @@ def read_settings(folder: Path) -> FolderSettings:
 @lru_cache(maxsize=64)
 def _read_settings(path: Path, written_ns: int) -> FolderSettings:
     content = read_yaml(path) or {}
-    known = ("up", "unit", "floor", "labels")
+    known = ("up", "unit", "floor", "labels", "rates")
     try:
         if not isinstance(content, dict) or not content.keys() <= set(known):
             raise ParameterError(
                 "the settings of a folder have other keys than they can have",
                 hint=f"known keys: {', '.join(known)}",
             )
-        labels = content.get("labels") or {}
-        if not isinstance(labels, dict):
-            hint = "write a line such as `  field1: style`"
-            raise ParameterError("labels is not a mapping", hint=hint)
-        names = {str(found): str(name) for found, name in labels.items()}
-        return FolderSettings(**{**content, "labels": names})
+        named = {}
+        for name, line in (("labels", "field1: style"), ("rates", "walk.bvh: 60")):
+            named[name] = content.get(name) or {}
+            if not isinstance(named[name], dict):
+                hint = f"write a line such as `  {line}`"
+                raise ParameterError(f"{name} is not a mapping", hint=hint)
+        labels = {str(found): str(name) for found, name in named["labels"].items()}
+        rates = {str(file): rate for file, rate in named["rates"].items()}
+        return FolderSettings(**{**content, "labels": labels, "rates": rates})
     except ParameterError as error:
         raise ParameterError(error.fact, hint=error.hint, path=path) from None
 
 
 def save_settings(folder: Path, settings: FolderSettings) -> None:
     """Write the settings of a folder, whole or not at all; without any, the file is removed."""
-    path, content = folder / SETTINGS_FILE, settings.reader
-    if settings.labels:
-        content["labels"] = dict(settings.labels)
+    path, content = folder / SETTINGS_FILE, settings.reader()
+    named = {"labels": dict(settings.labels), "rates": dict(settings.rates)}
+    content |= {name: values for name, values in named.items() if values}
     if not content:
         path.unlink(missing_ok=True)
         return
@@ -126,7 +133,10 @@ def settings_in(folder: Path, root: Path | None = None) -> FolderSettings:
     places = (each for each in (folder, *above) if os.path.isfile(each / SETTINGS_FILE))
     place = next(places, folder)
     settings = read_settings(place)
-    if given := ", ".join(f"{name} {value}" for name, value in settings.reader.items()):
+    options = settings.reader()
+    if settings.rates:
+        options["rates"] = f"of {counted(len(settings.rates), 'file')}"
+    if given := ", ".join(f"{name} {value}" for name, value in options.items()):
         _LOG.info("settings from %s: %s", place / SETTINGS_FILE, given)
     return settings
 
@@ -145,7 +155,7 @@ class MotionFile:
     def reader(self, given: Mapping[str, Any]) -> dict[str, Any]:
         """Options of :func:`deepphase.formats.load.load`: given ones, else those of the folder."""
         body = {} if self.body is None else {"animation": self.body}
-        return {**self.settings.reader, **given, **body}
+        return {**self.settings.reader(self.path.name), **given, **body}
 
 
 def find_motion_files(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from numbers import Real
 from pathlib import Path
 
 import numpy as np
@@ -36,7 +37,9 @@ _FEWEST_KEYS, _USUAL_TOLERANCE = 8, 0.01
 
 def check_rate_option(fps: float | None) -> None:
     """Raise ParameterError if a rate is given at which no body is captured."""
-    if fps is not None and not is_plausible_rate(fps):
+    # `yes` in a YAML file is not 1.
+    is_number = isinstance(fps, Real) and not isinstance(fps, bool)
+    if fps is not None and not (is_number and is_plausible_rate(fps)):
         raise ParameterError(
             f"a rate of {fps} frames a second is not possible",
             hint=f"give a rate of {SLOWEST_FPS:g} to {FASTEST_FPS:,.0f}",

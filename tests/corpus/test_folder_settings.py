@@ -34,7 +34,7 @@ def captures(tmp_path):
 
 
 def test_settings_are_kept_and_removed(tmp_path):
-    settings = FolderSettings("z", "cm", {"field1": "style"}, 0.12)
+    settings = FolderSettings("z", "cm", {"field1": "style"}, 0.12, {"aa.bvh": 60.0})
     save_settings(tmp_path, settings)
     assert read_settings(tmp_path) == settings
     save_settings(tmp_path, FolderSettings())
@@ -72,7 +72,7 @@ def test_a_floor_becomes_zero_in_all_ways_of_reading(captures, tmp_path):
     prepare([file], tmp_path / "one.store")
     stored = joint_positions(open_store(tmp_path / "one.store").clip(0))
     assert stored[..., 1].min() == pytest.approx(joint_positions(after)[..., 1].min(), abs=1e-3)
-    given = settings_in(captures).reader
+    given = settings_in(captures).reader()
     points = load_points(captures / "points.npz", **given).positions
     np.testing.assert_allclose(points, np.broadcast_to([1, 0.75, 1], points.shape))
 
@@ -87,7 +87,7 @@ def test_settings_come_from_where_the_user_pointed(captures):
     file = captures / "deeper" / "aa_x1.bvh"
     save_settings(captures, FolderSettings("z"))
     # Of a file that is given alone, only those of its own folder.
-    assert folder_reader(file) == find_motion_files(file)[0].settings.reader == {}
+    assert folder_reader(file) == find_motion_files(file)[0].settings.reader() == {}
     assert find_motion_files(captures / "deeper")[0].settings == FolderSettings()
     assert find_motion_files(captures)[0].settings.up == "z"
     assert find_motion_files(file, captures)[0].settings.up == "z"
@@ -110,6 +110,9 @@ def test_settings_come_from_where_the_user_pointed(captures):
         (f"a: &a [x]\nb: &b [{'*a, ' * 999}]\nunit: [{'*b, ' * 999}]", "aliases"),
         ("floor: low", "floor at 'low'"),
         ("floor: yes", "floor at True"),
+        ("rates: [a.bvh]", "not a mapping"),
+        ("rates: {a.bvh: 0}", "rate of 0"),
+        ("rates: {a.bvh: yes}", "rate of True"),
         ("axis: y", "other keys"),
         ("- y", "other keys"),
         ("labels: [a]", "not a mapping"),

@@ -78,8 +78,28 @@ def test_the_filter_finds_by_name_and_by_label(monkeypatch):
 
 def test_a_doubt_of_what_plays_is_said(tmp_path, monkeypatch):
     save_bvh(replace(locomotion(0, 14.0).clip, fps=180.0), tmp_path / "fast.bvh")
-    said = [each.value for each in opened("data", monkeypatch, tmp_path).warning]
-    assert any("is the rate 90?" in each for each in said)
+    app = opened("data", monkeypatch, tmp_path)
+    assert any("is the rate 90?" in each.value for each in app.warning)
+    assert table(app)["Seconds"][0] == pytest.approx(14 / 3, abs=0.05)
+    _give_rate(app, 60.0)
+    assert read_settings(tmp_path) == FolderSettings(rates={"fast.bvh": 60.0})
+    assert table(app)["Seconds"][0] == pytest.approx(14.0, abs=0.05)
+    assert not app.warning
+    _give_rate(app, None)
+    assert read_settings(tmp_path) == FolderSettings()
+    # An upload is read again from what the browser sent.
+    content = (tmp_path / "fast.bvh").read_bytes()
+    app = uploaded(opened("data", monkeypatch), "fast.bvh", content)
+    for rate, seconds in ((60.0, 14.0), (None, 14 / 3)):
+        _give_rate(app, rate)
+        assert list(table(app)["Seconds"]) == [pytest.approx(seconds, abs=0.05)]
+
+
+def _give_rate(app, rate):
+    (field,) = (each for each in app.number_input if "Frames a second" in each.label)
+    field.set_value(rate)
+    next(each for each in app.button if each.label == "Read again").click().run()
+    assert not app.exception
 
 
 def test_an_empty_folder_says_what_to_do(tmp_path, monkeypatch):

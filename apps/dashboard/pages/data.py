@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
+from dataclasses import replace
+from pathlib import PurePosixPath
 from typing import Any
 
 import numpy as np
@@ -15,12 +17,13 @@ from deepphase.apps.dashboard.parts.folder import FoundFolder, look_again, open_
 from deepphase.apps.dashboard.parts.messages import error_sentence, plain, shown_errors, working
 from deepphase.apps.dashboard.parts.session import UploadResult, read_upload
 from deepphase.apps.reports.player import in_words
+from deepphase.arrays import counted
 from deepphase.corpus.clip_store import ClipStore
 from deepphase.corpus.motion_files import SETTINGS_FILE, FolderSettings, save_settings
 from deepphase.errors import SkeletonError
 from deepphase.formats.frame_rates import is_warning, warnings_of
 from deepphase.formats.reading import LARGEST_FLOOR_M, METRES_PER_UNIT, unit_in_words
-from deepphase.motion.clip import Clip
+from deepphase.motion.clip import FASTEST_FPS, SLOWEST_FPS, Clip
 from deepphase.motion.contacts import foot_contacts
 from deepphase.motion.orientation import AXES
 from deepphase.motion.roles import find_roles
@@ -38,6 +41,8 @@ _MAX_VALUES, _FEW_VALUES = 200, 13
 _MAX_LEFT_OUT = 20
 # Label filters in the row above the table.
 _MAX_FILTERS = 3
+# Key of the upload of motion files, and the option of commands that doubts of a rate name.
+_UPLOADER, _GIVES_RATE = "motion files", "--file-fps"
 # Column of the table, as it is named in the downloaded one -> how it is shown.
 _COLUMNS = {
     "Seconds": st.column_config.NumberColumn("Length", format="%.1f s"),
@@ -238,7 +243,7 @@ def _folder_settings(found: FoundFolder, clips: OpenClips | None) -> None:
             return
         renamed = {label: name for label, name in names.items() if name and name != label}
         with shown_errors():
-            save_settings(found.path, FolderSettings(up, unit, renamed, floor))
+            save_settings(found.path, FolderSettings(up, unit, renamed, floor, settings.rates))
             look_again()
             st.rerun()
 
@@ -257,10 +262,47 @@ def _played(clips: OpenClips, index: int) -> None:
     with st.container(horizontal=True):
         widgets.offer_motion(lambda: clip, session.plain_file_name(name), clip.source.unit_m)
         widgets.offer_player(take, session.plain_file_name(name))
-    for note in warnings_of(clip):
-        st.warning(plain(note))
+    _doubts(clips, clip)
     with st.expander(f"Skeleton: {len(clip.skeleton)} joints", icon=":material/accessibility:"):
         _skeleton(clip)
+
+
+def _doubts(clips: OpenClips, clip: Clip) -> None:
+    """Say what is in doubt of a clip, and let the user give the rate of its file."""
+    found, own = open_folder(), session.session()
+    file, notes = PurePosixPath(clip.source.path).name, warnings_of(clip)
+    rates: Mapping[str, float] | None = None
+    if found is not None and clips.id.startswith("motion"):
+        rates = found.settings.rates
+    elif clips.id.startswith("uploads"):
+        held = [session.safe_name(each.name) for each in st.session_state[_UPLOADER] or []]
+        rates = own.rates if file in held else None
+    for note in notes:
+        st.warning(plain(note if rates is None else note.replace(_GIVES_RATE, "the field below")))
+    if rates is None or not (file in rates or any(_GIVES_RATE in note for note in notes)):
+        return
+    alike = {
+        PurePosixPath(source.path).name
+        for source in clips.store.sources
+        if source.fps == clip.source.fps and any(_GIVES_RATE in note for note in source.notes)
+    } - {file}
+    with st.form(f"rate of {file}", border=False), st.container(horizontal=True):
+        rate = st.number_input(
+            f"Frames a second of {plain(file)}", SLOWEST_FPS, FASTEST_FPS, None,
+            placeholder="as the file says",
+        )  # fmt: skip
+        others = alike and st.checkbox(f"And of {counted(len(alike), 'file')} in doubt like it")
+        if not st.form_submit_button("Read again", icon=":material/refresh:"):
+            return
+    given = {**rates, **dict.fromkeys([file, *(alike if others else ())], rate)}
+    given = {name: rate for name, rate in given.items() if rate is not None}
+    with shown_errors():
+        if rates is own.rates:
+            own.rates = given
+        elif found is not None:
+            save_settings(found.path, replace(found.settings, rates=given))
+            look_again()
+        st.rerun()
 
 
 def _skeleton(clip: Clip) -> None:
@@ -290,15 +332,18 @@ def _uploader() -> None:
     own = session.session()
     files = st.file_uploader(
         "Add your motion files", type=list(session.MOTION_SUFFIXES), accept_multiple_files=True,
-        max_upload_size=session.MAX_MOTION_MB, key="motion files",
+        max_upload_size=session.MAX_MOTION_MB, key=_UPLOADER,
         help="Files are private and are removed when this browser tab closes. Units, up axis and "
         "rate are read or inferred.",
     )  # fmt: skip
     outcomes: dict[str, UploadResult] = st.session_state.setdefault("upload results", {})
-    fresh = [file for file in files or [] if file.file_id not in outcomes]
+    known = {id: own.rates.get(result.file) == result.rate for id, result in outcomes.items()}
+    fresh = [file for file in files or [] if not known.get(file.file_id)]
     if fresh:
         with working("Reading your files") as progress:
             for done, file in enumerate(fresh, start=1):
+                if file.file_id in known:
+                    own.remove_clips(outcomes[file.file_id].file)
                 outcomes[file.file_id] = read_upload(own, file.name, bytes(file.getbuffer()))
                 progress("files", done, len(fresh), "")
         added = [clip for file in fresh for clip in outcomes[file.file_id].clips]

@@ -54,6 +54,8 @@ class Session:
     def __init__(self) -> None:
         self.clips: list[tuple[Clip, Mapping[str, Any]]] = []
         self.files: list[FoundFile] = []
+        # Upload -> its frames a second, instead of what the file says.
+        self.rates: Mapping[str, float] = {}
         self._folder: Path | None = None
         self._stores: list[ClipStore] | None = None
 
@@ -86,9 +88,9 @@ class Session:
         self._stores = None
         return clip
 
-    def remove_clips(self) -> None:
-        """Remove all uploaded clips."""
-        self.clips.clear()
+    def remove_clips(self, file: str = "") -> None:
+        """Remove the clips of one upload, or of all."""
+        self.clips = [own for own in self.clips if file and own[0].source.path != file]
         self._stores = None
 
     def new_path(self, suffix: str) -> Path:
@@ -175,6 +177,7 @@ class UploadResult:
     clips: tuple[Clip, ...] = ()
     notes: tuple[str, ...] = ()
     error: DeepPhaseError | None = None
+    rate: float | None = None  # Frames a second as given for the file
 
 
 def read_upload(own: Session, file: str, content: bytes) -> UploadResult:
@@ -184,10 +187,11 @@ def read_upload(own: Session, file: str, content: bytes) -> UploadResult:
         prepared = prepared_upload(own, file, content, UPLOAD_FPS)
         clips = tuple(own.add_clip(clip, given) for clip, given in prepared.clips)
     except DeepPhaseError as error:
-        return UploadResult(name, error=type(error)(error.fact, hint=error.hint, path=name))
+        error = type(error)(error.fact, hint=error.hint, path=name)
+        return UploadResult(name, error=error, rate=own.rates.get(name))
     notes = [*prepared.notes, *(note for clip in clips for note in clip.source.notes)]
     notes += [glitch.sentence for glitch in prepared.glitches]
-    return UploadResult(name, clips, tuple(dict.fromkeys(notes)))
+    return UploadResult(name, clips, tuple(dict.fromkeys(notes)), rate=own.rates.get(name))
 
 
 def prepared_upload(own: Session, file: str, content: bytes, fps: float) -> PreparedFile:
@@ -223,10 +227,12 @@ def _read(own: Session, name: str, content: bytes, fps: float) -> PreparedFile:
     with own.uploaded(content, suffix_of(content)) as path:
         file = MotionFile(path, name, name)
         sets, labels = agreed_point_sets([file]), {"from": "upload"}
-        prepared = prepare_file(FileTask(file, fps, point_sets=sets, labels=labels, limit=own.room))
+        reader = {"fps": own.rates[name]} if name in own.rates else {}
+        task = FileTask(file, fps, reader, sets, labels, limit=own.room)
+        prepared = prepare_file(task)
     if (error := prepared.error) is not None:
         raise FormatError(error.fact, hint=error.hint, line=error.line)
-    key = f"{prepared.sha256}/{fps:g}"
+    key = f"{prepared.sha256}/{fps:g}/{own.rates.get(name)}"
     return replace(
         prepared, clips=tuple((clip, {**about, "key": key}) for clip, about in prepared.clips)
     )

@@ -21,7 +21,7 @@ const MARGINS = [52, 12, 12, 40];
 const POSE = 96, SMALL = 170, PRINTED = 2400;
 // Height of a figure: its share of windows in which the player is below it, and beside it the pixels
 // of the page around it; the least and the most.
-const BELOW = 0.26, AROUND = 590, LEAST = 300, MOST = 640;
+const BELOW = 0.26, AROUND = 590, LEAST = 300, LEAST_BELOW = 230, MOST = 640;
 // What the plane and space show, as in Starke et al. 2022.
 const VIEWS = {
   [PLANE]: "2D: the angle is the timing of a cycle, the radius its amplitude.",
@@ -169,8 +169,8 @@ class Cloud {
   setHeight() {
     const { data } = this;
     if (!data) return;
-    const fits = innerWidth < NARROW ? BELOW * innerHeight : innerHeight - AROUND;
-    this.of(".plot").style.height = `${data.small ? SMALL : Math.round(clamp(fits, LEAST, MOST))}px`;
+    const [fits, least] = innerWidth < NARROW ? [BELOW * innerHeight, LEAST_BELOW] : [innerHeight - AROUND, LEAST];
+    this.of(".plot").style.height = `${data.small ? SMALL : Math.round(clamp(fits, least, MOST))}px`;
   }
 
   press() {

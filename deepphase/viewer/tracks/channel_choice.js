@@ -52,10 +52,12 @@ export class ChannelChoice {
     this.all = chip(["All"], false, () => change(order), { title: "Show all channels" });
     this.few = chip([`Strongest ${FEW}`], false, () => change(order.slice(0, FEW)));
     this.few.hidden = order.length <= FEW;
-    this.buttons = new Map(order.map((channel) => {
+    const more = chip([`${order.length - FEW} more`], false, () => this.box.classList.toggle("unfolded"));
+    more.hidden = !this.many;
+    this.buttons = new Map(order.map((channel, rank) => {
       const hertz = meanOf(this.channels.frequency.column(channel));
       const button = created("button", {
-        type: "button", title: `Channel ${channel}, ${hertz.toFixed(2)} Hz. Click: show or hide; with Shift: alone`,
+        type: "button", className: this.many && rank >= FEW ? "weak" : "", title: `Channel ${channel}, ${hertz.toFixed(2)} Hz. Click: show or hide; with Shift: alone`,
       }, dot(this.style(channel).colour), `${channel}`);
       button.addEventListener("click", ({ shiftKey }) => {
         if (shiftKey) change(this.marked === channel && this.chosen.size === 1 ? order : [channel]);
@@ -67,7 +69,8 @@ export class ChannelChoice {
       return [channel, button];
     }));
     this.box.replaceChildren(...(order.length ? [created("small", {}, this.many ? "Channels, strongest first" : "Channels"),
-      this.all, this.few, ...this.buttons.values()] : []));
+      this.all, this.few, ...this.buttons.values(), more] : []));
+    this.box.classList.remove("unfolded");
     this.press();
   }
 

@@ -78,7 +78,7 @@ def query_moment(
             f"{clip!r} is neither a clip of the database nor a file",
             hint=f"the database has clips such as {database.clip_names[0]!r}",
         )
-    read, extractor = load(clip, **settings_in(Path(clip).parent).reader), None
+    read, extractor = load(clip, **settings_in(Path(clip).parent).reader(Path(clip).name)), None
     if model is not None:
         from deepphase.phase.extractor import load_model
 

@@ -294,8 +294,9 @@ def _doubts(clips: OpenClips, clip: Clip) -> None:
         others = alike and st.checkbox(f"And of {counted(len(alike), 'file')} in doubt like it")
         if not st.form_submit_button("Read again", icon=":material/refresh:"):
             return
-    given = {**rates, **dict.fromkeys([file, *(alike if others else ())], rate)}
-    given = {name: rate for name, rate in given.items() if rate is not None}
+    changed = {file, *(alike if others else ())}
+    given = {name: fps for name, fps in rates.items() if name not in changed}
+    given |= {} if rate is None else dict.fromkeys(changed, rate)
     with shown_errors():
         if rates is own.rates:
             own.rates = given

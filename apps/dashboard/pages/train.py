@@ -99,8 +99,8 @@ def _trainings(clips: collection.OpenClips) -> None:
         return
     own = trainings.own_trainings()[::-1]
     if not own:
-        names = clips.store.names
-        collection.play_meanwhile(clips.store, shown_index(names), _PLAYER_HEIGHT)
+        store = clips.store
+        collection.play_meanwhile(store, shown_index(store.names), _PLAYER_HEIGHT)
         sample = trainings.sample_training()
         st.header("A finished training, as a sample", anchor=False)
         _outcome(sample)

@@ -62,16 +62,21 @@ def browser() -> Iterator:
         yield launched
 
 
-@contextmanager
-def _watched(browser, *own: str) -> Iterator[Callable]:
+@pytest.fixture
+def watched(browser) -> Iterator[Callable]:
     """A function that opens a URL; whatever goes wrong in the page fails the test.
 
-    What it asks for begins as one of `own` does.
+    It asks for nothing that is elsewhere.
     """
     problems: list[str] = []
     contexts = []
 
-    def opened(url: str, script: str = "", **options):
+    def opened(url: str, script: str = _FEWER_PICTURES, **options):
+        own = (url[:5], "data:", "blob:", "about:")
+        if url.startswith("http"):
+            place = url[: url.index("/", 7)]
+            own = (place, place.replace("http", "ws"), *own[1:])
+        options = {"viewport": {"width": 1440, "height": 900}} | options
         context = browser.new_context(**options)
         context.set_default_timeout(1000 * PATIENCE_S)
         contexts.append(context)
@@ -80,7 +85,7 @@ def _watched(browser, *own: str) -> Iterator[Callable]:
         page.on("pageerror", lambda error: problems.append(str(error)))
         page.on("console", lambda message: note(message.type, message.text))
         page.on("dialog", lambda dialog: (problems.append(dialog.message), dialog.dismiss()))
-        page.on("request", lambda request: foreign(request.url))
+        page.on("request", lambda request: foreign(request.url, own))
         page.goto(url)
         return page
 
@@ -88,8 +93,8 @@ def _watched(browser, *own: str) -> Iterator[Callable]:
         if kind in ("error", "warning") and not any(part in text for part in _CHATTER):
             problems.append(text)
 
-    def foreign(url: str) -> None:
-        if not url.startswith((*own, "data:", "blob:", "about:")):
+    def foreign(url: str, own: tuple[str, ...]) -> None:
+        if not url.startswith(own):
             problems.append(f"requested {url}")
 
     yield opened
@@ -99,18 +104,17 @@ def _watched(browser, *own: str) -> Iterator[Callable]:
 
 
 @pytest.fixture
-def open_page(browser, tmp_path) -> Iterator[Callable]:
+def open_page(watched, tmp_path) -> Callable:
     """A function that opens HTML as a file."""
     paths = (tmp_path / f"page-{number}.html" for number in count())
-    with _watched(browser, "file:") as watched:
 
-        def opened(content: str, **options):
-            path = next(paths)
-            path.write_text(content, encoding="utf-8")
-            options = {"viewport": {"width": 1280, "height": 800}, "offline": True} | options
-            return watched(path.as_uri(), **options)
+    def opened(content: str, **options):
+        path = next(paths)
+        path.write_text(content, encoding="utf-8")
+        options = {"viewport": {"width": 1280, "height": 800}, "offline": True} | options
+        return watched(path.as_uri(), "", **options)
 
-        yield opened
+    return opened
 
 
 @pytest.fixture(scope="package")
@@ -121,14 +125,12 @@ def address():
 
 
 @pytest.fixture
-def visit(browser, address) -> Iterator[Callable]:
+def visit(watched, address) -> Callable:
     """A function that opens a page of the dashboard."""
-    with _watched(browser, address, address.replace("http", "ws")) as watched:
 
-        def opened(page_name: str, **options):
-            options = {"viewport": {"width": 1440, "height": 900}} | options
-            page = watched(f"{address}/{page_name}", _FEWER_PICTURES, **options)
-            page.wait_for_selector("h1")
-            return page
+    def opened(page_name: str, **options):
+        page = watched(f"{address}/{page_name}", **options)
+        page.wait_for_selector("h1")
+        return page
 
-        yield opened
+    return opened

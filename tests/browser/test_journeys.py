@@ -61,7 +61,7 @@ def test_what_is_steered_by_keys_is_recorded_into_the_folder(browser, tmp_path):
     assert clip.duration == pytest.approx(1.5, abs=0.5)
 
 
-def test_back_leads_to_the_clips_and_the_model_of_before(browser, tmp_path):
+def test_back_leads_to_the_clips_and_the_model_of_before(watched, tmp_path):
     for body in ("biped", "quadruped"):
         save_bvh(locomotion(1, 6.0, body=body, gait="walk").clip, tmp_path / f"{body}.bvh")
 
@@ -81,9 +81,7 @@ def test_back_leads_to_the_clips_and_the_model_of_before(browser, tmp_path):
         return page.get_by_test_id("stSidebar").get_by_label(label, exact=True).first.input_value()
 
     with started(tmp_path) as address:
-        page = browser.new_context(viewport={"width": 1400, "height": 900}).new_page()
-        page.set_default_timeout(1000 * PATIENCE_S)
-        page.goto(f"{address}/channels")
+        page = watched(f"{address}/data")
         settled(page)
         dog = choose("Clips", 1)
         page.get_by_role("link", name="Train").click()
@@ -94,7 +92,7 @@ def test_back_leads_to_the_clips_and_the_model_of_before(browser, tmp_path):
         person, model = choose("Clips", 0), choose("Phase model", 1)
         assert person != dog
         page.go_back()
-        page.wait_for_url("**/channels?**")
+        page.wait_for_url("**/data?**")
         until(lambda: shown("Clips") == dog)
         settled(page)
         page.go_forward()
@@ -103,7 +101,7 @@ def test_back_leads_to_the_clips_and_the_model_of_before(browser, tmp_path):
         page.context.close()
 
 
-def test_a_broken_file_and_a_reload_leave_the_rest_and_what_readers_sent_goes(browser, tmp_path):
+def test_a_broken_file_and_a_reload_leave_the_rest_and_what_readers_sent_goes(watched, tmp_path):
     folder, place = tmp_path / "takes", tmp_path / "temporary"
     place.mkdir()
     for seed in range(12):
@@ -111,9 +109,7 @@ def test_a_broken_file_and_a_reload_leave_the_rest_and_what_readers_sent_goes(br
     (folder / "broken.bvh").write_text("HIERARCHY\nROOT Hips\n{\n", encoding="utf-8")
     save_bvh(locomotion(4, 2.0, gait="jog").clip, tmp_path / "mine.bvh")
     with started(folder, ends=signal.SIGTERM, TMPDIR=str(place)) as address:
-        page = browser.new_context(viewport={"width": 1400, "height": 900}).new_page()
-        page.set_default_timeout(1000 * PATIENCE_S)
-        page.goto(f"{address}/manifold")
+        page = watched(f"{address}/manifold")
         page.wait_for_selector("h1")
         page.reload()
         shown = cloud(page)

@@ -95,12 +95,13 @@ const tasks = {
     if (request.outputs) replay(character, request.outputs);
     return request.goals.map((goal) => ({ ...character.step(goal), inputs: request.rows && Array.from(character.input.inputs) }));
   },
-  /** Heights and levels of ground. */
+  /** Heights and levels of ground, and lines that its picture needs. */
   ground() {
     const ground = new WalkedGround(mapOf(request.ground), asset);
     return {
       heights: request.places.map(([x, z]) => ground.map.at(x, z)),
       levels: request.places.map(([x, z], i) => ground.level({ x, z, angle: i })),
+      lines: [0, 1].map((axis) => ground.map.lines(axis, 0.001, 3)),
     };
   },
   /** Raw outputs of rows of raw inputs and gates. */

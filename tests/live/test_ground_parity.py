@@ -126,3 +126,9 @@ def test_heights_and_levels_are_those_of_python(tmp_path, walk, schema):
     angles = np.arange(40)
     directions = np.stack([np.sin(angles), np.cos(angles)], axis=-1)
     np.testing.assert_allclose(found["levels"], ground_level(ground, places, directions), atol=1e-6)
+    # Stairs are drawn by few lines across their treads, and have the same heights between them.
+    xs, zs = (np.array(lines) for lines in found["lines"])
+    assert len(xs) < 8 < len(zs) < len(ground.heights)
+    places = ground.origin + ground.spacing_m * np.arange(len(ground.heights))[:, None]
+    kept = ground.at(np.stack([np.zeros(len(zs)), zs], axis=-1))
+    np.testing.assert_allclose(np.interp(places[:, 1], zs, kept), ground.heights[:, 0], atol=2e-3)

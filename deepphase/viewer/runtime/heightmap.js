@@ -1,5 +1,7 @@
 /** Ground whose height is interpolated between the points of a grid. */
 
+import { mix } from "../vectors.js";
+
 export class Heightmap {
   /** `heights` in metres, rows along +Z, columns along +X, `spacing` metres apart; `origin`: x and z of the first point. */
   constructor(heights, columns, spacing, origin) {
@@ -34,5 +36,31 @@ export class Heightmap {
   gradient(x, z, width = 2 * this.spacing) {
     const half = 0.5 * width;
     return [(this.at(x + half, z) - this.at(x - half, z)) / width, (this.at(x, z + half) - this.at(x, z - half)) / width];
+  }
+
+  /**
+   * Lines of the grid across X (axis 0) or Z (1) that the ground needs, at most `gap` metres apart: between and beside two
+   * of them, others are straight within `tolerance`, a root mean square in metres.
+   */
+  lines(axis, tolerance, gap) {
+    const { heights, columns, rows, spacing, origin } = this;
+    const [count, others, along, across] = axis ? [rows, columns, columns, 1] : [columns, rows, 1, columns];
+    const isStraight = (from, to) => {
+      for (let line = Math.max(from - 1, 0); line <= Math.min(to + 1, count - 1); line++) {
+        const part = (line - from) / (to - from);
+        let sum = 0;
+        for (let at = 0; at < others * across; at += across) {
+          sum += (mix(heights[from * along + at], heights[to * along + at], part) - heights[line * along + at]) ** 2;
+        }
+        if (sum > others * tolerance ** 2) return false;
+      }
+      return true;
+    };
+    const kept = [0];
+    for (let line = 1; line < count; line++) {
+      const from = kept.at(-1);
+      if (line + 1 === count || (line + 1 - from) * spacing > gap || !isStraight(from, line + 1)) kept.push(line);
+    }
+    return kept.map((line) => origin[axis] + line * spacing);
   }
 }

@@ -9,7 +9,7 @@ const COARSE = 2.5, CROWD = 4.2;
 // Steps of detail, from the most to the least: cells of meshes, and share of pixels along each side.
 const STEPS = [[1, 1], [1, 0.85], [1.6, 0.72], [COARSE, 0.6], [COARSE, 0.45]];
 // The same without a graphics card, and the step that characters in constant motion begin with.
-const SOFTWARE_STEPS = [[1, 0.7], [1.6, 0.7], [COARSE, 0.7], [COARSE, 0.6], [COARSE, 0.5]], MOVING_STEP = 2;
+const SOFTWARE_STEPS = [[1, 0.7], [1.6, 0.7], [COARSE, 0.7], [COARSE, 0.6], [3.2, 0.5]], MOVING_STEP = 2;
 // On a graphics card and by software: seconds of a picture that is late, and how much of them a second of others makes
 // up for. By software, where a late one takes as long as three in two, one in seven is too much.
 const LATE = [{ from: 0.028, madeUp: 4 }, { from: 0.038, madeUp: 0.25 }];
@@ -24,7 +24,10 @@ const REFINE_MS = 400, MOST_FINE = 4, MOST_COARSE = 8;
 // A page that loses its context this often, as among very many players, keeps to plain drawing.
 const MOST_LOSSES = 3;
 // Metres at which a ground goes on beyond its edges, and lines of the plane to each side of its middle.
-const BEYOND_M = [200, 80, 40, 20, 10, 5], PLANE_LINES = 13;
+const BEYOND_M = [200, 60, 20, 6], PLANE_LINES = 13;
+// Metres by which lines that are left out change a heightmap's ground, and between lines, at most; and its most vertices,
+// on a graphics card and by software, where more lines are left out.
+const FLAT_M = 0.001, GAP_M = 3, MOST_VERTICES = [Infinity, 5000];
 const BALL_RINGS = 24, BALL = { rotations: Float32Array.of(0, 0, 0, 1), tint: "#f1ede4", accent: "#20242a" };
 
 export class LitBodies {
@@ -135,7 +138,7 @@ export class LitBodies {
   // The ground of a `Heightmap`; null for the plane.
   setTerrain(terrain) {
     this.terrain = terrain;
-    this.renderer?.setTerrain(terrain && groundMesh(terrain));
+    this.renderer?.setTerrain(terrain && groundMesh(terrain, MOST_VERTICES[Number(this.renderer.bySoftware)]));
   }
 
   // Draw characters {key, positions, rotations, tint, accent, alpha}, balls {place, radius} of one size, and marks; `passed`: seconds since the last picture.
@@ -191,12 +194,14 @@ function gridIndices(rows, columns) {
   return indices;
 }
 
-// {positions, normals, indices} of a heightmap's ground, which goes on beyond its edges.
-function groundMesh(map) {
-  const [xs, zs] = [map.columns, map.rows].map((count, axis) => {
-    const lines = Array.from({ length: count }, (_, i) => map.origin[axis] + i * map.spacing);
-    return [...BEYOND_M.map((far) => lines[0] - far), ...lines, ...BEYOND_M.map((far) => lines[count - 1] + far).reverse()];
-  });
+// {positions, normals, indices} of a heightmap's ground of so many vertices at most, which goes on beyond its edges.
+function groundMesh(map, most) {
+  let lines, tolerance = FLAT_M;
+  do {
+    lines = [0, 1].map((axis) => map.lines(axis, tolerance, GAP_M));
+    tolerance *= 1.25;
+  } while (lines[0].length * lines[1].length > most);
+  const [xs, zs] = lines.map((inside) => [...BEYOND_M.map((far) => inside[0] - far), ...inside, ...BEYOND_M.map((far) => inside.at(-1) + far).reverse()]);
   return gridMesh(xs, zs, (x, z) => map.at(x, z), (x, z) => map.gradient(x, z));
 }
 

@@ -250,6 +250,7 @@ export class Renderer {
     gl.activeTexture(gl.TEXTURE0);
     this.drawGround(shared);
     this.marks.vertices.fill(marks, camera, camera.height / (camera.focal * this.canvas.height));
+    gl.disable(gl.CULL_FACE);
     this.drawMarks(shared);
     gl.enable(gl.CULL_FACE);
     this.bodies("body", shared, drawn);
@@ -285,7 +286,6 @@ export class Renderer {
 
   drawGround(shared) {
     const { gl, look } = this;
-    gl.disable(gl.CULL_FACE);
     const { array, count } = this.terrain ?? this.plane;
     const [origin, scale] = this.terrain ? [[0, 0, 0], 1] : [shared.middle, shared.reach];
     this.use("ground", { ...shared, origin, scale, groundColour: linear(look.ground), lineColour: linear(look.line) });

@@ -301,16 +301,16 @@ def _run(words: list[str]) -> int:
 def _refuse(words: list[str], subcommands: list[str]) -> NoReturn:
     """Raise ParameterError about words that are no command, with what may be meant."""
     hint = "deepphase --help lists the commands"
+    fact = f"there is no command {words[0]!r}"
     near = difflib.get_close_matches(" ".join(words[:2]), COMMANDS, n=1)
     near = near or difflib.get_close_matches(words[0], COMMANDS, n=1)
-    if near:
-        hint = f"did you mean {near[0]!r}? {hint}"
-    fact = f"there is no command {words[0]!r}"
     if subcommands and len(words) > 1 and not words[1].startswith("-"):
         second = ", ".join(name.partition(" ")[2] for name in subcommands)
         fact = f"no command {' '.join(words[:2])!r}; {words[0]!r} has {second}"
     elif subcommands:
-        fact = f"{words[0]!r} needs another word: {', '.join(subcommands)}"
+        fact, near = f"{words[0]!r} needs another word: {', '.join(subcommands)}", []
+    if near:
+        hint = f"did you mean {near[0]!r}? {hint}"
     raise ParameterError(fact, hint=hint)
 
 

@@ -93,11 +93,8 @@ def command(
             clip = moved.clip(clip)
         if format == "amass" and smpl_layout(clip) is None:
             clip = retarget(clip, smpl_skeleton(BODY)).clip
-        options: dict[str, Any] = {}
-        if target.suffix.lower() == ".bvh":
-            options["keep_names"] = keep_names
-            texts.update(dict.fromkeys(_renamed(clip.skeleton.names, keep_names)))
-        write(clip, target, **options)
+        is_bvh = target.suffix.lower() == ".bvh"
+        write(clip, target, **({"keep_names": keep_names} if is_bvh else {}))
         texts.update(dict.fromkeys(clip.source.notes))
         seconds.append(len(clip) / clip.fps)
 
@@ -158,18 +155,6 @@ def _without(clip: Clip, listed: str) -> Clip:
             )
         left_out.update(fitting)
     return without_joints(clip, left_out) if left_out else clip
-
-
-def _renamed(names: tuple[str, ...], keep: bool) -> list[str]:
-    """A note on joint names that are written otherwise."""
-    from deepphase.formats.bvh.writer import plain_names
-
-    changed = [pair for pair in zip(names, plain_names(names), strict=True) if len(set(pair)) > 1]
-    if keep or not changed:
-        return []
-    (name, plain), *others = changed
-    more = f", and {len(others)} more" if others else ""
-    return [f"joint {name!r} is written as {plain!r}{more}; --keep-names keeps the names"]
 
 
 class _Moved:

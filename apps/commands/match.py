@@ -367,7 +367,7 @@ def run_command(
     )
     note(played)
     note(f"index: {opened.searcher.words()}")
-    next_step("app", source.parent)
+    next_step("app", output)
 
 
 def _factors(weight: str | None) -> dict[str, float]:

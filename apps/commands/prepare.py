@@ -16,6 +16,7 @@ from deepphase.apps.terminal import (
     skeleton_words,
     warn,
 )
+from deepphase.arrays import counted
 
 
 def command(
@@ -96,5 +97,6 @@ def command(
         note_store_kinds(store, about)
     if len(done.groups) > 1:
         note("training takes one of these: --skeleton NAME; --retarget NAME puts all on one body")
-    note(f"{done.clips} clips of {done.files} files at {fps:g} fps -> {done.path}")
+    clips = f"{counted(done.clips, 'clip')} of {counted(done.files, 'file')}"
+    note(f"{clips} at {fps:g} fps -> {done.path}")
     next_step("train", "phase", output, "-o", "walk.model", *skeleton_words(done.groups))

@@ -8,7 +8,7 @@ import numpy as np
 from scipy.interpolate import CubicSpline
 from scipy.ndimage import gaussian_filter1d, minimum_filter1d, uniform_filter1d
 
-from deepphase.arrays import Array, smoothstep, true_runs
+from deepphase.arrays import Array, counted, smoothstep, true_runs
 from deepphase.edit.motion_rows import MotionSpace
 from deepphase.errors import SkeletonError
 from deepphase.motion import quaternions
@@ -116,7 +116,7 @@ def grounded(clip: Clip, space: MotionSpace | None = None, *, level: bool = True
         f"{100 * before:.1f} cm/s before and {100 * after:.1f} cm/s after"
     )
     if left:
-        findings.append(f"{left} contacts in which a foot slides far were left")
+        findings.append(f"left as found: {counted(left, 'contact')} in which a foot slides far")
     findings.append(
         f"joints moved by {1000 * np.median(moved):.0f} mm (median) and "
         f"{1000 * moved.max():.0f} mm (at most)"

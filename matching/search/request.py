@@ -119,7 +119,7 @@ class Searcher(ABC):
         """The index; of an approximate one also its recall."""
         recall = getattr(self, "recall", None)
         if recall is None:
-            return f"{self.name}, exact"
+            return ", ".join(dict.fromkeys((self.name, "exact")))
         return f"{self.name}, approximate: finds the nearest row of {recall:.1%} of unusual queries"
 
     def search(

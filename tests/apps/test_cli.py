@@ -145,7 +145,7 @@ def test_inspect_prepare_and_wrong_files_need_no_torch(swings, model, tmp_path):
 def test_an_unknown_command():
     run("inspekt", "x").refused("'inspekt'", "did you mean 'inspect'")
     run("frobnicate").refused("'frobnicate'", "deepphase --help")
-    run("train").refused("needs another word: train phase")
+    run("train").refused("needs another word: train phase", "\n  deepphase --help lists")
     run("train", "phse").refused("no command 'train phse'", "did you mean 'train phase'")
     run("train", "something").refused("'train' has phase, matching, controller, dance, editor")
 

@@ -155,14 +155,18 @@ def test_names_that_bvh_cannot_hold(tmp_path, name):
     assert raw_bvh(tmp_path / "clip.bvh").skeleton.names[1] in ("a_b", "_", "two_lines", "blank")
 
 
-def test_names_are_written_as_every_program_reads_them(tmp_path):
+def test_names_are_written_as_every_program_reads_them(tmp_path, caplog):
+    caplog.set_level("INFO", logger="deepphase")
     names = ("mixamorig:Hips", "Bip01 Neck", "Bip01_Neck", "Fuß.L#2", "a[0]")
     clip = random_clip(joints=5)
     clip = replace(clip, skeleton=replace(clip.skeleton, names=names))
     save_bvh(clip, tmp_path / "clip.bvh")
     plain = ("mixamorig_Hips", "Bip01_Neck", "Bip01_Neck#2", "Fuß.L#2", "a_0_")
     assert raw_bvh(tmp_path / "clip.bvh").skeleton.names == plain
+    [note] = caplog.messages
+    assert "'mixamorig:Hips' is written to BVH as 'mixamorig_Hips', and 3 more" in note
     save_bvh(clip, tmp_path / "clip.bvh", keep_names=True)
+    assert len(caplog.messages) == 1
     assert raw_bvh(tmp_path / "clip.bvh").skeleton.names == names
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import re
 import warnings
 from collections.abc import Iterator, Sequence
@@ -28,6 +29,7 @@ from deepphase.motion.clip import Clip
 from deepphase.motion.orientation import infer_unit, rotate_from_y_up, scaled
 from deepphase.motion.skeleton import Skeleton
 
+_LOG = logging.getLogger("deepphase")
 _MAX_DECIMALS = 15
 # Readers that split a line at its blanks keep the first word of a name, and three.js takes what is
 # before a colon for a folder.
@@ -54,7 +56,7 @@ def save_bvh(
     The root and every joint that travels have three position channels, and an OFFSET of zeros,
     which some programs add to them. Angles are continuous, may pass 180 degrees. A rotation order
     such as "ZXY" is for all joints, or there is one for each. Names are written as by
-    `plain_names`, unless `keep_names`.
+    `plain_names`, which a note says, unless `keep_names`.
     """
     path = Path(path)
     unit_m = metres_per_unit(clip.source.unit_m if unit is None else unit)
@@ -63,6 +65,7 @@ def save_bvh(
         hint = f"choose 0 to {_MAX_DECIMALS}"
         raise ParameterError(f"{decimals} decimals cannot be written", hint=hint)
     names = clip.skeleton.names if keep_names else plain_names(clip.skeleton.names)
+    _note_changes(clip.skeleton.names, names)
     _check_names(names, path)
     clip = replace(clip, skeleton=replace(clip.skeleton, names=names))
     written = rotate_from_y_up(clip, clip.source.up if up is None else up)
@@ -88,6 +91,15 @@ def plain_names(names: Sequence[str]) -> tuple[str, ...]:
     """Names that every program reads: "_" is in place of blanks, colons, brackets and quotes."""
     plain = (_ODD.sub("_", name.strip().encode("utf-8", "replace").decode()) for name in names)
     return unique_names([name or "joint" for name in plain])[0]
+
+
+def _note_changes(names: Sequence[str], written: Sequence[str]) -> None:
+    changed = [pair for pair in zip(names, written, strict=True) if len(set(pair)) > 1]
+    if changed:
+        (name, plain), *others = changed
+        more = f", and {len(others)} more" if others else ""
+        why = "other programs misread such names; `convert --keep-names` keeps them"
+        _LOG.info("joint %r is written to BVH as %r%s: %s", name, plain, more, why)
 
 
 def _orders(clip: Clip, given: str | Sequence[str] | None) -> list[str]:

@@ -23,16 +23,16 @@ _CHATTER = (
     "GL Driver",
 )
 
-# Five pictures a second, and none of what only turns or blinks: drawn by software, they would take
+# Two pictures a second, and none of what only turns or blinks: drawn by software, they would take
 # the processor from the server.
 _FEWER_PICTURES = """(() => {
     const still = new CSSStyleSheet();
     still.replaceSync("*, ::before, ::after { animation: none !important }");
     document.adoptedStyleSheets = [still];
     const ask = window.requestAnimationFrame.bind(window);
-    window.requestAnimationFrame = (draw) => setTimeout(() => ask(draw), 200);
+    window.requestAnimationFrame = (draw) => setTimeout(() => ask(draw), 500);
     window.cancelAnimationFrame = clearTimeout;
-})()"""
+})();"""
 
 
 @contextmanager
@@ -71,16 +71,16 @@ def watched(browser) -> Iterator[Callable]:
     problems: list[str] = []
     contexts = []
 
-    def opened(url: str, script: str = _FEWER_PICTURES, **options):
-        own = (url[:5], "data:", "blob:", "about:")
-        if url.startswith("http"):
-            place = url[: url.index("/", 7)]
-            own = (place, place.replace("http", "ws"), *own[1:])
+    def opened(url: str, **options):
+        served = url.startswith("http")
+        place = url[: url.index("/", 7)] if served else "file:"
+        own = (place, place.replace("http", "ws"), "data:", "blob:", "about:")
         options = {"viewport": {"width": 1440, "height": 900}} | options
         context = browser.new_context(**options)
         context.set_default_timeout(1000 * PATIENCE_S)
         contexts.append(context)
-        context.add_init_script(script)
+        if served:
+            context.add_init_script(_FEWER_PICTURES)
         page = context.new_page()
         page.on("pageerror", lambda error: problems.append(str(error)))
         page.on("console", lambda message: note(message.type, message.text))
@@ -112,7 +112,7 @@ def open_page(watched, tmp_path) -> Callable:
         path = next(paths)
         path.write_text(content, encoding="utf-8")
         options = {"viewport": {"width": 1280, "height": 800}, "offline": True} | options
-        return watched(path.as_uri(), "", **options)
+        return watched(path.as_uri(), **options)
 
     return opened
 

@@ -71,6 +71,8 @@ def page() -> None:
         with shown_errors():
             clips = collection.open_clips()
             chosen = _table(clips)
+            if chosen is not None:
+                _doubts(clips, clips.store.clip(chosen))
             _left_out(clips.store)
         found = open_folder()
         if found is not None and found.motion:
@@ -262,20 +264,19 @@ def _played(clips: OpenClips, index: int) -> None:
     with st.container(horizontal=True):
         widgets.offer_motion(lambda: clip, session.plain_file_name(name), clip.source.unit_m)
         widgets.offer_player(take, session.plain_file_name(name))
-    _doubts(clips, clip)
     with st.expander(f"Skeleton: {len(clip.skeleton)} joints", icon=":material/accessibility:"):
         _skeleton(clip)
 
 
 def _doubts(clips: OpenClips, clip: Clip) -> None:
-    """Say what is in doubt of a clip, and let the user give the rate of its file."""
+    """Say what is in doubt of the clip that plays, and let the user give the rate of its file."""
     found, own = open_folder(), session.session()
     file, notes = PurePosixPath(clip.source.path).name, warnings_of(clip)
     rates: Mapping[str, float] | None = None
     if found is not None and clips.id.startswith("motion"):
         rates = found.settings.rates
     elif clips.id.startswith("uploads"):
-        held = [session.safe_name(each.name) for each in st.session_state[_UPLOADER] or []]
+        held = [session.safe_name(each.name) for each in st.session_state.get(_UPLOADER) or []]
         rates = own.rates if file in held else None
     for note in notes:
         st.warning(plain(note if rates is None else note.replace(_GIVES_RATE, "the field below")))
@@ -291,7 +292,7 @@ def _doubts(clips: OpenClips, clip: Clip) -> None:
             f"Frames a second of {plain(file)}", SLOWEST_FPS, FASTEST_FPS, None,
             placeholder="as the file says",
         )  # fmt: skip
-        others = alike and st.checkbox(f"And of {counted(len(alike), 'file')} in doubt like it")
+        others = alike and st.checkbox(f"And {counted(len(alike), 'file')} in doubt like it")
         if not st.form_submit_button("Read again", icon=":material/refresh:"):
             return
     changed = {file, *(alike if others else ())}

@@ -49,6 +49,7 @@ def page() -> None:
         _trainings(clips)
 
 
+@st.fragment
 def _form(clips: collection.OpenClips) -> None:
     busy = trainings.running_training() is not None
     st.header("A new training", anchor=False)

@@ -10,7 +10,6 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from deepphase.apps.dashboard.parts import clouds
 from deepphase.apps.dashboard.parts.cloud_view import (
     CloudAnswer,
     Passage,
@@ -24,8 +23,10 @@ from deepphase.apps.dashboard.parts.cloud_view import (
     stated_colours,
 )
 from deepphase.apps.dashboard.parts.clouds import make_cloud
+from deepphase.apps.dashboard.parts.collection import EMBEDDING_PRESET as _PRESET
 from deepphase.apps.dashboard.parts.collection import OpenModel, demo_clips, demo_model
 from deepphase.apps.dashboard.parts.encodings import Encodings, first_sight, steadiest_of
+from deepphase.apps.dashboard.parts.folder import look_again
 from deepphase.corpus.clip_store import ClipStore
 from deepphase.corpus.store_writer import write_store
 from deepphase.figures.colouring import Colouring
@@ -297,20 +298,15 @@ def test_clips_shorter_than_a_window_are_shown_with_a_word(tmp_path, monkeypatch
     assert players(app)
 
 
-def test_the_autoencoder_beside_is_trained_where_there_is_none(tmp_path, monkeypatch):
-    monkeypatch.setitem(clouds._EMBEDDING, "windows", 512)
+def test_an_autoencoder_of_the_folder_stands_beside(tmp_path, monkeypatch):
     dogs = [locomotion(seed, 6.0, body="quadruped", gait="trot").clip for seed in (1, 2, 3)]
-    store = ClipStore.from_clips(dogs)
-    write_store(tmp_path / "dogs.store", store)
+    write_store(tmp_path / "dogs.store", store := ClipStore.from_clips(dogs))
     signals = SignalCorpus.from_store(store).signals
-    config = demo_config("sine_fit")
-    network = make_autoencoder(3 * len(signals.joints), signals.fps, config.network)
-    PhaseModel(network, config, signals).save(tmp_path / "dogs.model")
-    app = read_through(opened("manifold", monkeypatch, tmp_path))
-    assert app.selectbox(key="model").value.endswith("dogs.model")
-    assert "Latent curves" in titles(app)
-    app.button(key="train embedding").click().run()
-    assert not app.exception
-    assert "Autoencoder without phases" in titles(app)
-    # It is this session's alone.
-    assert "Latent curves" in titles(read_through(opened("manifold", monkeypatch, tmp_path)))
+    for preset, beside in (("sine_fit", "Latent curves"), (_PRESET, "Autoencoder without phases")):
+        config = demo_config(preset)
+        network = make_autoencoder(3 * len(signals.joints), signals.fps, config.network)
+        PhaseModel(network, config, signals).save(tmp_path / f"{preset}.model")
+        look_again()
+        app = read_through(opened("manifold", monkeypatch, tmp_path))
+        assert app.selectbox(key="model").value.endswith("sine_fit.model")
+        assert beside in titles(app)

@@ -13,9 +13,11 @@ import streamlit as st
 from deepphase.apps.dashboard.parts import choosers, cloud_view, clouds, encodings, widgets
 from deepphase.apps.dashboard.parts.cloud_view import CloudAnswer, Passage, playable
 from deepphase.apps.dashboard.parts.clouds import OpenCloud, Places, open_cloud
+from deepphase.apps.dashboard.parts.collection import EMBEDDING_PRESET
 from deepphase.apps.dashboard.parts.encodings import Encodings
 from deepphase.apps.dashboard.parts.messages import plain
 from deepphase.apps.dashboard.parts.steerables import steer_on_the_manifold
+from deepphase.apps.training_run import OFFERED_CONFIGS
 from deepphase.arrays import Array
 from deepphase.phase.manifold import ManifoldProjection, Ring
 from deepphase.phase.parameters import PhaseParameters
@@ -295,4 +297,9 @@ def _other_spaces(read: Encodings, max_points: int, played: _Played, ring: Ring 
             phased = partial(_manifold_of, other_read) if same_rate else None
             draw(other, id, "Autoencoder without phases", other.places, phased)
     if other_read is None:
-        clouds.offer_embedding(read)
+        st.caption(
+            "The latent curves of the phase model, before angle and amplitude are read from them. "
+            "DeepPhase compares an autoencoder without phase layers: page Train has it, as "
+            f"*{OFFERED_CONFIGS[EMBEDDING_PRESET]}*, with a window of "
+            f"{read.extractor.window / read.extractor.fps:.1f} s."
+        )

@@ -5,30 +5,24 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any
 
 import numpy as np
 import streamlit as st
 
 from deepphase.apps.dashboard.parts import encodings
-from deepphase.apps.dashboard.parts.collection import MODELS, model_sources
+from deepphase.apps.dashboard.parts.collection import model_sources
 from deepphase.apps.dashboard.parts.encodings import BY_CLIPS_AND_MODEL, Encodings
-from deepphase.apps.dashboard.parts.messages import working
-from deepphase.apps.dashboard.parts.session import session
 from deepphase.apps.reports.manifold_cloud import PhaseCloud
 from deepphase.apps.reports.player import in_words
 from deepphase.arrays import Array
-from deepphase.corpus.clip_store import ClipStore
 from deepphase.figures.colouring import Colouring
 from deepphase.figures.manifold import axis_title
 from deepphase.figures.theme import thinning
-from deepphase.files import temporary_folder
 from deepphase.motion.clip import Clip, joint_positions
 from deepphase.motion.roles import Roles, find_roles
 from deepphase.motion.root_trajectory import root_trajectory, to_root_space
 from deepphase.motion.skeleton import Skeleton, ancestors
 from deepphase.phase.manifold import ManifoldProjection, ring_projection
-from deepphase.phase.model import PhaseModel
 from deepphase.phase.parameters import PhaseParameters
 from deepphase.viewer.actor import links_of
 
@@ -47,14 +41,6 @@ _MAX_VALUES = 60
 # Clips whose colours differ.
 _FEW_CLIPS = 12
 _LATENT = "latent unit"
-# A training of about a minute on a laptop: enough for a picture.
-_EMBEDDING: dict[str, Any] = {
-    "windows": 40_960,
-    "batch_size": 128,
-    "learning_rate": 2e-3,
-    "schedule": "cosine",
-}
-_EMBEDDING_NAME = "Without phases"
 
 
 @dataclass(frozen=True, eq=False)
@@ -192,38 +178,6 @@ def embedded(read: Encodings) -> Encodings | None:
 def latent(parameters: PhaseParameters) -> Array:
     """(frames, channels): the model's latent curves at each frame, as its sinusoids give them."""
     return parameters.sinusoid(np.zeros(1))[..., 0]
-
-
-def offer_embedding(read: Encodings) -> None:
-    """Offer to train an embedding of the clips."""
-    st.caption(
-        "The latent curves of the phase model, before angle and amplitude are read from them. "
-        "An autoencoder without phase layers, as in DeepPhase, trains in a minute."
-    )
-    if isinstance(read.extractor, PhaseModel) and st.button("Train it", key="train embedding"):
-        path = session().new_path(MODELS.suffix)
-        _trained(read.store, read.extractor).save(path)
-        session().add_file(path, _EMBEDDING_NAME)
-        st.rerun()
-
-
-def _trained(store: ClipStore, model: PhaseModel) -> PhaseModel:
-    """Train the model's convolutions, window and channels with fully connected layers."""
-    # Lightning is imported in seconds, and no page needs it before.
-    from deepphase.phase.training.train import train_phase
-
-    network = replace(model.config.network, preset="conv_embedding")
-    training = replace(model.config.training, **_EMBEDDING)
-    config = replace(model.config, network=network, training=training)
-    with (
-        working("Training the autoencoder without phases", long=True) as progress,
-        temporary_folder(session().folder) as folder,
-    ):
-        trained: PhaseModel | None = train_phase(
-            store, config, folder=folder, progress=progress, accelerator="cpu"
-        )
-    assert trained is not None, "one process trains"
-    return trained
 
 
 def _poses(read: Encodings, frames: Sequence[Array]) -> Array:

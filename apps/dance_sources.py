@@ -25,7 +25,7 @@ from deepphase.matching.search.searcher import open_searcher
 from deepphase.motion.resample import low_passed_clip
 from deepphase.music.features import SongFeatures
 from deepphase.phase.extractor import shipped_model
-from deepphase.progress import Progress
+from deepphase.progress import Progress, report
 from deepphase.shipped import SHIPPED
 from deepphase.steering.dance import DanceRequest, DanceResult
 
@@ -121,8 +121,7 @@ def with_songs(
     count = len(clips.store)
     chosen = np.unique(np.linspace(0, count - 1, min(12, count)).round()).astype(int)
     measured = [clip for clip in map(clips.store.clip, chosen.tolist()) if clip.duration >= 1.0]
-    if progress is not None:
-        progress("measuring the dances", 0, 1, "")
+    report(progress, "measuring the dances", 0, 1)
     songs = clips.as_mapping()
     before = database.made_with.get(_SONGS)
     if isinstance(before, Mapping):
@@ -133,8 +132,7 @@ def with_songs(
         with suppress(DeepPhaseError):
             features = [clips.songs[clip.source.song] for clip in measured]
             header[_REFERENCE] = DanceReference.from_clips(measured, features).as_mapping()
-    if progress is not None:
-        progress("measuring the dances", 1, 1, "")
+    report(progress, "measuring the dances", 1, 1)
     return replace(database, made_with={**database.made_with, **header})
 
 

@@ -39,7 +39,7 @@ from deepphase.phase.parameters import ClipPhases, PhaseParameters
 from deepphase.phase.signal_corpus import SignalCorpus
 from deepphase.phase.song_signals import SongSignals
 from deepphase.phase.windows import gather, padded
-from deepphase.progress import Progress
+from deepphase.progress import Progress, reported
 
 FigureSet = dict[str, go.Figure]
 
@@ -84,12 +84,10 @@ class FigureData:
         whole = np.flatnonzero(lengths >= model.window)
         chosen = _evenly(whole if whole.size else np.arange(len(lengths)), count)
         phases, signals = [], []
-        for done, index in enumerate(chosen, start=1):
+        for index in reported(progress, "encoding", chosen, len(chosen)):
             clip: Any = read(index)
             signals.append(model.signals.read(clip))
             phases.append(model.encode(clip))
-            if progress is not None:
-                progress("encoding", done, len(chosen), phases[-1].name)
         projection = model.projection or _saved_projection(projection_file, phases)
         return cls(
             model,

@@ -13,7 +13,7 @@ from deepphase.corpus.songs import ClipSongs, songs_of_clips
 from deepphase.motion.clip import Clip
 from deepphase.motion.resample import at_frames
 from deepphase.music.features import SongFeatures, stretched
-from deepphase.progress import Progress
+from deepphase.progress import Progress, reported
 from deepphase.solving.fitting import solve_body
 from deepphase.solving.solve import solve_points, track_of
 
@@ -86,12 +86,10 @@ def with_skeleton(
         return store, None
     body = solve_body([track_of(clip) for clip in store], description)
     clips, residuals = [], []
-    for number, clip in enumerate(store, start=1):
+    for clip in reported(progress, "solving skeletons", store, len(store)):
         solved = solve_points(clip, body)
         clips.append(replace(solved.clip, labels=clip.labels, name=clip.name))
         residuals.append(solved.residuals.ravel())
-        if progress is not None:
-            progress("solving skeletons", number, len(store), clip.name)
     every = np.concatenate(residuals)
     spread = float(every.mean()), float(np.percentile(every, 95))
     return ClipStore.from_clips(clips, provenance=store.provenance), spread

@@ -15,8 +15,7 @@ from deepphase.controllers.data.controller_data import ControllerData
 from deepphase.controllers.data.sample_rows import balanced_rows
 from deepphase.controllers.networks.registry import network_kind
 from deepphase.errors import ParameterError
-from deepphase.phase.windows import WindowOrder
-from deepphase.training.resumable import ResumableData
+from deepphase.training.resumable import ResumableData, WindowOrder
 
 SEQUENCE_FRAMES = 16
 """Length of the sequences that recurrent networks are trained on."""

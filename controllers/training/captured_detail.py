@@ -14,7 +14,7 @@ from deepphase.controllers.runtime.body_pose import BodyPoses, CharacterFeet
 from deepphase.controllers.runtime.controller import Controller
 from deepphase.features.feature import TRAJECTORY_BLOCKS, complex_of, pairs
 from deepphase.motion.resample import low_passed
-from deepphase.progress import Progress
+from deepphase.progress import Progress, report
 from deepphase.steering.foot_lock import FootLockSettings
 
 # Rows a second: above half of it lies the noise of the capture. Captured feet are smoothed up to
@@ -56,8 +56,8 @@ def captured_detail(
     parts = []
     for done, (start, stop) in enumerate(stretches, start=1):
         parts.append(reader.read(data, slice(start, stop)))
-        if progress is not None and (done % 50 == 0 or done == len(stretches)):
-            progress("detail", done, len(stretches), "")
+        if done % 50 == 0 or done == len(stretches):
+            report(progress, "detail", done, len(stretches))
     residuals, feet, touching, inputs = (
         np.concatenate(columns) for columns in zip(*parts, strict=True)
     )

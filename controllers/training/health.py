@@ -26,7 +26,7 @@ from deepphase.motion.quaternions import from_six_numbers
 from deepphase.motion.resample import BANDS_HZ
 from deepphase.motion.roles import find_roles
 from deepphase.motion.root_trajectory import RootTrajectory, root_trajectory, to_root_space
-from deepphase.progress import Progress
+from deepphase.progress import Progress, report
 from deepphase.steering.goal_sources import RootStates
 from deepphase.steering.run import Frame, Run, rollout
 
@@ -262,16 +262,13 @@ def training_health(
     findings             problems and what to try against them
     ===================  ==========================================================================
     """
-    if progress is not None:
-        progress("measuring", 0, 3, "one step on held-out clips")
+    report(progress, "measuring", 0, 3, "one step on held-out clips")
     found = _one_step(controller, data.samples, data.split.held_out)
-    if progress is not None:
-        progress("measuring", 1, 3, "free runs on held-out clips")
+    report(progress, "measuring", 1, 3, "free runs on held-out clips")
     found |= free_running_errors(controller, data)
     findings = [*_findings(found), *_data_findings(controller)]
     if controller.provenance.get("run_checks"):
-        if progress is not None:
-            progress("measuring", 2, 3, "a run along a course")
+        report(progress, "measuring", 2, 3, "a run along a course")
         run = course_run(controller)
         found["course"] = {
             "score": run.score.total,
@@ -279,8 +276,7 @@ def training_health(
         } | {name: run.measures.get(name) for name in _ON_COURSE}
         findings += run.findings
     found["findings"] = findings or ["nothing out of the ordinary"]
-    if progress is not None:
-        progress("measuring", 3, 3, "")
+    report(progress, "measuring", 3, 3)
     return found
 
 

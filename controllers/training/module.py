@@ -27,16 +27,13 @@ from deepphase.controllers.training.closed_loop import (
 from deepphase.controllers.training.course import CourseChecks
 from deepphase.errors import ParameterError
 from deepphase.features.layout import FeatureLayout
-from deepphase.training.resumable import ResumableModule, cosine_rate
+from deepphase.training.resumable import ResumableModule
 
 # Weights in the loss, in m2/s2: the root's mean velocity error since the first of the unrolled
 # frames, and the velocities of feet on the floor from the second on.
 _ROOT_WEIGHT, _FOOT_WEIGHT = 3.0, 1.0
 # Entry of checkpoints.
 _CHECKS = "course_checks"
-# Schedule "cosine": length of the warm-up as a share of the training, and last learning rate as
-# one of the highest.
-_WARMUP, _FINAL_RATE = 0.02, 0.01
 # Schedule "restarts": epochs of the first cycle, and times that each is longer than the one before
 # (DeepPhase).
 _RESTART_EPOCHS, _RESTART_FACTOR = 10.0, 2.0
@@ -112,14 +109,13 @@ class ControllerModule(ResumableModule):
         if options.schedule == "constant":
             return 1.0
         if options.schedule == "cosine":
-            return cosine_rate(step, total, _WARMUP, _FINAL_RATE)
+            return super().rate(step, total)
         pairs = step * self._batch_size * self.trainer.world_size
         return restarted_rate(pairs / self._pairs, _RESTART_EPOCHS, _RESTART_FACTOR)
 
     def on_train_batch_start(self, *_: object) -> None:
         # Dropout and noise depend on the position alone, so that resumed trainings repeat them.
-        position = self.trainer.global_step * self.trainer.world_size + self.trainer.global_rank
-        torch.manual_seed(self.options.seed * 1_000_003 + position)
+        torch.manual_seed(self.options.seed * 1_000_003 + self.position)
         self._set_dropout(self.trainer.global_step / self._total)
 
     def _set_dropout(self, share: float) -> None:

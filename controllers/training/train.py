@@ -20,7 +20,7 @@ from deepphase.controllers.runtime.controller import Controller
 from deepphase.controllers.training.captured_detail import captured_detail
 from deepphase.controllers.training.health import training_health
 from deepphase.controllers.training.module import ControllerModule, new_network
-from deepphase.progress import Progress
+from deepphase.progress import Progress, report
 from deepphase.training.task import TrainedTask, check_trainer, is_first_process, run_task, versions
 
 # Maximum number of samples that a network is fitted to.
@@ -139,8 +139,7 @@ def _fit_network(
     seed: int,
     progress: Progress | None,
 ) -> None:
-    if progress is not None:
-        progress("fitting", 0, 1, type(controller.network).__name__)
+    report(progress, "fitting", 0, 1, type(controller.network).__name__)
     if len(rows) > _MAX_FITTED:
         rows = np.sort(np.random.default_rng(seed).choice(rows, _MAX_FITTED, replace=False))
     inputs, gate, outputs = (
@@ -148,8 +147,7 @@ def _fit_network(
         for each in (samples.inputs, samples.gate, samples.outputs)
     )
     controller.network.fit(*controller.normalised(inputs, gate), controller.target(outputs, inputs))
-    if progress is not None:
-        progress("fitting", 1, 1, "")
+    report(progress, "fitting", 1, 1)
 
 
 def _provenance(data: ControllerData, config: ControllerConfig) -> dict[str, Any]:

@@ -32,7 +32,7 @@ from deepphase.motion.orientation import (
 )
 from deepphase.motion.roles import find_roles
 from deepphase.motion.skeleton import Skeleton
-from deepphase.progress import Progress
+from deepphase.progress import Progress, report
 
 # Sizes of bodies, children and adults, differ by less than this factor; centimetres
 # and inches, the nearest two units, differ by 2.54.
@@ -170,8 +170,7 @@ def retarget_clips(
             else:
                 writer.replace(number, in_float32(moved), {**record.provenance, "body": name})
             done += 1
-            if progress is not None:
-                progress("retargeting", done, total, record.clip.name)
+            report(progress, "retargeting", done, total, record.clip.name)
         moved_clips = counted(len(numbers) - refused.total(), "clip")
         notes.append((name, f"{moved_clips} retargeted to {target}"))
         notes += [

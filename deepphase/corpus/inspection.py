@@ -26,7 +26,7 @@ from deepphase.motion.glitches import Glitch, find_glitches
 from deepphase.motion.orientation import AXES, axis_levels, body_length
 from deepphase.motion.roles import find_roles
 from deepphase.motion.skeleton import Skeleton
-from deepphase.progress import Progress
+from deepphase.progress import Progress, report
 
 # Skeletons that are named while files are read.
 _SHOWN = 4
@@ -92,9 +92,8 @@ def inspect_files(
         found.append(tuple(replace(each, **own) for each, own in zip(facts, of_many, strict=True)))
         skeletons = [each.skeleton for each in facts]
         so_far.update(each.group_name if each else "cannot be read" for each in skeletons)
-        if progress is not None:
-            words = ", ".join(f"{count} {name}" for name, count in so_far.most_common(_SHOWN))
-            progress("inspecting", len(found), len(files), words)
+        words = ", ".join(f"{count} {name}" for name, count in so_far.most_common(_SHOWN))
+        report(progress, "inspecting", len(found), len(files), words)
     if reader.get("up") is None:
         for number, (up, sentence) in _other_axes(found).items():
             if up is not None:

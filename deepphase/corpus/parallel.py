@@ -17,7 +17,6 @@ from typing import Any, TypeVar
 
 from deepphase.corpus.motion_files import MotionFile
 from deepphase.errors import ParameterError
-from deepphase.progress import Progress
 
 Task = TypeVar("Task")
 TaskResult = TypeVar("TaskResult")
@@ -100,16 +99,6 @@ def map_in_order(
                         raise error
                     result = lost(task, error)
                 yield result
-
-
-def reported(
-    step: str, results: Iterable[TaskResult], count: int, progress: Progress | None
-) -> Iterator[TaskResult]:
-    """Results of `count` tasks, each of which is reported as one more of a step."""
-    for number, result in enumerate(results, start=1):
-        if progress is not None:
-            progress(step, number, count, "")
-        yield result
 
 
 def _run(function: Callable[[Any], Any], tasks: Sequence[Any], workers: int) -> Iterator[Any]:

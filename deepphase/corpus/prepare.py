@@ -39,7 +39,7 @@ from deepphase.formats.frame_rates import is_warning
 from deepphase.formats.load import MOTION_FORMATS
 from deepphase.formats.reading import checked_options, with_notes
 from deepphase.motion.glitches import Glitch
-from deepphase.progress import Progress
+from deepphase.progress import Progress, report
 
 
 @dataclass(frozen=True)
@@ -194,8 +194,7 @@ def prepare(
         results = map_in_order(prepare_file, tasks, processes, **lost)
         for done, (task, result) in enumerate(zip(tasks, results, strict=True), start=1):
             run.add(task, result)
-            if progress is not None:
-                progress("preparing", done, len(tasks), task.file.file)
+            report(progress, "preparing", done, len(tasks), task.file.file)
         if not writer.records:
             raise _nothing_left(run.left_out, existing(inputs)[0])
         # Units first: floors are compared in metres.

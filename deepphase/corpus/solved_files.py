@@ -15,12 +15,12 @@ import numpy as np
 from deepphase.arrays import Array
 from deepphase.corpus.clips import PointSets
 from deepphase.corpus.motion_files import MotionFile, song_beside
-from deepphase.corpus.parallel import fitting_workers, map_in_order, reported
+from deepphase.corpus.parallel import fitting_workers, map_in_order
 from deepphase.errors import CheckpointError, DeepPhaseError, within_memory
 from deepphase.files import atomic_write
 from deepphase.formats.load import holds_points, load, save
 from deepphase.motion.point_track import PointTrack, without_balls
-from deepphase.progress import Progress
+from deepphase.progress import Progress, reported
 from deepphase.solving.fitting import solve_body
 from deepphase.solving.pose_solver import BodyModel
 from deepphase.solving.solve import solve_points, track_of
@@ -77,7 +77,7 @@ def solve_files(
     processes = fitting_workers(files, workers, _BYTES_PER_WORKER)
     few = min(processes, fitting_workers(files))
     names = map_in_order(partial(_names, options), files, few, lost=lambda _, error: error)
-    kinds: list[Any] = list(reported("reading", names, len(files), progress))
+    kinds: list[Any] = list(reported(progress, "reading", names, len(files)))
     bodies: dict[tuple[str, ...] | DeepPhaseError, BodyModel | DeepPhaseError] = {}
     for kind in dict.fromkeys(kinds):
         same = [file for file, other in zip(files, kinds, strict=True) if other == kind]
@@ -88,7 +88,7 @@ def solve_files(
     solve = partial(_solve_file, point_sets, options)
     lost = {"lost": lambda task, error: SolvedFile(task[0].name, error)}
     solved = map_in_order(solve, tasks, processes, **lost)
-    yield from reported("solving", solved, len(tasks), progress)
+    yield from reported(progress, "solving", solved, len(tasks))
 
 
 def _track(file: MotionFile, given: Mapping[str, Any]) -> PointTrack:

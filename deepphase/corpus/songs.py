@@ -20,7 +20,7 @@ from deepphase.corpus.motion_files import (
 from deepphase.errors import DeepPhaseError, FormatError, ParameterError
 from deepphase.music.cache import song_features
 from deepphase.music.features import SongFeatures
-from deepphase.progress import Progress
+from deepphase.progress import Progress, report
 
 
 def song_entries(paths: str | Path | Sequence[str | Path]) -> list[ClipEntry]:
@@ -85,8 +85,7 @@ def songs_of_clips(
             kept.append(name)
         else:
             left_out.append((name, refused[source.song]))
-        if progress is not None:
-            progress("reading songs", number, len(store), name)
+        report(progress, "reading songs", number, len(store), name)
     if not kept:
         shown = "; ".join(f"{name}: {why}" for name, why in left_out[:3])
         raise ParameterError(

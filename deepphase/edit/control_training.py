@@ -27,14 +27,14 @@ from deepphase.motion.mirror import mirrored
 from deepphase.motion.resample import resample
 from deepphase.motion.root_trajectory import from_root_space, to_root_space
 from deepphase.phase.windows import held_out_sources
-from deepphase.progress import Progress
-from deepphase.training.resumable import ResumableModule, cosine_rate
+from deepphase.progress import Progress, reported
+from deepphase.training.resumable import ResumableModule
 from deepphase.training.task import TrainedTask, run_task
 
 # Seconds of a training window, and the speed in m/s (on the editor's body) from which frames
 # travel; windows have at least this share of such frames.
 _WINDOW_S, _TRAVELS, _TRAVEL_SHARE = 3.2, 0.3, 0.25
-_WARMUP, _FINAL_RATE, _LEARNING_RATE = 0.03, 0.01, 1e-3
+_LEARNING_RATE = 1e-3
 # Weight in the loss of the weights' mean magnitude (Holden et al. 2016), and of the footsteps.
 _SPARSITY, _STEPS = 0.01, 0.2
 # Windows in a batch, and in one of hands and feet: clips of blows are few, and small batches make
@@ -77,8 +77,7 @@ class PathData(WindowData):
         parts: list[dict[str, Array]] = []
         centres: dict[bool, list[Array]] = {False: [], True: []}
         stops = [0]
-        for index in range(len(chosen)):
-            clip = chosen.clip(index)
+        for clip in reported(progress, "reading clips", chosen, len(chosen)):
             on_hips = editor.space.on_hips(clip)
             for version in [on_hips] if mapping is None else [on_hips, mirrored(on_hips, mapping)]:
                 part = _frames_of_clip(version, editor, self.effectors, smooth=effectors)
@@ -86,8 +85,6 @@ class PathData(WindowData):
                 centres[(clip.source.path or clip.name) in held].append(stops[-1] + here)
                 stops.append(stops[-1] + len(part["rows"]))
                 parts.append(part)
-            if progress is not None:
-                progress("reading clips", index + 1, len(chosen), clip.name)
         train, validation = (
             np.concatenate([*centres[side], []]).astype(np.int64) for side in (False, True)
         )
@@ -112,8 +109,7 @@ class PathData(WindowData):
 
     def on_after_batch_transfer(self, batch: Tensor, dataloader_idx: int) -> dict[str, Tensor]:
         """Windows around these middle frames."""
-        if self.frames["rows"].device != batch.device:
-            self.frames = {name: own.to(batch.device) for name, own in self.frames.items()}
+        self.frames = {name: own.to(batch.device) for name, own in self.frames.items()}
         index = self.frames_of(batch)
         return {name: own[index].transpose(1, 2) for name, own in self.frames.items()}
 
@@ -168,6 +164,7 @@ class ControlModule(ResumableModule):
     """Motion from paths, or from hands and feet, through a frozen editor."""
 
     network: PathNetworks | EffectorNetworks
+    warmup = 0.03
 
     def __init__(self, data: PathData, editor: MotionEditor) -> None:
         make = _effector_networks if data.for_effectors else _path_networks
@@ -177,14 +174,8 @@ class ControlModule(ResumableModule):
         # Not registered: its weights are neither trained nor saved in checkpoints.
         self._decoder = [editor.network.requires_grad_(False)]
 
-    def rate(self, step: int, total: float) -> float:
-        """Fraction of the highest learning rate at an optimizer step."""
-        return cosine_rate(step, total, _WARMUP, _FINAL_RATE)
-
     def training_step(self, batch: dict[str, Tensor]) -> Tensor:
-        trainer = self.trainer
-        position = trainer.global_step * trainer.world_size + trainer.global_rank
-        return self.stepped(self._loss, *batch.values(), self._known(batch, position))
+        return self.stepped(self._loss, *batch.values(), self._known(batch, self.position))
 
     def _loss(self, *tensors: Tensor) -> tuple[Tensor, Tensor]:
         *values, known = tensors

@@ -10,7 +10,7 @@ import numpy as np
 from deepphase.arrays import Array
 from deepphase.edit.editor import MotionEditor
 from deepphase.edit.motion_rows import MotionRows
-from deepphase.progress import Progress
+from deepphase.progress import Progress, report
 
 # Seconds of the made gaps, and the share of stretches of joints that are missing.
 _GAPS_S = (0.25, 0.5, 1.0)
@@ -44,8 +44,7 @@ def editor_report(
         known[:, depends[:, generator.integers(2, groups)]] = 0
         for name, known in cases.items():
             pairs.setdefault(name, []).append(_compared(editor, motion, known))
-        if progress is not None:
-            progress("measuring", done, len(motions), "on held-out clips")
+        report(progress, "measuring", done, len(motions), "on held-out clips")
     means = {
         name: dict(zip(("editor_m", "linear_m"), np.mean(own, axis=0).tolist(), strict=True))
         for name, own in pairs.items()

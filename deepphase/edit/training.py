@@ -28,14 +28,12 @@ from deepphase.motion.contacts import foot_contacts
 from deepphase.motion.mirror import mirrored
 from deepphase.motion.resample import resample
 from deepphase.motion.roles import find_roles
-from deepphase.phase.windows import WindowOrder, split_by_source
-from deepphase.progress import Progress
-from deepphase.training.resumable import ResumableData, ResumableModule, cosine_rate
+from deepphase.phase.windows import split_by_source
+from deepphase.progress import Progress, reported
+from deepphase.training.resumable import ResumableData, ResumableModule
 from deepphase.training.task import TrainedTask, run_task, versions
 
 _VALIDATION_WINDOWS = 256
-# Length of the warm-up as a share of the training, and last learning rate as one of the highest.
-_WARMUP, _FINAL_RATE = 0.03, 0.01
 # Weight in the loss of the rows that are decoded from hidden units alone, beside those that are
 # repaired.
 _DECODED_WEIGHT = 0.25
@@ -51,24 +49,17 @@ class WindowData(ResumableData, pl.LightningDataModule):
     """Base class: windows of clips that travel to the device as their middle frames."""
 
     window: int
-    _train: Tensor
-    _order: WindowOrder
 
     def set_windows(self, train: Array, held_out: Array, seed: int) -> None:
         """Set the middle frames of the windows for training and of those for validation."""
-        self._train = torch.from_numpy(train)
+        self.set_train(torch.from_numpy(train), seed)
         choice = np.linspace(0, len(held_out) - 1, _VALIDATION_WINDOWS).astype(np.int64)
         self.held_out = torch.from_numpy(held_out[np.unique(choice)])
-        self._order = WindowOrder(len(train), seed)
 
     @property
     def epoch_samples(self) -> int:
         """Windows of one pass over the training frames, overlapping by half."""
         return max(2 * len(self._train) // self.window, 1)
-
-    def batch(self, start: int, stop: int, share: slice = slice(None)) -> Tensor:
-        """Middle frames of a share of the windows at these positions."""
-        return self._train[self._order(start, stop)[share]]
 
     def frames_of(self, centres: Tensor) -> Tensor:
         """(batch, window) frames around middle frames."""
@@ -97,15 +88,13 @@ class EditorData(WindowData):
         self.feet = foot_contacts(first, roles).joints
         mapping = space.mirror_map(first) if options.mirror else None
         parts, images, clips, self.sources = [], [], [], []
-        for index in range(len(store)):
-            clip = resample(space.on_hips(store.clip(index)), network.fps)
+        for own in reported(progress, "reading clips", store, len(store)):
+            clip = resample(space.on_hips(own), network.fps)
             parts.append(space.rows(clip)[0].array())
             clips.append(clip)
             if mapping is not None:
                 images.append(space.rows(mirrored(clip, mapping))[0].array())
             self.sources.append(clip.source.path or clip.name)
-            if progress is not None:
-                progress("reading clips", index + 1, len(store), clip.name)
         stops = np.cumsum([len(part) for part in parts])
         self.starts = stops - [len(part) for part in parts]
         self.split = split_by_source(
@@ -140,8 +129,7 @@ class EditorData(WindowData):
 
     def on_after_batch_transfer(self, batch: Tensor, dataloader_idx: int) -> Tensor:
         """Windows (batch, values, frames) around these middle frames; some are mirrored."""
-        if self.values.device != batch.device:
-            self.values = self.values.to(batch.device)
+        self.values = self.values.to(batch.device)
         share = self.config.training.mirror
         if self.has_mirror and share and self.trainer.training:
             devices, rank = self.trainer.world_size, self.trainer.global_rank
@@ -160,6 +148,7 @@ class EditorModule(ResumableModule):
     depends: Tensor
     arms: Tensor
     above: Tensor
+    warmup = 0.03
 
     def __init__(self, data: EditorData) -> None:
         options = data.config.training
@@ -187,10 +176,6 @@ class EditorModule(ResumableModule):
             "above": above,
         }.items():
             self.register_buffer(name, torch.from_numpy(values), persistent=False)
-
-    def rate(self, step: int, total: float) -> float:
-        """Fraction of the highest learning rate at an optimizer step."""
-        return cosine_rate(step, total, _WARMUP, _FINAL_RATE)
 
     def damaged(
         self, windows: Tensor, generator: torch.Generator | None

@@ -20,7 +20,7 @@ from deepphase.motion.clip import Clip
 from deepphase.motion.resample import at_frames, low_passed
 from deepphase.music.beats import beat_position
 from deepphase.music.features import SongFeatures
-from deepphase.progress import Progress
+from deepphase.progress import Progress, reported
 
 # Largest difference of both rates, and how many cycles the search steps over a whole clip.
 _MAX_CHANGE, _STEP_CYCLES = 0.08, 0.1
@@ -214,14 +214,13 @@ class DanceClocks:
 def clocks_of_clips(clips: ClipSongs, progress: Progress | None = None) -> DanceClocks:
     """The clock of each dance against the bars of its song, see :func:`dance_clocks`."""
     found: dict[str, DanceInBars] = {}
-    for number, clip in enumerate(clips.store, start=1):
+    store = clips.store
+    for clip in reported(progress, "comparing dances with bars", store, len(store)):
         song = clips.songs[clip.source.song]
         if song.downbeats_s is not None and song.beats_per_bar is not None and len(clip) > 2:
             found[clip.name] = DanceInBars.from_clip(clip, song, clip.source.song_start_s)
-        if progress is not None:
-            progress("comparing dances with bars", number, len(clips.store), clip.name)
     clocks = dict(zip(found, dance_clocks(list(found.values())), strict=True))
-    return DanceClocks(clocks, len(clips.store))
+    return DanceClocks(clocks, len(store))
 
 
 def retimed(clip: Clip, clock: DanceClock) -> Clip:

@@ -13,7 +13,7 @@ import torch
 from deepphase.corpus.clip_store import ClipStore
 from deepphase.corpus.clips import ClipEntry
 from deepphase.corpus.motion_files import unique_stems
-from deepphase.corpus.parallel import map_in_order, reported, workers_for
+from deepphase.corpus.parallel import map_in_order, workers_for
 from deepphase.errors import CheckpointError, DeepPhaseError, ParameterError, within_memory
 from deepphase.formats.array_file import read_header
 from deepphase.formats.frame_rates import warnings_of
@@ -27,7 +27,7 @@ from deepphase.phase.model import FORMAT, Paths, PhaseModel
 from deepphase.phase.parameters import ClipPhases, save_csv, save_phases
 from deepphase.phase.signals import JointVelocities, PointVelocities
 from deepphase.phase.song_signals import SongSignals
-from deepphase.progress import Progress
+from deepphase.progress import Progress, reported
 from deepphase.shipped import SHIPPED
 from deepphase.training.optimizer import threads_after
 
@@ -285,7 +285,7 @@ def encode_files(
             error=type(error)(f"{task[0].name}: {error.fact}", hint=error.hint)
         ),
     )
-    return list(reported("encoding", results, len(tasks), progress))
+    return list(reported(progress, "encoding", results, len(tasks)))
 
 
 def _encode_file(model: Path, folder: Path, csv: bool, task: tuple[ClipEntry, str]) -> EncodedFile:

@@ -23,7 +23,7 @@ from deepphase.phase.model import Signals
 from deepphase.phase.signals import POINTS, BodyPlan, JointVelocities, PointVelocities, joints_of
 from deepphase.phase.song_signals import SONG_FEATURES, SongSignals
 from deepphase.phase.windows import Centres, Split, split_by_source
-from deepphase.progress import Progress
+from deepphase.progress import Progress, reported
 
 # A joint that moves less than this share of the liveliest one is left out of the signals.
 _STILL = 1e-4
@@ -115,8 +115,8 @@ class SignalCorpus(Generic[Signals]):
         values = mapped_array(shape, np.float32) if in_file else np.empty(shape, np.float32)
         power = np.zeros(width)
         sources: list[str] = []
-        for index, (start, stop) in enumerate(zip(starts, stops, strict=True)):
-            clip = store.clip(index)
+        ranges = zip(store, starts, stops, strict=True)
+        for clip, start, stop in reported(progress, "reading clips", ranges, len(store)):
             part = signals.read(clip)
             squares = np.square(part, dtype=np.float64).sum(0)
             power += squares
@@ -131,8 +131,6 @@ class SignalCorpus(Generic[Signals]):
             if in_file:
                 for mapped in (values, store.rotations, store.translations):
                     release_pages(mapped)
-            if progress is not None:
-                progress("reading clips", index + 1, len(store), "")
         kinds = source_kinds(store, description)
         corpus = SignalCorpus(signals, values, starts, stops, sources, store.origin, kinds=kinds)
         return corpus if given else corpus._moving(power / len(values))
@@ -166,7 +164,7 @@ class SignalCorpus(Generic[Signals]):
         check_names(features)
         parts, sources = [], []
         first_of: dict[str, str] = {}
-        for done, path in enumerate(paths, start=1):
+        for path in reported(progress, "reading songs", list(map(Path, paths)), len(paths)):
             try:
                 song = song_features(path)
             except DeepPhaseError as error:
@@ -177,8 +175,6 @@ class SignalCorpus(Generic[Signals]):
                 parts.append(song.array(features))
                 # The same song twice is not once for training and once for measuring.
                 sources.append(first_of.setdefault(song.sha256, str(path)))
-            if progress is not None:
-                progress("reading songs", done, len(paths), Path(path).name)
         if not parts:
             raise FormatError(
                 f"none of {len(paths)} songs can be read", hint="the reasons stand above"

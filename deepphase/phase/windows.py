@@ -234,30 +234,6 @@ def held_out_sources(
     return kept or set(fitting[:1])
 
 
-class WindowOrder:
-    """Order of the training windows, one permutation per pass: a function of seed and position."""
-
-    def __init__(self, count: int, seed: int) -> None:
-        self.count, self.seed = count, seed
-        self._pass, self._order = -1, torch.empty(0, dtype=torch.int64)
-
-    def __call__(self, start: int, stop: int) -> Tensor:
-        """(stop - start,) the windows at these positions of the whole training."""
-        parts = []
-        while start < stop:
-            pass_, inside = divmod(start, self.count)
-            taken = min(stop - start, self.count - inside)
-            parts.append(self._permutation(pass_)[inside : inside + taken])
-            start += taken
-        return torch.cat(parts)
-
-    def _permutation(self, pass_: int) -> Tensor:
-        if pass_ != self._pass:
-            generator = torch.Generator().manual_seed(self.seed * 1_000_003 + pass_)
-            self._pass, self._order = pass_, torch.randperm(self.count, generator=generator)
-        return self._order
-
-
 # Windows encoded at once: on a CPU large enough for the matrix products and small enough for the
 # cache; elsewhere more, since each batch waits for its results.
 _BATCH, _BATCH_ELSEWHERE = 256, 8192

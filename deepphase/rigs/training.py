@@ -17,19 +17,16 @@ from torch import Tensor
 from deepphase.arrays import Array
 from deepphase.corpus.clip_store import ClipStore
 from deepphase.errors import ParameterError
-from deepphase.phase.windows import WindowOrder
-from deepphase.progress import Progress
+from deepphase.progress import Progress, report, reported
 from deepphase.rigs.body_rig import BodyRig
 from deepphase.rigs.config import RigConfig
 from deepphase.rigs.inverse import METHODS, RigInverse
 from deepphase.rigs.keying import keyed, motion_on_rig
 from deepphase.rigs.regression import MultiquadricProcess, ReluNetwork, RigScale, chosen_width
-from deepphase.training.resumable import ResumableData, ResumableModule, cosine_rate
+from deepphase.training.resumable import ResumableData, ResumableModule
 from deepphase.training.task import TrainedTask, run_task, versions
 
 _BATCH_SIZE = 64
-# Last learning rate as a share of the highest, and share of the steps that warm up.
-_FINAL_RATE, _WARMUP = 0.02, 0.02
 # Weight of the mean absolute weight in the loss.
 _SPARSITY = 0.01
 # Share of the clips that is measured and not learnt.
@@ -67,12 +64,11 @@ class RigExamples:
     ) -> RigExamples:
         """Examples of clips: `frames`, evenly, or all for 0. ParameterError below ten."""
         every = 1 if not frames else max(1, int(np.sum(store.lengths)) // frames)
-        keys = []
-        for index in range(len(store)):
-            # Keyed as a whole, since angles are continuous over time.
-            keys.append(keyed(motion_on_rig(store.clip(index), rig), rig)[every // 2 :: every])
-            if progress is not None:
-                progress("reading clips", index + 1, len(store), store.names[index])
+        # Keyed as a whole, since angles are continuous over time.
+        keys = [
+            keyed(motion_on_rig(clip, rig), rig)[every // 2 :: every]
+            for clip in reported(progress, "reading clips", store, len(store))
+        ]
         values = np.clip(np.concatenate(keys), rig.lower, rig.upper)
         if len(values) < _LEAST_POSES:
             raise ParameterError(
@@ -116,23 +112,14 @@ class RigData(ResumableData, pl.LightningDataModule):
         self.inputs = torch.from_numpy(whitened.astype(np.float32))
         self.outputs = torch.from_numpy(scale.normalised(every).astype(np.float32))
         self.held_out = torch.arange(self.train_rows, len(every))
-        self._order = WindowOrder(self.train_rows, seed)
+        self.set_train(torch.arange(self.train_rows), seed)
 
     @property
     def total_samples(self) -> int:
         return math.ceil(self.options.epochs * self.train_rows)
 
-    @property
-    def epoch_samples(self) -> int:
-        return self.train_rows
-
-    def batch(self, start: int, stop: int, share: slice = slice(None)) -> Tensor:
-        """Indices of a share of the poses at these positions."""
-        return torch.as_tensor(self._order(start, stop)[share])
-
     def on_after_batch_transfer(self, batch: Tensor, dataloader_idx: int) -> tuple[Tensor, Tensor]:
-        if self.inputs.device != batch.device:
-            self.inputs, self.outputs = self.inputs.to(batch.device), self.outputs.to(batch.device)
+        self.inputs, self.outputs = self.inputs.to(batch.device), self.outputs.to(batch.device)
         return self.inputs[batch], self.outputs[batch]
 
 
@@ -140,6 +127,7 @@ class RigModule(ResumableModule):
     """One hidden layer with ReLU from joints to controls (Holden 2017, 3.6.3), for `RigData`."""
 
     network: torch.nn.Sequential
+    final_rate = 0.02
 
     def __init__(self, data: RigData) -> None:
         inputs, outputs = data.inputs.shape[1], data.outputs.shape[1]
@@ -148,9 +136,6 @@ class RigModule(ResumableModule):
             torch.nn.Linear(inputs, hidden), torch.nn.ReLU(), torch.nn.Linear(hidden, outputs)
         )
         super().__init__(network, learning_rate=data.options.learning_rate, weight_decay=0.0)
-
-    def rate(self, step: int, total: float) -> float:
-        return cosine_rate(step, total, _WARMUP, _FINAL_RATE)
 
     def training_step(self, batch: tuple[Tensor, Tensor]) -> Tensor:
         return self.stepped(self._loss, *batch)
@@ -250,8 +235,7 @@ def with_process(
 ) -> RigInverse:
     """The inverse by a Gaussian process, without a network."""
     seed, count = config.training.seed, config.training.examples
-    if progress is not None:
-        progress("fitting the Gaussian process", 0, 1, f"{count} examples")
+    report(progress, "fitting the Gaussian process", 0, 1, f"{count} examples")
     scale = RigScale.from_examples(learnt.values, learnt.positions)
     # The rest pose is always an example.
     values = np.concatenate([rig.rest[None], learnt.values])
@@ -265,8 +249,7 @@ def with_process(
     process = MultiquadricProcess.fit(inputs[rows], outputs[rows], width)
     derivatives = rig.jacobian(values[rows[:_DAMPING_POSES]], scale.used)
     singular = np.linalg.svd(derivatives * scale.value_scale, compute_uv=False)
-    if progress is not None:
-        progress("fitting the Gaussian process", 1, 1, f"width {width:.2g}")
+    report(progress, "fitting the Gaussian process", 1, 1, f"width {width:.2g}")
     damping = _DAMPING * float(singular.max(axis=1).mean())
     return RigInverse(rig, scale, damping, process, config=config.as_mapping())
 
@@ -279,8 +262,7 @@ def rig_report(
     some = examples.rows(chosen)
     measured: dict[str, Mapping[str, float]] = {}
     for row, method in enumerate(METHODS):
-        if progress is not None:
-            progress("measuring", row, len(METHODS), method)
+        report(progress, "measuring", row, len(METHODS), method)
         start = time.process_time()
         solved = inverse.solve(some.positions, method)
         seconds = max(time.process_time() - start, 1e-6)
@@ -292,6 +274,5 @@ def rig_report(
             "usual_m": float(np.median(np.sqrt((solved.errors**2).mean(axis=1)))),
             "fps": len(some) / seconds,
         }
-    if progress is not None:
-        progress("measuring", len(METHODS), len(METHODS), "")
+    report(progress, "measuring", len(METHODS), len(METHODS))
     return {"poses": len(some), "methods": measured}

@@ -16,7 +16,7 @@ from deepphase.motion.clip import Clip, Source
 from deepphase.motion.root_trajectory import RootMotion, RootTrajectory, with_root_motion
 from deepphase.motion.skeleton import Skeleton
 from deepphase.phase.parameters import PhaseParameters
-from deepphase.progress import Progress
+from deepphase.progress import Progress, report
 from deepphase.steering.gamepad import Gamepad
 from deepphase.steering.goal_sources import (
     GamepadSettings,
@@ -404,9 +404,8 @@ def rollout(
                 if name not in recorded:
                     recorded[name] = _room(name, value, (count, frames))
                 recorded[name][:, index] = value
-        if progress is not None:
-            word = "" if frame.alive.all() else f"{int(frame.alive.sum())} of {count} alive"
-            progress("running", index + 1, frames, word)
+        word = "" if frame.alive.all() else f"{int(frame.alive.sum())} of {count} alive"
+        report(progress, "running", index + 1, frames, word)
         if is_over is not None and is_over():
             break
     arrays = {name: each[:, : index + 1] for name, each in recorded.items()}

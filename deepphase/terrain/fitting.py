@@ -18,7 +18,7 @@ from scipy.spatial import cKDTree
 
 from deepphase.arrays import Array, compiled, true_runs
 from deepphase.errors import ParameterError
-from deepphase.progress import Progress
+from deepphase.progress import Progress, reported
 from deepphase.terrain.foot_track import FootTrack
 from deepphase.terrain.heightmap import MADE_GROUNDS, Heightmap, made_ground
 
@@ -239,10 +239,8 @@ def grounds_of_clip(
     low, grid = track.grid(spacing_m, margin_m)
     totals, weights = np.zeros((count, *grid.shape[:2])), np.zeros(grid.shape[:2])
     cycles = track.cycles()
-    for number, (begin, end) in enumerate(cycles, start=1):
+    for begin, end in reported(progress, "fitting ground", cycles, len(cycles)):
         fits = fit_cycle(track, begin, end, library, count)
-        if progress is not None:
-            progress("fitting ground", number, len(cycles), "")
         places = track.places[begin:end].reshape(-1, 2)
         part = tuple(
             slice(

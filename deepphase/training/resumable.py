@@ -19,11 +19,36 @@ from deepphase.training.optimizer import CapturedStep, Loss, Muon
 _SEGMENTS = 100
 
 
+class WindowOrder:
+    """Order of the training windows, one permutation per pass: a function of seed and position."""
+
+    def __init__(self, count: int, seed: int) -> None:
+        self.count, self.seed = count, seed
+        self._pass, self._order = -1, torch.empty(0, dtype=torch.int64)
+
+    def __call__(self, start: int, stop: int) -> Tensor:
+        """(stop - start,) the windows at these positions of the whole training."""
+        parts = []
+        while start < stop:
+            pass_, inside = divmod(start, self.count)
+            taken = min(stop - start, self.count - inside)
+            parts.append(self._permutation(pass_)[inside : inside + taken])
+            start += taken
+        return torch.cat(parts)
+
+    def _permutation(self, pass_: int) -> Tensor:
+        if pass_ != self._pass:
+            generator = torch.Generator().manual_seed(self.seed * 1_000_003 + pass_)
+            self._pass, self._order = pass_, torch.randperm(self.count, generator=generator)
+        return self._order
+
+
 class ResumableData:
     """Batches that depend only on their position in the whole training.
 
     A mixin for a class to which Lightning gives its `trainer`. Subclasses define `total_samples`,
-    `epoch_samples` and `batch`. In a trainer of the user an epoch is one pass over the data.
+    and call `set_train` or define `batch`. In a trainer of the user an epoch is one pass over the
+    data.
     `run_task` divides the training into segments that end with a checkpoint, and Lightning counts
     these as epochs.
     """
@@ -32,6 +57,12 @@ class ResumableData:
     batch_size: int
     held_out: Tensor
     in_segments = False
+    _train: Tensor
+    _order: WindowOrder
+
+    def set_train(self, rows: Tensor, seed: int) -> None:
+        """Set what each pass goes over, in another order."""
+        self._train, self._order = rows, WindowOrder(len(rows), seed)
 
     @property
     def total_samples(self) -> int:
@@ -41,11 +72,11 @@ class ResumableData:
     @property
     def epoch_samples(self) -> int:
         """Number of samples in one pass over the data."""
-        raise NotImplementedError
+        return len(self._train)
 
     def batch(self, start: int, stop: int, share: slice = slice(None)) -> Any:
         """A share of the samples at these positions of the training, or what they are made of."""
-        raise NotImplementedError
+        return self._train[self._order(start, stop)[share]]
 
     def validation_batch(self, rows: Tensor) -> Tensor:
         """A batch of samples for validation, by their indices."""
@@ -103,9 +134,12 @@ class ResumableModule(pl.LightningModule):
     Logged are loss, learning_rate and samples_per_s every `log_every_n_steps`, and
     explained_variance of the held-out data after each validation.
 
-    Subclasses have `rate`, `validation_step`, which calls `add_validated`, and `training_step`,
-    which returns what `stepped` does. Where a step needs values on the CPU, `is_captured` is False.
+    Subclasses have `validation_step`, which calls `add_validated`, and `training_step`, which
+    returns what `stepped` does. Where a step needs values on the CPU, `is_captured` is False.
     """
+
+    # Length of the warm-up as a share of the training, and last learning rate as one of the highest
+    warmup, final_rate = 0.02, 0.01
 
     is_captured: ClassVar[bool] = True
     total_steps: int | None = None
@@ -126,8 +160,17 @@ class ResumableModule(pl.LightningModule):
         self.last_loss, self.explained = torch.tensor(math.nan), math.nan
 
     def rate(self, step: int, total: float) -> float:
-        """Learning rate of a step as a share of the highest; `total` may be infinite."""
-        raise NotImplementedError
+        """Learning rate of a step as a share of the highest: a warm-up, then half a cosine.
+
+        1 where `total` is infinite.
+        """
+        if math.isinf(total):
+            return 1.0
+        warm = self.warmup * total
+        if step < warm:
+            return (step + 1) / (warm + 1)
+        share = min((step - warm) / max(total - warm, 1), 1.0)
+        return self.final_rate + (1.0 - self.final_rate) * 0.5 * (1.0 + math.cos(math.pi * share))
 
     def configure_optimizers(self) -> Any:
         total = self.total_steps or self.trainer.estimated_stepping_batches
@@ -168,13 +211,16 @@ class ResumableModule(pl.LightningModule):
         self.last_loss = shown.detach()
         return value
 
+    @property
+    def position(self) -> int:
+        """Of the step in the training, another one on each device."""
+        return self.trainer.global_step * self.trainer.world_size + self.trainer.global_rank
+
     def step_generator(self, seed: int) -> torch.Generator | None:
         """Random numbers by the step alone; None on accelerators, whose default one is seeded."""
-        trainer = self.trainer
-        position = trainer.global_step * trainer.world_size + trainer.global_rank
         if self.device.type == "cpu":
-            return torch.Generator().manual_seed(seed * 1_000_003 + position)
-        torch.manual_seed(seed * 1_000_003 + position)
+            return torch.Generator().manual_seed(seed * 1_000_003 + self.position)
+        torch.manual_seed(seed * 1_000_003 + self.position)
         return None
 
     # Lightning calls the optimizer, which calls the others in this order, after `training_step`.
@@ -236,17 +282,6 @@ class ResumableModule(pl.LightningModule):
         self.explained = 1.0 - unexplained / max(total, 1e-12)
         measured = {STEP: float(self.trainer.global_step), "explained_variance": self.explained}
         self.log_dict(measured, sync_dist=several)
-
-
-def cosine_rate(step: int, total: float, warmup: float, final_rate: float) -> float:
-    """A linear warm-up, then half a cosine down to `final_rate`; 1 where `total` is infinite."""
-    if math.isinf(total):
-        return 1.0
-    warm = warmup * total
-    if step < warm:
-        return (step + 1) / (warm + 1)
-    share = min((step - warm) / max(total - warm, 1), 1.0)
-    return final_rate + (1.0 - final_rate) * 0.5 * (1.0 + math.cos(math.pi * share))
 
 
 @dataclass

@@ -21,7 +21,7 @@ from deepphase.errors import ParameterError
 from deepphase.features.layout import FeatureLayout, Moments
 from deepphase.matching.database.file import StoreLink, row_fields
 from deepphase.matching.database.frame_reader import FrameReader, TrackReader, check_rate
-from deepphase.progress import Progress
+from deepphase.progress import Progress, report
 
 if TYPE_CHECKING:
     from deepphase.phase.extractor import PhaseExtractor
@@ -96,8 +96,7 @@ class ClipSequence:
         names = self.names
         for done, rows in enumerate(chain.from_iterable(results), start=1):
             yield rows
-            if progress is not None:
-                progress("reading features", done, len(self), names[done - 1])
+            report(progress, "reading features", done, len(self), names[done - 1])
 
 
 def _parts(lengths: Array) -> list[Array]:

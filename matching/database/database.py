@@ -27,7 +27,7 @@ from deepphase.matching.database.frame_reader import (
 )
 from deepphase.motion.clip import Clip
 from deepphase.phase.parameters import PhaseParameters
-from deepphase.progress import Progress
+from deepphase.progress import Progress, reported
 
 if TYPE_CHECKING:
     from deepphase.phase.extractor import PhaseExtractor
@@ -220,13 +220,9 @@ class MotionDatabase(ClipRows):
         """
         if self.kinds is not None:
             return self
-        found, count = [], len(self.clip_names)
-        for index in range(count):
-            clip = self.clip(index)
-            found.append(clip_kinds(clip, self.body))
-            if progress is not None:
-                progress("finding kinds of moments", index + 1, count, clip.name)
-        return replace(self, kinds=np.concatenate(found))
+        count = len(self.clip_names)
+        clips = reported(progress, "finding kinds of moments", map(self.clip, range(count)), count)
+        return replace(self, kinds=np.concatenate([clip_kinds(clip, self.body) for clip in clips]))
 
     def clip(self, index: int) -> Clip:
         """A clip with its rotations, from its store.

@@ -25,7 +25,7 @@ from deepphase.motion.roles import Roles, find_roles
 from deepphase.motion.root_trajectory import root_trajectory
 from deepphase.motion.skeleton import Skeleton
 from deepphase.phase.signals import JointVelocities
-from deepphase.progress import Progress
+from deepphase.progress import Progress, reported
 from deepphase.terrain.grounded_clip import ClipGrounds, GroundedClip
 from deepphase.terrain.heightmap import ground_level, trajectory_heights
 
@@ -157,15 +157,13 @@ class ClipsOnGround:
         roles = find_roles(first.skeleton, description=body, clip=first)
         self._tracks: dict[str, dict[str, Array]] = {}
         clips: list[Clip] = []
-        for done, clip in enumerate(store, start=1):
+        for clip in reported(progress, "laying clips", store, len(store)):
             # Feet that step up and down would be taken for those of an action.
             kinds = moment_kinds(clip, BodyFrames.from_clip(clip, body), body)[:, None]
             for number, grounded in enumerate(grounds.on_ground(clip, roles)):
                 name = f"{clip.name}.ground-{number}" if number else clip.name
                 clips.append(replace(grounded.clip, name=name))
                 self._tracks[name] = _tracks(grounded, roles, offsets_s) | {GROUND_KINDS: kinds}
-            if progress is not None:
-                progress("laying clips", done, len(store), clip.name)
         self.store = ClipStore.from_clips(clips)
 
     def __call__(self, clip: Clip) -> Mapping[str, Array]:

@@ -19,7 +19,6 @@ from deepphase.matching.learned.matcher import LearnedConfig
 from deepphase.matching.player.playback import Playback
 from deepphase.matching.player.settings import MomentFilter
 from deepphase.matching.player.trajectory_search import TrajectorySearch
-from deepphase.phase.windows import WindowOrder
 from deepphase.progress import Progress
 from deepphase.training.resumable import ResumableData
 
@@ -69,10 +68,10 @@ class LearnedData(ResumableData, pl.LightningDataModule):
         self.kept = replace(self.kept, features=features)
         self.offered = np.isin(self.kept_rows, policy.targets)
         last = np.cumsum(counts) - 1
-        self._windows = torch.from_numpy(np.setdiff1d(np.arange(len(features)), last))
-        self._order = WindowOrder(len(self._windows), options.seed)
-        chosen = np.linspace(0, len(self._windows) - 1, min(len(self._windows), _VALIDATED))
-        self.held_out = self._windows[chosen.astype(np.int64)]
+        windows = torch.from_numpy(np.setdiff1d(np.arange(len(features)), last))
+        self.set_train(windows, options.seed)
+        chosen = np.linspace(0, len(windows) - 1, min(len(windows), _VALIDATED))
+        self.held_out = windows[chosen.astype(np.int64)]
 
     def _stretches(self, spacing: int) -> tuple[Array, Array]:
         """(stretches,) first row, and number of kept states, of rows of one clip; a remainder is
@@ -98,15 +97,6 @@ class LearnedData(ResumableData, pl.LightningDataModule):
     def total_samples(self) -> int:
         """Number of windows in the whole training that the config asks for."""
         return self.config.training.windows
-
-    @property
-    def epoch_samples(self) -> int:
-        """Windows of one pass over the rows."""
-        return len(self._windows)
-
-    def batch(self, start: int, stop: int, share: slice = slice(None)) -> Tensor:
-        """First kept states of a share of the windows at these positions."""
-        return self._windows[self._order(start, stop)[share]]
 
     def poses(self, rows: Array) -> RootPoses:
         """Poses (...) of rows (...) of the database."""

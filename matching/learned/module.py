@@ -15,7 +15,7 @@ from deepphase.matching.learned.body import PoseValues
 from deepphase.matching.learned.data import LearnedData
 from deepphase.matching.learned.matcher import SMOOTH, LearnedNetwork
 from deepphase.matching.player.playback import Playback
-from deepphase.training.resumable import ResumableModule, cosine_rate
+from deepphase.training.resumable import ResumableModule
 
 
 def layers(inputs: int, outputs: int, width: int, hidden: int, act: type[nn.Module]) -> nn.Module:
@@ -132,8 +132,6 @@ def axes_of_six(six: Tensor) -> Tensor:
     return torch.stack([x, y, torch.linalg.cross(x, y)], -1)
 
 
-# Length of the warm-up as a share of the training, and last learning rate.
-_WARMUP, _FINAL_RATE = 0.02, 0.01
 # Weights of the losses, after Holden et al. 2020: translations and rotations of joints, velocities
 # of root and feet; positions and rotations in root space; rates of change of all of these; and size
 # and rate of the latents.
@@ -266,10 +264,6 @@ class LearnedModule(ResumableModule):
     def _places(self, values: Tensor) -> Tensor:
         """(..., 3 body) positions of joints in the skeleton's order."""
         return self.body(values)[0][..., self.body.back, :].flatten(-2)
-
-    def rate(self, step: int, total: float) -> float:
-        """Learning rate of a step as a share of the highest."""
-        return cosine_rate(step, total, _WARMUP, _FINAL_RATE)
 
     def training_step(self, firsts: Tensor) -> Tensor:
         generator = self.step_generator(self.options.seed)

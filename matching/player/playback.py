@@ -24,7 +24,7 @@ from deepphase.motion.contacts import GRAVITY, foot_contacts
 from deepphase.motion.foot_ik import LegChains, LimbSolver
 from deepphase.motion.roles import Roles, find_roles
 from deepphase.motion.skeleton import Skeleton, ancestors, bone_lengths, path_length, subtree_mask
-from deepphase.progress import Progress
+from deepphase.progress import Progress, report
 from deepphase.steering.goal_limits import GoalLimits
 from deepphase.steering.rest import CONSTANTS as REST
 from deepphase.steering.rest import breathing
@@ -174,8 +174,7 @@ class Playback:
             steps[here] = _steps(*root, scale)
             support[here] = supports(contacts[here], CONSTANTS.support_s * clip.fps)
             slips[here] = _slips(transforms, limbs.tips, ends, root[1], scale)
-            if progress is not None:
-                progress("reading motion", index + 1, count, clip.name)
+            report(progress, "reading motion", index + 1, count, clip.name)
         rotations = StoredRotations(
             database,
             [database.in_store(index) for index in range(count)],

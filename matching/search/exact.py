@@ -18,7 +18,7 @@ from deepphase.arrays import Array, ComputedRows, compiled, release_pages
 from deepphase.errors import ParameterError
 from deepphase.features.layout import Normalisation
 from deepphase.matching.search.request import Searcher, SearchRequest
-from deepphase.progress import Progress
+from deepphase.progress import Progress, report
 
 # Rows of a block and leading axes: the fastest of 16 to 64 rows and 8 to 34 axes on 215,000 rows of
 # phases and trajectories.
@@ -153,8 +153,8 @@ def _split(projected: Array, progress: Progress | None) -> tuple[Array, list[int
         if blocks == 1:
             leaves.append(len(starts))
             starts.append(start)
-            if progress is not None and len(starts) % 256 == 0:
-                progress("building the search tree", stop, len(projected), "")
+            if len(starts) % 256 == 0:
+                report(progress, "building the search tree", stop, len(projected))
             continue
         leaves.append(-1)
         members = order[start:stop]
@@ -164,8 +164,7 @@ def _split(projected: Array, progress: Progress | None) -> tuple[Array, list[int
         order[start:stop] = members[np.argpartition(values, half)]
         waiting.append((start + half, stop, node))
         waiting.append((start, start + half, None))
-    if progress is not None:
-        progress("building the search tree", len(projected), len(projected), "")
+    report(progress, "building the search tree", len(projected), len(projected))
     return order, starts, np.array(right), np.array(leaves)
 
 

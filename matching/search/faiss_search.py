@@ -19,7 +19,7 @@ from deepphase.matching.search.request import (
     scan,
     squared_distances,
 )
-from deepphase.progress import Progress
+from deepphase.progress import Progress, report
 
 # Candidates beyond k that are ranked again by exact distance; codes of quantisers need many.
 _EXTRA_CANDIDATES = 192
@@ -72,8 +72,7 @@ class FaissSearcher(Searcher):
                 square = squared_distances(block[places], queries[query]).min()
                 nearest[query] = min(nearest[query], np.float32(np.sqrt(square)))
             release_pages(features)
-            if progress is not None:
-                progress(f"building {name}", start + len(block), len(rows), "")
+            report(progress, f"building {name}", start + len(block), len(rows))
         searcher = cls(database, name, index, 0.0)
         for effort in _EFFORTS:
             has_effort = _set_effort(index, effort)

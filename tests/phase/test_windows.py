@@ -5,7 +5,8 @@ import pytest
 import torch
 
 from deepphase.errors import ParameterError
-from deepphase.phase.windows import WindowOrder, gather, held_out_sources, padded, split_by_source
+from deepphase.phase.windows import gather, held_out_sources, padded, split_by_source
+from deepphase.training.resumable import WindowOrder
 
 
 def test_gather_takes_the_frames_around_the_centre():

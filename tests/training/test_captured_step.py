@@ -21,7 +21,7 @@ from deepphase.edit.training import EditorData, EditorModule
 from deepphase.matching.learned.data import LearnedData
 from deepphase.matching.learned.module import LearnedModule
 from deepphase.training.optimizer import CapturedStep
-from deepphase.training.resumable import ResumableModule, cosine_rate
+from deepphase.training.resumable import ResumableModule
 from tests.controllers.made_controllers import FormulaPhases, walking_store
 from tests.edit.conftest import tiny_config
 from tests.fake_cuda import fake_cuda, to_device
@@ -34,6 +34,8 @@ STEPS = 40
 class Line(ResumableModule):
     """A small network that learns a line; `waits` makes its step impossible to capture."""
 
+    warmup = 0.1
+
     def __init__(self, optimizer: str, waits: bool) -> None:
         torch.manual_seed(0)
         network = nn.Sequential(
@@ -41,9 +43,6 @@ class Line(ResumableModule):
         )
         super().__init__(network, learning_rate=0.005, weight_decay=0.1, optimizer=optimizer)
         self._waits = waits
-
-    def rate(self, step: int, total: float) -> float:
-        return cosine_rate(step, total, 0.1, 0.01)
 
     def training_step(self, batch: Tensor) -> Tensor:
         return self.stepped(self._loss, batch)

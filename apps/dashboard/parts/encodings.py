@@ -27,7 +27,7 @@ from deepphase.phase.manifold import STRETCH_S, Ring, steadiest
 from deepphase.phase.model import PhaseModel
 from deepphase.phase.parameters import ClipPhases
 from deepphase.phase.windows import interior_frames
-from deepphase.progress import Progress
+from deepphase.progress import Progress, report
 from deepphase.viewer.take import Channels, Take
 
 # Pairs of clips and model, and clips with all of their signals, in the caches of all sessions.
@@ -86,8 +86,7 @@ class Encodings:
         for index in range(count):
             if index not in self._phases:
                 self.phases(index)
-                if progress is not None:
-                    progress("reading phases", index + 1, count, "")
+                report(progress, "reading phases", index + 1, count)
         return [self._phases[index] for index in range(count)]
 
     @property

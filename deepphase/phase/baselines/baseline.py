@@ -31,7 +31,7 @@ from deepphase.phase.parameters import ClipPhases, PhaseParameters
 from deepphase.phase.signal_corpus import SignalCorpus
 from deepphase.phase.signals import JointVelocities
 from deepphase.phase.windows import advanced_to_ends, interior_frames
-from deepphase.progress import Progress
+from deepphase.progress import Progress, reported
 
 _VERSION = 1
 # Frames that the projection is fitted to, at most, and of one clip.
@@ -123,12 +123,10 @@ class Baseline:
         """Itself, with the projection of the manifold of some of a store's clips."""
         chosen = np.unique(np.linspace(0, len(store) - 1, min(len(store), _PROJECTED_CLIPS)))
         parts = []
-        for done, index in enumerate(chosen.astype(int).tolist(), start=1):
+        for index in reported(progress, "encoding", chosen.astype(int).tolist(), len(chosen)):
             phases = self.encode(store.clip(index))
             inside = phases.interior if phases.interior.any() else slice(None)
             parts.append(phases.parameters.manifold()[inside])
-            if progress is not None:
-                progress("encoding", done, len(chosen), "")
         points = np.concatenate(parts)
         step = max(len(points) // _PROJECTED_FRAMES, 1)
         self.projection = ManifoldProjection.fit(points[::step])

@@ -30,7 +30,7 @@ from deepphase.phase.signals import (
 from deepphase.phase.training.data import PhaseData, VariedWindows
 from deepphase.phase.training.module import PhaseModule
 from deepphase.phase.windows import encode_windows, gather
-from deepphase.progress import Progress
+from deepphase.progress import Progress, report
 
 # Legs of one body differ less in scale than its limbs do: their feet would slide.
 _LEG_SPREAD = 0.3
@@ -237,8 +237,7 @@ class BodyModule(PhaseModule):
         assert isinstance(data, BodyData)
         measured, manifolds = [], []
         for number, body in enumerate(data.bodies):
-            if progress is not None:
-                progress("measuring", number, len(data.bodies), "on held-out clips")
+            report(progress, "measuring", number, len(data.bodies), "on held-out clips")
             signals, values = body.body.joints.signals, body.body.joints.values
             bound = model.bound_to(signals, body.body.plan)
             health = measured_health(bound, values, body.held_out_ranges)

@@ -19,7 +19,7 @@ from deepphase.phase.config import PhaseConfig, TrainingConfig
 from deepphase.phase.signal_corpus import SignalCorpus
 from deepphase.phase.signals import JointVelocities, PointVelocities
 from deepphase.phase.song_signals import SongSignals
-from deepphase.phase.windows import WindowOrder, gather, gather_at_rates
+from deepphase.phase.windows import gather, gather_at_rates
 from deepphase.progress import Progress
 from deepphase.training.resumable import ResumableData
 
@@ -180,8 +180,7 @@ class PhaseData(ResumableData, pl.LightningDataModule):
         self._variation = None if of_songs else WindowVariation(options)
         # Of signals in a file, even their indices may be too many for the memory.
         every = slice(0) if self._in_file else slice(None)
-        self._train = torch.from_numpy(split.train_windows[every])
-        self._order = WindowOrder(len(self._train), options.seed)
+        self.set_train(torch.from_numpy(split.train_windows[every]), options.seed)
 
     def __repr__(self) -> str:
         both = self.split.train_windows, self.split.held_out_windows
@@ -213,7 +212,7 @@ class PhaseData(ResumableData, pl.LightningDataModule):
             rows = generator.integers(len(self.split.train_windows), size=stop - start)
             centres = torch.from_numpy(self.split.train_windows[rows[share]])
         else:
-            centres = self._train[self._order(start, stop)[share]]
+            centres = super().batch(start, stop, share)
         drawn: Tensor | VariedWindows = centres
         if self._variation:
             rates, headings = self._variation.draws(start, stop)
@@ -243,8 +242,7 @@ class PhaseData(ResumableData, pl.LightningDataModule):
         share = self.config.training.mirror
         if self._mirror is None or not share:
             return windows
-        if self._mirror[0].device != windows.device:
-            self._mirror = tuple(part.to(windows.device) for part in self._mirror)
+        self._mirror = tuple(part.to(windows.device) for part in self._mirror)
         order, sign = self._mirror
         # The first ones of all devices' batches together, of which each has every n-th.
         count = len(range(rank, round(share * len(windows) * devices), devices))
@@ -255,9 +253,7 @@ class PhaseData(ResumableData, pl.LightningDataModule):
         """Windows (batch, signals, frames) around middle frames, on the device of these."""
         device = drawn.device if isinstance(drawn, Tensor) else drawn.centres.device
         # Not a buffer of the module: buffers are broadcast between devices and stored.
-        if self._values.device != device:
-            self._values = self._values.to(device)
-            self._stretches = self._stretches.to(device)
+        self._values, self._stretches = self._values.to(device), self._stretches.to(device)
         if isinstance(drawn, Tensor):
             return gather(self._values, drawn, self.window)
         room = self._stretches.room(drawn.centres)

@@ -25,8 +25,8 @@ from deepphase.phase.signals import JointVelocities, PointVelocities
 from deepphase.phase.song_signals import SongSignals
 from deepphase.phase.training.data import PhaseData
 from deepphase.phase.windows import encode_windows, gather
-from deepphase.progress import Progress
-from deepphase.training.resumable import ResumableModule, cosine_rate
+from deepphase.progress import Progress, report
+from deepphase.training.resumable import ResumableModule
 from deepphase.training.task import versions
 
 # Frames that the projection is fitted to, at most.
@@ -73,13 +73,11 @@ class PhaseModule(ResumableModule):
             optimizer=options.optimizer,
         )
         self.config, self.signals = config, signals
+        self.warmup, self.final_rate = options.warmup, options.final_rate
 
     def rate(self, step: int, total: float) -> float:
         """Fraction of the highest learning rate at an optimizer step."""
-        options = self.config.training
-        if options.schedule == "constant":
-            return 1.0
-        return cosine_rate(step, total, options.warmup, options.final_rate)
+        return 1.0 if self.config.training.schedule == "constant" else super().rate(step, total)
 
     def training_step(self, windows: Tensor) -> Tensor:
         return self.stepped(self._loss, windows)
@@ -145,8 +143,7 @@ class PhaseModule(ResumableModule):
     def _measure(self, model: PhaseModel, data: PhaseData, progress: Progress | None) -> None:
         """Give a model its measures on held-out clips, and its projection."""
         corpus, split = data.corpus, data.split
-        if progress is not None:
-            progress("measuring", 0, 1, "on held-out clips")
+        report(progress, "measuring", 0, 1, "on held-out clips")
         step = max(len(split.train_windows) // _PROJECTED_FRAMES, 1)
         seen = split.train_windows[::step] - model.window // 2
         manifolds = []

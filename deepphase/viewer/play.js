@@ -214,13 +214,20 @@ function startPlayer(Lit) {
     });
   }
 
-  // Play while the page is in view, with finer bodies. Sound waits for the reader, as browsers ask for.
+  // Play while the page is in view, with finer bodies.
   function begin() {
     if (stage.lit) {
       stage.lit.waits = false;
       stage.lit.refineLater();
     }
-    if (clock.song || !scene.playing || matchMedia("(prefers-reduced-motion: reduce)").matches) return;
+    if (!scene.playing || matchMedia("(prefers-reduced-motion: reduce)").matches) return;
+    if (clock.song) {
+      // Sound waits for the reader, as browsers ask for.
+      const { song } = clock, volume = element("volume"), { value } = volume;
+      [song.silent, volume.value] = [true, 0];
+      const beHeard = () => { [song.silent, volume.value] = [false, value]; };
+      for (const event of ["pointerup", "keydown"]) addEventListener(event, beHeard, { once: true });
+    }
     let [inView, desired] = [false, true];
     new IntersectionObserver((entries) => {
       const seen = entries[entries.length - 1].isIntersecting;

@@ -174,7 +174,7 @@ def _dances(
         if long and not dances and cache.find(key) is None:
             with messages.shown_errors(), begin.container():
                 take = opened.begin(song, request)
-                widgets.show_player(take, height=_PLAYER_HEIGHT, title="Dance", key="begin")
+                _play(take, key="begin")
         number = f" {len(dances) + 1} of {len(requests)}" if len(requests) > 1 else ""
         with bar:
             dance = messages.cancellable_result(
@@ -197,8 +197,12 @@ def _dances(
     widgets.show_measures({"this dance": dance.measures}, "recorded dances")
 
 
+def _play(take: Take, key: str = "") -> None:
+    widgets.show_player(take, height=_PLAYER_HEIGHT, title="Dance", playing=True, key=key)
+
+
 def _show(dance: OpenDance) -> None:
-    widgets.show_player(dance.take, height=_PLAYER_HEIGHT, title="Dance")
+    _play(dance.take)
     result = dance.result
     note, good = ":material/info:", ":green[:material/check_circle:]"
     icons = [good if finding.good else f":orange[{note}]" for finding in dance.findings]

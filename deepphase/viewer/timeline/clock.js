@@ -10,7 +10,7 @@ const SONG_SLACK_S = 0.12;
 
 export class Song {
   constructor(song, onProblem, onDuration) {
-    Object.assign(this, { start: song.start, duration: song.duration, failed: false, waiting: false });
+    Object.assign(this, { start: song.start, duration: song.duration, failed: false, silent: false, waiting: false });
     this.address = URL.createObjectURL(new Blob([arrayBytes(song.data)], { type: song.mime }));
     this.audio = new Audio(this.address);
     this.audio.preload = "auto";
@@ -31,7 +31,7 @@ export class Song {
   }
 
   covers(time) {
-    return !this.failed && time >= this.start && time < this.start + this.duration - 0.02;
+    return !this.failed && !this.silent && time >= this.start && time < this.start + this.duration - 0.02;
   }
 
   get time() { return this.start + this.audio.currentTime; }

@@ -21,7 +21,7 @@ from deepphase.arrays import counted
 from deepphase.corpus.clip_store import ClipStore
 from deepphase.corpus.motion_files import SETTINGS_FILE, FolderSettings, save_settings
 from deepphase.errors import SkeletonError
-from deepphase.formats.frame_rates import is_warning, warnings_of
+from deepphase.formats.frame_rates import CHECK, CORRECTED, is_warning, warnings_of
 from deepphase.formats.reading import LARGEST_FLOOR_M, METRES_PER_UNIT, unit_in_words
 from deepphase.motion.clip import FASTEST_FPS, SLOWEST_FPS, Clip
 from deepphase.motion.contacts import foot_contacts
@@ -279,7 +279,8 @@ def _doubts(clips: OpenClips, clip: Clip) -> None:
         held = [session.safe_name(each.name) for each in st.session_state.get(_UPLOADER) or []]
         rates = own.rates if file in held else None
     for note in notes:
-        st.warning(plain(note if rates is None else note.replace(_GIVES_RATE, "the field below")))
+        words = widgets.sentence(note.removeprefix(CHECK).removeprefix(CORRECTED))
+        st.warning(plain(words if rates is None else words.replace(_GIVES_RATE, "the field below")))
     if rates is None or not (file in rates or any(_GIVES_RATE in note for note in notes)):
         return
     alike = {

@@ -70,10 +70,7 @@ def test_phases_do_not_depend_on_how_long_it_runs(model, walk):
     for frame in places[:180]:
         expected = fresh.push(frame)
     encoder = PhaseStream(model, walk.skeleton.names)
-    for _ in range(2):
-        for frame in places:
-            encoder.push(frame)
-    for frame in places[:180]:
+    for frame in (*places, *places[:180]):
         found = encoder.push(frame)
     np.testing.assert_allclose(found.manifold(), expected.manifold(), atol=1e-5)
 

@@ -62,13 +62,18 @@ class PageScriptMiddleware(BaseHTTPMiddleware):
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer a request for a script at once; Streamlit reads each in many turns of threads."""
-        answer = _script(scope["path"]) if scope["type"] == "http" else None
-        if scope["type"] == "http" and scope["path"].startswith(_PLAYER):
-            given = dict(QueryParams(scope["query_string"]))
-            dark = bool(given.pop("dark", ""))
+        answer: Response | None = None
+        if scope["type"] == "http":
+            # Threads give way while the browser loads the page.
+            messages.page_runs()
             page = scope["path"].removeprefix(_PLAYER)
-            html = await run_in_threadpool(first_player, page, given, dark=dark)
-            answer = HTMLResponse(html, headers={"Cache-Control": "no-store"})
+            if page != scope["path"]:
+                given = dict(QueryParams(scope["query_string"]))
+                dark = bool(given.pop("dark", ""))
+                html = await run_in_threadpool(first_player, page, given, dark=dark)
+                answer = HTMLResponse(html, headers={"Cache-Control": "no-store"})
+            else:
+                answer = _script(page)
         await (answer or super().__call__)(scope, receive, send)
 
     async def dispatch(self, request: Request, call_next: RequestResponseEndpoint) -> Response:
@@ -76,8 +81,6 @@ class PageScriptMiddleware(BaseHTTPMiddleware):
         headers = MutableHeaders(scope=request.scope)
         if request.method != "GET" or "text/html" not in headers.get("accept", ""):
             return await call_next(request)
-        # Threads give way while the browser loads the page.
-        messages.page_runs()
         # Compressed or cached answers could not be changed.
         for name in ("accept-encoding", "if-none-match", "if-modified-since", "range"):
             del headers[name]

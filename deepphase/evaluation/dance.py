@@ -26,6 +26,10 @@ DANCE_MEASURES = {
                   "moves on the beat"),
     "by_motion_chance": ("", "", "the same with the song shifted round the dance",
                          "on the beat by chance"),
+    "by_steps": ("", "more", "the same of the moments at which feet begin to touch the floor",
+                 "steps on the beat"),
+    "by_steps_chance": ("", "", "the same with the song shifted round the dance",
+                        "steps on the beat by chance"),
     "bar_height": ("", "more", f"{_BAR}; recorded dances follow the bar more than the beat",
                    "hips follow the bar"),
     "bar_height_shifted": ("", "", "the same with the song 13 to 21 % faster or slower",
@@ -122,6 +126,11 @@ def motion_beats(speed: Array, fps: float) -> Array:
     moving = np.flatnonzero(step != 0.0)
     turns = np.flatnonzero((step[moving][:-1] < 0) & (step[moving][1:] > 0))
     return np.asarray(0.5 * (moving[turns] + 1 + moving[turns + 1]) / fps)
+
+
+def foot_strikes(flags: Array, fps: float) -> Array:
+    """(strikes,) seconds of the first frames of contacts; `flags` (frames, feet) bool."""
+    return np.asarray((np.nonzero(flags[1:] & ~flags[:-1])[0] + 1) / fps)
 
 
 def beat_alignment(movement: Array, music: Array) -> float:
@@ -227,13 +236,18 @@ def measure_dance(clip: Clip, song: SongFeatures | None, start_s: float) -> dict
     points = body_points(transforms[1], roles)
     body = _stacked(points)
     speed = mean_joint_speed(body, clip.fps)
+    flags = foot_contacts(clip, roles, transforms=transforms).flags[:, :2]
     found: dict[str, float] = {}
     if song is not None and song.has_beat:
         music = np.asarray(song.beats_s) - start_s
         music = music[(music >= 0) & (music <= clip.duration)]
-        movement = motion_beats(speed, clip.fps)
-        found["by_motion"] = beat_alignment(movement, music)
-        found["by_motion_chance"] = beat_alignment_by_chance(movement, music, clip.duration)
+        moments = {
+            "by_motion": motion_beats(speed, clip.fps),
+            "by_steps": foot_strikes(flags, clip.fps),
+        }
+        for name, own in moments.items():
+            found[name] = beat_alignment(own, music)
+            found[f"{name}_chance"] = beat_alignment_by_chance(own, music, clip.duration)
         found |= _bar_measures(points["root"][:, 1], clip.fps, song, start_s)
     found["speed"] = float(speed.mean())
     found["jerk"] = float(joint_jerks(body, clip.fps).mean())
@@ -241,7 +255,6 @@ def measure_dance(clip: Clip, song: SongFeatures | None, start_s: float) -> dict
         np.stack([points[f"{side}_foot"], points[f"{side}_toe"]], axis=1)
         for side in ("left", "right")
     ]
-    flags = foot_contacts(clip, roles, transforms=transforms).flags[:, :2]
     sliding = foot_speeds(feet, clip.fps)[flags[1:] & flags[:-1]]
     if len(sliding):
         found["sliding"] = float(sliding.mean())

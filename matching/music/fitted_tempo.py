@@ -6,10 +6,16 @@ from collections.abc import Callable
 from dataclasses import replace
 
 import numpy as np
+from scipy.interpolate import make_smoothing_spline
 
+from deepphase.arrays import Array
+from deepphase.evaluation.dance import body_of_clip, foot_strikes, mean_joint_speed, motion_beats
 from deepphase.matching.database.database import MotionDatabase
 from deepphase.matching.music.dancing import Following, beat_phases
+from deepphase.motion.clip import Clip
+from deepphase.motion.contacts import foot_contacts
 from deepphase.motion.resample import at_frames, values_at_frames
+from deepphase.motion.roles import find_roles
 from deepphase.motion.root_trajectory import RootTrajectory
 from deepphase.music.bars import Bars
 from deepphase.music.beats import Beats
@@ -21,6 +27,10 @@ _USUAL = (15.0, 85.0)
 # Slower motion than the captured one is calm, faster motion is hasty: so much less does it count.
 _CALM = 0.6
 _BEATS_PER_BAR = 4
+# Seconds from a beat within which moments are drawn to it, the weight of the end of a movement
+# where a foot that lands has 1, the least weight, what changes of the rate cost beside the squared
+# seconds that are left, and the fewest moments.
+_REACH_S, _ENDS, _LEAST, _SMOOTHNESS, _FEWEST = 0.09, 0.5, 1e-3, 0.003, 8
 CLOSELY = Following(max_change=0.25, settling_s=0.3, smoothing_s=0.15, least_s=5.0)
 """How a dance follows a song whose tempo is one of its dances' own."""
 
@@ -34,8 +44,8 @@ def dance_in_tempo(
     """A dance to a song of any tempo by a database whose dances are in bars of four beats.
 
     The song's beats, or half or twice as many, are brought to a tempo of the database's rows; the
-    dance to them is then played as much faster or slower. Beats of songs in other bars are
-    taken in fours.
+    dance to them is then played as much faster or slower, and a little unevenly, so that feet
+    land and movements end on the song's beats. Beats of songs in other bars are taken in fours.
 
     `dance`: the dance to a song.
     """
@@ -62,9 +72,11 @@ def dance_in_tempo(
     notes: list[str] = []
     frames = request.frames(song, made.clip.fps, notes)
     moments = np.minimum(np.arange(frames) * faster, len(made.clip) - 1.0)
+    on_beat = _on_beats(at_frames(made.clip, moments), song.beats_s - request.start_s)
+    moments = np.interp(on_beat, np.arange(frames), moments)
     nearest = np.rint(moments).astype(np.int64)
     tracks = {name: values[nearest] for name, values in made.tracks.items()}
-    tracks["playback (%)"] = faster * tracks["playback (%)"]
+    tracks["playback (%)"] *= np.diff(moments, append=moments[-1] + faster)
     ground = (made.root.positions[:, ::2], np.unwrap(made.root.angles))
     return replace(
         made,
@@ -77,6 +89,30 @@ def dance_in_tempo(
         marks=tuple((words, second / faster) for words, second in made.marks),
         notes=(*(note for note in made.notes if not note.startswith("the song ends")), *notes),
     )
+
+
+def _on_beats(clip: Clip, beats: Array) -> Array:
+    """(frames,) frames to show, with fractions, so that feet land and movements end on beats."""
+    frames = np.arange(len(clip), dtype=np.float64)
+    if clip.duration < 1.0:
+        return frames
+    flags = foot_contacts(clip, find_roles(clip.skeleton, clip=clip)).flags[:, :2]
+    ends = motion_beats(mean_joint_speed(body_of_clip(clip)[1], clip.fps), clip.fps)
+    strikes = foot_strikes(flags, clip.fps)
+    moments, first = np.unique(np.concatenate([strikes, ends]), return_index=True)
+    weights = np.where(first < len(strikes), 1.0, _ENDS)
+    inside = (moments > 0.0) & (moments < clip.duration)
+    moments, weights = moments[inside], weights[inside]
+    if len(moments) < _FEWEST:
+        return frames
+    apart = beats[np.abs(beats - moments[:, None]).argmin(axis=1)] - moments
+    weights = np.maximum(weights * np.exp(-0.5 * (apart / _REACH_S) ** 2), _LEAST)
+    # The first and the last frame stay where they are.
+    times = np.concatenate([[0.0], moments, [clip.duration]])
+    weights = np.concatenate([[1.0 / _LEAST], weights, [1.0 / _LEAST]])
+    later = make_smoothing_spline(times, np.pad(apart, 1), weights, lam=_SMOOTHNESS)
+    seconds = frames / clip.fps
+    return np.interp(seconds, np.maximum.accumulate(seconds + later(seconds)), frames)
 
 
 def _in_fours(song: SongFeatures, octave: int) -> SongFeatures:

@@ -17,7 +17,7 @@ from scipy.ndimage import gaussian_filter1d
 from deepphase.apps.dance_sources import with_songs
 from deepphase.arrays import Array, true_runs, wrapped
 from deepphase.corpus.clip_store import ClipStore
-from deepphase.evaluation.dance import body_of_clip, mean_joint_speed, motion_beats
+from deepphase.evaluation.dance import body_of_clip, foot_strikes, mean_joint_speed, motion_beats
 from deepphase.features.layout import FeatureLayout
 from deepphase.features.moment_kinds import KINDS
 from deepphase.files import temporary_folder
@@ -225,9 +225,9 @@ def _drawn(pulses: Array, ends: Array) -> Array:
 
 def _step_beats(clip: Clip) -> Array:
     """Seconds of the beats of a dance by its steps and the ends of its movements."""
-    flags = foot_contacts(clip, find_roles(clip.skeleton, clip=clip)).flags[:, :2].astype(int)
+    flags = foot_contacts(clip, find_roles(clip.skeleton, clip=clip)).flags[:, :2]
     ends = _ends(clip)
-    moments = np.concatenate([np.nonzero(np.diff(flags, axis=0) == 1)[0] / _FPS, ends])
+    moments = np.concatenate([foot_strikes(flags, _FPS), ends])
     tempi = np.arange(*_OTHER_BPM, 0.5)
     score = np.abs(np.exp(2j * np.pi * np.outer(tempi / 60.0, moments)).sum(axis=1))
     bpm = float(tempi[score.argmax()])

@@ -2,14 +2,23 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field, fields
 from pathlib import Path
-from typing import Any, Literal, get_args
+from typing import Any, Literal
 
 from deepphase.arrays import brief_repr
-from deepphase.config import as_mapping, check_known, load_config, section
+from deepphase.config import (
+    ABOVE_0,
+    BELOW_1,
+    as_mapping,
+    check_known,
+    load_config,
+    require,
+    require_in,
+    require_one_of,
+    section,
+)
 from deepphase.controllers.networks.network import ControllerNetworkConfig
 from deepphase.controllers.networks.registry import network_kind
 from deepphase.controllers.schema.config import SchemaConfig
@@ -22,7 +31,6 @@ ActionsRule = Literal["auto", "left_out", "kept"]
 # Values of a training by the rule that they follow.
 _SHARES = ("drift", "sudden_goals", "slow_gaits", "balance")
 _WEIGHTS = ("weight_magnitude", "pose_noise", "detail_minutes")
-_CHOICES = {"optimizer": Optimizer, "schedule": Schedule, "actions": ActionsRule}
 RECORDED_SHARE = 0.4
 """Share of a training with goals in its unrolled frames that is on recorded frames only."""
 
@@ -129,34 +137,18 @@ class ControllerTraining:
     seed: int = 0
 
     def __post_init__(self) -> None:
-        if self.samples < 0 or not (self.samples or self.epochs > 0):
-            raise ParameterError("either samples or epochs must be positive")
-        decay = self.weight_decay * self.learning_rate
-        for name, fits, rule in (
-            ("epochs", 0 <= self.epochs <= 1e6, "lie in 0 to 1000000"),
-            ("batch_size", self.batch_size >= 1, "be positive"),
-            ("unroll_frames", self.unroll_frames >= 1, "be positive"),
-            ("learning_rate", 0 < self.learning_rate < 1, "lie between 0 and 1"),
-            (
-                "weight_decay",
-                0 <= decay < 0.5,
-                "be 0 or more, and its product with learning_rate below 0.5",
-            ),
-            ("made_stops", 0 <= self.made_stops < 1, "lie in 0 to 1"),
-            ("held_out", 0 < self.held_out < 0.9, "lie in 0 to 0.9"),
-            *((name, 0 <= getattr(self, name) <= 1, "lie in 0 to 1") for name in _SHARES),
-            *((name, 0 <= getattr(self, name) < math.inf, "be 0 or more") for name in _WEIGHTS),
-            ("phase_weight", 0 < self.phase_weight < math.inf, "be above 0"),
-            ("seed", 0 <= self.seed < 2**31, "lie in 0 to 2147483647"),
-        ):
-            if not fits:
-                raise ParameterError(f"{name} must {rule}, not {getattr(self, name)}")
-        for name, kind in _CHOICES.items():
-            if getattr(self, name) not in get_args(kind):
-                raise ParameterError(
-                    f"{name} cannot be {getattr(self, name)!r}",
-                    hint=f"one of {', '.join(get_args(kind))}",
-                )
+        given = self.samples >= 0 and (self.samples > 0 or self.epochs > 0)
+        require(given, "either samples or epochs must be positive")
+        shares, weights = dict.fromkeys(_SHARES, (0, 1)), dict.fromkeys(_WEIGHTS, (0, 1e9))
+        require_in(
+            self, epochs=(0, 1e6), batch_size=(1, 1e9), unroll_frames=(1, 1e9),
+            learning_rate=(ABOVE_0, BELOW_1), made_stops=(0, BELOW_1), held_out=(ABOVE_0, 0.9),
+            phase_weight=(ABOVE_0, 1e9), seed=(0, 2**31 - 1), **shares, **weights,
+        )  # fmt: skip
+        product = "weight_decay must be 0 or more, and its product with learning_rate below 0.5"
+        decays = 0 <= self.weight_decay * self.learning_rate < 0.5
+        require(decays, f"{product}, not {self.weight_decay}")
+        require_one_of(self, optimizer=Optimizer, schedule=Schedule, actions=ActionsRule)
 
     @property
     def unroll_stages(self) -> tuple[tuple[float, int], ...]:

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import asdict, dataclass, fields
 from itertools import accumulate, chain
 from pathlib import Path
-from typing import Any, ClassVar, Self, TypeVar
+from typing import Any, ClassVar, Self, TypeVar, get_args
 
 import yaml
 
@@ -218,12 +218,26 @@ def require(holds: bool, otherwise: str) -> None:
         raise ParameterError(otherwise)
 
 
+# Bounds that are not reached.
+ABOVE_0, BELOW_1 = 1e-9, 1.0 - 1e-9
+
+
 def require_in(config: object, **bounds: tuple[float, float]) -> None:
     """Raise ParameterError unless each of these fields, or None, lies in its closed range."""
     for name, (low, high) in bounds.items():
         value = getattr(config, name)
         if value is not None and not low <= value <= high:
-            raise ParameterError(f"{name} must lie in {low:g} to {high:g}, not {value}")
+            raise ParameterError(
+                f"{name} must lie in {round(low, 6):g} to {round(high, 6):g}, not {value}"
+            )
+
+
+def require_one_of(config: object, **kinds: Any) -> None:
+    """Raise ParameterError unless each of these fields has a value of its `Literal`."""
+    for name, kind in kinds.items():
+        if getattr(config, name) not in get_args(kind):
+            hint = f"one of {', '.join(get_args(kind))}"
+            raise ParameterError(f"{name} cannot be {getattr(config, name)!r}", hint=hint)
 
 
 def as_mapping(values: Any, where: str) -> dict[str, Any]:

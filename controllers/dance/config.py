@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
-from typing import Any, Literal, get_args
+from typing import Any, Literal
 
 from deepphase.arrays import brief_repr
-from deepphase.config import load_config, section
+from deepphase.config import load_config, require_in, require_one_of, section
 from deepphase.controllers.config import ControllerConfig
 from deepphase.errors import ParameterError
 from deepphase.music.features import check_names
@@ -61,15 +61,8 @@ class DanceTraining:
     tempo_copies: int = 0
 
     def __post_init__(self) -> None:
-        if self.timing not in get_args(DanceTiming):
-            raise ParameterError(
-                f"timing {self.timing!r} is not possible",
-                hint=f"one of {', '.join(get_args(DanceTiming))}",
-            )
-        if not 0 <= self.tempo_copies <= _MOST_COPIES:
-            raise ParameterError(
-                f"tempo_copies must lie in 0 to {_MOST_COPIES}, not {self.tempo_copies}"
-            )
+        require_one_of(self, timing=DanceTiming)
+        require_in(self, tempo_copies=(0, _MOST_COPIES))
 
 
 @brief_repr

@@ -8,14 +8,13 @@ import torch
 from torch import Tensor, nn
 from torch.nn.functional import elu
 
+from deepphase.config import BELOW_1, require_in
 from deepphase.controllers.networks.network import (
     ControllerNetwork,
     ControllerNetworkConfig,
     Dropout,
     NetworkDims,
     State,
-    check_dropout,
-    check_positive,
     phase_circle,
 )
 
@@ -37,8 +36,7 @@ class PlainConfig(ControllerNetworkConfig):
     dropout: float = 0.3
 
     def __post_init__(self) -> None:
-        check_positive(hidden=1 if self.hidden is None else self.hidden)
-        check_dropout(self.dropout)
+        require_in(self, hidden=(1, 1e6), dropout=(0, BELOW_1))
 
 
 class Plain(ControllerNetwork):

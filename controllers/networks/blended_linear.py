@@ -4,13 +4,11 @@ from __future__ import annotations
 
 import math
 from functools import cache
-from typing import Literal, get_args
+from typing import Literal
 
 import numpy as np
 import torch
 from torch import Tensor, nn
-
-from deepphase.errors import ParameterError
 
 _MANY_ROWS = 64
 
@@ -86,14 +84,6 @@ def open_coefficients(phase: Tensor, points: int, kind: SplineKind = "catmull_ro
 def open_phase(phase: Tensor) -> Tensor:
     """Cycles -> [0, 1]: phases in [-0.5, 0) are the second half; larger ones are clamped to 1."""
     return torch.where(phase < 0.0, phase + 1.0, phase).clamp(0.0, 1.0)
-
-
-def check_spline(kind: str) -> None:
-    """Raise ParameterError unless there is a spline of that kind."""
-    if kind not in get_args(SplineKind):
-        raise ParameterError(
-            f"spline {kind!r} is not possible", hint=f"one of {', '.join(get_args(SplineKind))}"
-        )
 
 
 def _indices(phase: Tensor, points: int) -> Tensor:

@@ -13,14 +13,13 @@ import torch
 from torch import Tensor, nn
 from torch.nn.functional import elu
 
+from deepphase.config import BELOW_1, require_in
 from deepphase.controllers.networks.blended_linear import BlendedLinear
 from deepphase.controllers.networks.network import (
     ControllerNetwork,
     ControllerNetworkConfig,
     Dropout,
     NetworkDims,
-    check_dropout,
-    check_positive,
 )
 from deepphase.errors import ParameterError
 
@@ -47,8 +46,8 @@ class ExpertsConfig(ControllerNetworkConfig):
     dropout: float = 0.3
 
     def __post_init__(self) -> None:
-        check_positive(experts=self.experts, gating_hidden=self.gating_hidden, hidden=self.hidden)
-        check_dropout(self.dropout)
+        counts = dict.fromkeys(("experts", "gating_hidden", "hidden"), (1, 1e6))
+        require_in(self, **counts, dropout=(0, BELOW_1))
 
 
 class Experts(ControllerNetwork):

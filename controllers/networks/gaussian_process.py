@@ -15,11 +15,11 @@ from scipy.linalg import cho_factor, cho_solve
 from torch import Tensor
 
 from deepphase.arrays import Array
+from deepphase.config import require, require_in
 from deepphase.controllers.networks.network import (
     ControllerNetwork,
     ControllerNetworkConfig,
     NetworkDims,
-    check_positive,
     phase_circle,
 )
 from deepphase.errors import ParameterError
@@ -54,9 +54,8 @@ class GaussianProcessConfig(ControllerNetworkConfig):
     seed: int = 0
 
     def __post_init__(self) -> None:
-        check_positive(samples=self.samples, phases=self.phases)
-        if self.phases == 2:
-            raise ParameterError("phases must be 1, or 3 and more around the cycle")
+        require_in(self, samples=(1, 1e9), phases=(1, 1e6))
+        require(self.phases != 2, "phases must be 1, or 3 and more around the cycle")
 
 
 class GaussianProcess(ControllerNetwork):

@@ -161,16 +161,3 @@ def phase_circle(phase: Tensor) -> Tensor:
     """(..., 1) cycles -> (..., 2): sine and cosine, continuous from 0.5 to -0.5."""
     angle = 2.0 * math.pi * phase
     return torch.cat([torch.sin(angle), torch.cos(angle)], dim=-1)
-
-
-def check_dropout(dropout: float) -> None:
-    """Raise ParameterError unless it is a probability below 1."""
-    if not 0.0 <= dropout < 1.0:
-        raise ParameterError(f"dropout must lie in 0 to 1, not {dropout}")
-
-
-def check_positive(**values: int) -> None:
-    """Raise ParameterError with the name of the first count that is not positive."""
-    for name, value in values.items():
-        if value < 1:
-            raise ParameterError(f"{name} must be positive, not {value}")

@@ -7,10 +7,10 @@ from dataclasses import dataclass
 from torch import Tensor
 from torch.nn.functional import elu
 
+from deepphase.config import BELOW_1, require_in, require_one_of
 from deepphase.controllers.networks.blended_linear import (
     BlendedLinear,
     SplineKind,
-    check_spline,
     cyclic_coefficients,
     open_coefficients,
 )
@@ -19,8 +19,6 @@ from deepphase.controllers.networks.network import (
     ControllerNetworkConfig,
     Dropout,
     NetworkDims,
-    check_dropout,
-    check_positive,
 )
 from deepphase.errors import ParameterError
 
@@ -51,11 +49,9 @@ class PfnnConfig(ControllerNetworkConfig):
     dropout: float = 0.3
 
     def __post_init__(self) -> None:
-        check_positive(hidden=self.hidden)
-        check_dropout(self.dropout)
-        check_spline(self.spline)
-        if self.points < 4:
-            raise ParameterError(f"points must be at least 4 for a cubic spline, not {self.points}")
+        # A cubic spline has four points at least.
+        require_in(self, hidden=(1, 1e6), points=(4, 1e6), dropout=(0, BELOW_1))
+        require_one_of(self, spline=SplineKind)
 
 
 class Pfnn(ControllerNetwork):

@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
-from typing import Literal, get_args
+from typing import Literal
 
 import torch
 from torch import Tensor
 from torch.nn.functional import elu
 
+from deepphase.config import BELOW_1, require_in, require_one_of
 from deepphase.controllers.networks.blended_linear import (
     BlendedLinear,
     SplineKind,
-    check_spline,
     cyclic_coefficients,
 )
 from deepphase.controllers.networks.network import (
@@ -22,8 +21,6 @@ from deepphase.controllers.networks.network import (
     Dropout,
     NetworkDims,
     State,
-    check_dropout,
-    check_positive,
 )
 from deepphase.errors import ParameterError
 
@@ -62,22 +59,13 @@ class VariationalConfig(ControllerNetworkConfig):
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "variational", tuple(self.variational))
-        check_positive(hidden=self.hidden)
-        check_dropout(self.dropout)
-        check_spline(self.spline)
+        require_in(self, hidden=(1, 1e6), dropout=(0, BELOW_1), divergence_weight=(0, 1e9))
+        require_one_of(self, spline=SplineKind, redraw=Redraw)
         layers = self.variational
         if not layers or set(layers) - {1, 2, 3} or list(layers) != sorted(set(layers)):
             raise ParameterError(
                 f"variational layers are some of 1, 2, 3, not {list(layers)}",
                 hint="give one or more of these, each once and in rising order",
-            )
-        if self.redraw not in get_args(Redraw):
-            raise ParameterError(
-                f"redraw is 'frame' or 'step', not {self.redraw!r}", hint="give one of these two"
-            )
-        if not (math.isfinite(self.divergence_weight) and self.divergence_weight >= 0):
-            raise ParameterError(
-                f"divergence_weight must be at least 0, not {self.divergence_weight}"
             )
 
 

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
-from typing import Literal, get_args
+from typing import Literal
 
 from deepphase.arrays import brief_repr
-from deepphase.errors import ParameterError
+from deepphase.config import ABOVE_0, require_in, require_one_of
 
 Feedback = Literal["pose", "prediction"]
 BLENDS = {"natural": (0.5, 2.0), "balanced": (2.0, 5.0), "responsive": (5.0, 10.0)}
@@ -52,16 +51,8 @@ class CharacterSettings:
     gating: bool = True
 
     def __post_init__(self) -> None:
-        for name in ("position_bias", "direction_bias"):
-            value = getattr(self, name)
-            if not (math.isfinite(value) and value > 0):
-                raise ParameterError(f"{name} {value}: it must be above 0")
-        if not 0.0 <= self.phase_blend <= 1.0:
-            raise ParameterError(f"phase_blend {self.phase_blend}: it must lie in 0 to 1")
-        if self.feedback not in get_args(Feedback):
-            raise ParameterError(
-                f"feedback is 'pose' or 'prediction', not {self.feedback!r}",
-                hint="give one of these two",
-            )
-        if not (math.isfinite(self.label_halflife_s) and self.label_halflife_s >= 0):
-            raise ParameterError(f"label_halflife_s {self.label_halflife_s}: it must be 0 or more")
+        require_in(
+            self, position_bias=(ABOVE_0, 1e9), direction_bias=(ABOVE_0, 1e9), phase_blend=(0, 1),
+            label_halflife_s=(0, 1e9),
+        )  # fmt: skip
+        require_one_of(self, feedback=Feedback)

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
 from typing import Literal
 
 from deepphase.arrays import brief_repr
+from deepphase.config import ABOVE_0, require_in, require_one_of
 from deepphase.errors import ParameterError
 from deepphase.features.feature import TRAJECTORY_BLOCKS
 
+Predicts = Literal["future", "all"]
 Gate = Literal["phase", "manifold", "feet", "goal", "none"]
 GATES_OF_PHASES = ("phase", "manifold")
 # lmp is the mixture of experts with the phases of a contact phase model.
@@ -93,7 +94,7 @@ class SchemaConfig:
     past_samples: int = 6
     future_samples: int = 6
     step_s: float = 1.0 / 6.0
-    predicts: Literal["future", "all"] = "future"
+    predicts: Predicts = "future"
     trajectory_velocity: bool = True
     input_rotation: bool = True
     pose_weight: float = 1.0
@@ -108,29 +109,18 @@ class SchemaConfig:
         object.__setattr__(self, "tracks", tuple(self.tracks))
         if self.label == NO_LABEL:
             object.__setattr__(self, "label", "")
-        if not (0 <= self.past_samples <= _MAX_SAMPLES):
-            raise ParameterError(f"past_samples must lie in 0 to {_MAX_SAMPLES}")
-        if not (1 <= self.future_samples <= _MAX_SAMPLES):
-            raise ParameterError(f"future_samples must lie in 1 to {_MAX_SAMPLES}")
-        if not 0.0 < self.step_s <= _MAX_STEP_S:
-            raise ParameterError(f"step_s must lie in 0 to {_MAX_STEP_S:g} s")
-        if self.predicts not in ("future", "all"):
-            raise ParameterError(
-                f"predicts is 'future' or 'all', not {self.predicts!r}",
-                hint="give one of these two",
-            )
-        if not (math.isfinite(self.pose_weight) and self.pose_weight > 0):
-            raise ParameterError(f"pose_weight must be positive, not {self.pose_weight}")
-        if not 0.0 <= self.pose_residual <= 1.0:
-            raise ParameterError(f"pose_residual must lie in 0 to 1, not {self.pose_residual}")
+        require_in(
+            self, past_samples=(0, _MAX_SAMPLES), future_samples=(1, _MAX_SAMPLES),
+            step_s=(ABOVE_0, _MAX_STEP_S), pose_weight=(ABOVE_0, 1e9), pose_residual=(0, 1),
+            phase_channel=(0, 1e9),
+        )  # fmt: skip
+        require_one_of(self, predicts=Predicts)
         named = [*self.tracks, self.label]
         for name in named:
             if name in _OWN_BLOCKS or (name and named.count(name) > 1):
                 raise ParameterError(
                     f"two input blocks have the name {name!r}", hint="rename the label or the track"
                 )
-        if self.phase_channel is not None and self.phase_channel < 0:
-            raise ParameterError(f"phase_channel must not be negative, not {self.phase_channel}")
 
     @property
     def offsets_s(self) -> tuple[float, ...]:

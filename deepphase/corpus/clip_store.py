@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from deepphase.arrays import Array, counted, short_repr, timed
+from deepphase.config import require
 from deepphase.corpus.groups import (
     check_one_body,
     group_arrays,
@@ -97,19 +98,20 @@ class ClipStore:
         moving, starts, stops = self.translated_joints, self.range_starts, self.range_stops
         for name in _PER_CLIP:
             entries = len(getattr(self, name))
-            _require(entries == clips, f"there are {clips} clips, but {entries} {name}")
-        _require(len(set(self.names)) == clips, "two clips of a store must not have the same name")
-        _require(
-            len(moving) and moving[0] == 0 and (np.diff(moving) > 0).all() and moving[-1] < joints,
+            require(entries == clips, f"there are {clips} clips, but {entries} {name}")
+        require(len(set(self.names)) == clips, "two clips of a store must not have the same name")
+        rises = len(moving) > 0 and moving[0] == 0 and (np.diff(moving) > 0).all()
+        require(
+            bool(rises and moving[-1] < joints),
             f"translated_joints must rise from the root, 0, and be below {joints}, the number of "
             "joints",
         )
         shapes = {"rotations": (frames, joints, 4), "translations": (frames, len(moving), 3)}
         for name, shape in shapes.items():
             found = getattr(self, name).shape
-            _require(found == shape, f"{name} must have shape {shape}, not {found}")
-        _require(
-            ((starts >= 0) & (starts < stops) & (stops <= frames)).all(),
+            require(found == shape, f"{name} must have shape {shape}, not {found}")
+        require(
+            bool(((starts >= 0) & (starts < stops) & (stops <= frames)).all()),
             f"clip ranges must have at least one frame and lie within the {frames} frames",
         )
 
@@ -290,11 +292,6 @@ class ClipStore:
         near = ", ".join(difflib.get_close_matches(name, self.names, n=3, cutoff=0.0))
         fact = f"there is no clip {name!r} in this store"
         raise ParameterError(fact, hint=f"similar names: {near}")
-
-
-def _require(condition: Any, fact: str) -> None:
-    if not condition:
-        raise ParameterError(fact)
 
 
 def shared_skeletons(skeletons: Iterable[Skeleton]) -> tuple[Skeleton, ...]:

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from typing import ClassVar
 
 from deepphase.arrays import brief_repr
-from deepphase.config import SectionedConfig, require, require_in
+from deepphase.config import ABOVE_0, BELOW_1, SectionedConfig, require, require_in
 from deepphase.errors import ParameterError
 
 _EFFECTORS = ("networks for hands and feet", " --effectors")
@@ -70,15 +70,10 @@ class EditorTraining:
 
     def __post_init__(self) -> None:
         require(self.windows > 0 or self.epochs > 0, "either windows or epochs must be positive")
-        require(
-            0 < self.learning_rate < 1,
-            f"learning_rate must lie between 0 and 1, not {self.learning_rate}",
-        )
-        require(0 < self.held_out < 0.9, f"held_out must lie in 0 to 0.9, not {self.held_out}")
         require_in(
             self, windows=(0, 10**12), epochs=(0, 10**6), batch_size=(1, 10**6),
-            weight_decay=(0, 1), known_weight=(0, 1), mirror=(0, 1), targets=(0, 1),
-            seed=(0, 2**31 - 1),
+            learning_rate=(ABOVE_0, BELOW_1), weight_decay=(0, 1), known_weight=(0, 1),
+            mirror=(0, 1), targets=(0, 1), held_out=(ABOVE_0, 0.9), seed=(0, 2**31 - 1),
         )  # fmt: skip
 
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field, replace
 from typing import ClassVar, Literal
 
 from deepphase.arrays import brief_repr
-from deepphase.config import SectionedConfig, require, require_in
+from deepphase.config import SectionedConfig, require, require_in, require_one_of
 from deepphase.errors import UnregisteredError
 
 SHIPPED = (
@@ -19,6 +19,8 @@ SHIPPED = (
     "conv_embedding",
     "any_skeleton",
 )
+Optimizer = Literal["adamw", "muon"]
+Schedule = Literal["constant", "cosine"]
 ANY_SKELETON = "any_skeleton"
 """Preset whose network reads body points of any skeleton instead of the joints of one."""
 # Fraction of the windows that are played backwards, except for quadrupeds.
@@ -140,10 +142,10 @@ class TrainingConfig:
     windows: int | None = 614_400
     epochs: float = 30.0
     batch_size: int = 256
-    optimizer: Literal["adamw", "muon"] = "adamw"
+    optimizer: Optimizer = "adamw"
     learning_rate: float = 1e-3
     weight_decay: float = 1e-4
-    schedule: Literal["constant", "cosine"] = "cosine"
+    schedule: Schedule = "cosine"
     warmup: float = 0.05
     final_rate: float = 0.01
     mirror: float = 0.5
@@ -177,9 +179,7 @@ class TrainingConfig:
             reversal=share,
         )
         require(self.windows != 0 or self.epochs > 0, "either windows or epochs must be positive")
-        for name, known in (("optimizer", ("adamw", "muon")), ("schedule", ("constant", "cosine"))):
-            value = getattr(self, name)
-            require(value in known, f"{name} must be one of {', '.join(known)}, not {value!r}")
+        require_one_of(self, optimizer=Optimizer, schedule=Schedule)
 
 
 @dataclass(frozen=True, repr=False)

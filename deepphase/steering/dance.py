@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from deepphase.arrays import Array, brief_repr
+from deepphase.config import ABOVE_0, require_in
 from deepphase.errors import ParameterError
 from deepphase.motion.clip import Clip
 from deepphase.motion.root_trajectory import RootMotion, RootTrajectory, with_root_motion
@@ -27,14 +28,8 @@ class DanceRequest:
     variety: float | None = None
 
     def __post_init__(self) -> None:
-        if not (math.isfinite(self.start_s) and self.start_s >= 0):
-            raise ParameterError(f"start must be at least 0 s, not {self.start_s}")
-        if self.seconds is not None and not (math.isfinite(self.seconds) and self.seconds > 0):
-            raise ParameterError(f"seconds must be positive, not {self.seconds}")
-        if self.seed < 0:
-            raise ParameterError(f"seed must be at least 0, not {self.seed}")
-        if self.variety is not None and not 0.0 <= self.variety <= 2.0:
-            raise ParameterError(f"variety must lie in 0 to 2, not {self.variety:g}")
+        ranges = {"start_s": (0, 1e9), "seconds": (ABOVE_0, 1e9), "variety": (0, 2)}
+        require_in(self, **ranges, seed=(0, math.inf))
 
     def frames(self, song: SongFeatures, fps: float, notes: list[str]) -> int:
         """Number of frames of a motion to a song, one at least.

@@ -12,7 +12,7 @@ from typing import Any, ClassVar, NamedTuple
 import numpy as np
 
 from deepphase.arrays import Array, counted, short_repr
-from deepphase.config import SectionedConfig, require, require_in
+from deepphase.config import ABOVE_0, SectionedConfig, require_in
 from deepphase.features.layout import FeatureLayout, Normalisation
 from deepphase.formats.array_file import fitting_parts, read_arrays, write_arrays
 from deepphase.formats.header_values import (
@@ -65,12 +65,10 @@ class LearnedTraining:
     seed: int = 0  # Random seed of the initial weights and the order of the windows
 
     def __post_init__(self) -> None:
-        require(self.windows >= 1, f"windows must be positive, not {self.windows}")
-        require(self.batch_size >= 1, f"batch_size must be positive, not {self.batch_size}")
-        for name in ("spacing_s", "learning_rate"):
-            require(getattr(self, name) > 0, f"{name} must be above 0, not {getattr(self, name)}")
-        bounds = {"spacing_s": (0, 1), "learning_rate": (0, 1), "weight_decay": (0, 1)}
-        require_in(self, **bounds, seed=(0, 2**31 - 1))
+        require_in(
+            self, windows=(1, 1e12), batch_size=(1, 1e9), spacing_s=(ABOVE_0, 1),
+            learning_rate=(ABOVE_0, 1), weight_decay=(0, 1), seed=(0, 2**31 - 1),
+        )  # fmt: skip
 
 
 @dataclass(frozen=True)

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
-import numpy as np
-
 from deepphase.arrays import Array, brief_repr
-from deepphase.errors import ParameterError
+from deepphase.config import ABOVE_0, BELOW_1, require_in
 from deepphase.features.moment_kinds import kind_numbers, kind_shares_text
 from deepphase.matching.database.database import MotionDatabase
 from deepphase.steering.foot_lock import FootLockSettings
@@ -134,13 +133,7 @@ class PlayerSettings:
 
     def __post_init__(self) -> None:
         spring_rate(self.transition_halflife_s)
-        if not (np.isfinite(self.search_interval_s) and self.search_interval_s > 0):
-            raise ParameterError(f"search_interval_s {self.search_interval_s}: it must be above 0")
-        for name in ("min_improvement", "keep_improvement"):
-            if not 0 <= getattr(self, name) < 1:
-                raise ParameterError(
-                    f"{name} {getattr(self, name)}: it must be at least 0 and below 1"
-                )
-        for name in ("adjust_share", "adjust_turn"):
-            if not getattr(self, name) >= 0:
-                raise ParameterError(f"{name} {getattr(self, name)}: it must not be negative")
+        require_in(
+            self, search_interval_s=(ABOVE_0, 1e9), min_improvement=(0, BELOW_1),
+            keep_improvement=(0, BELOW_1), adjust_share=(0, math.inf), adjust_turn=(0, math.inf),
+        )  # fmt: skip

@@ -7,6 +7,7 @@ ends with status 2. Anything else that escapes is a bug in deepphase.
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -43,13 +44,7 @@ class DeepPhaseError(Exception):
 
     def __reduce__(self) -> tuple:
         # Errors cross process borders in parallel preparation; keyword arguments need help there.
-        return _rebuild, (type(self), self.fact, self.hint, self.path, self.line)
-
-
-def _rebuild(
-    kind: type[DeepPhaseError], fact: str, hint: str, path: Path | None, line: int | None
-) -> DeepPhaseError:
-    return kind(fact, hint=hint, path=path, line=line)
+        return partial(type(self), hint=self.hint, path=self.path, line=self.line), (self.fact,)
 
 
 class FormatError(DeepPhaseError):

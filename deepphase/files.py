@@ -261,12 +261,16 @@ def check_size(path: Path, kind: str, error: type[DeepPhaseError] = FormatError)
     return size
 
 
-def parsed_json(text: str, **options: Any) -> Any:
-    """What a text of JSON says; ValueError where it is none, or too dense in objects."""
+def parsed_json(text: str, *, finite: bool = False) -> Any:
+    """What a text of JSON says; ValueError where it is none, too dense, or not to be `finite`."""
     objects = text.count("{") + text.count("[")
     if objects > _FREE_OBJECTS + len(text) // _LETTERS_PER_OBJECT:
         raise ValueError(f"{objects:,} objects in {len(text):,} letters: no file is so dense")
-    return json.loads(text, **options)
+    return json.loads(text, parse_constant=_refuse if finite else None)
+
+
+def _refuse(constant: str) -> None:
+    raise ValueError(f"{constant} is not a number of JSON")
 
 
 def json_hash(header: Mapping[str, Any]) -> str:

@@ -106,16 +106,12 @@ class CourseRun:
 
 
 def course_run(
-    controller: Controller,
-    *,
-    characters: int = COURSE_CHARACTERS,
-    seconds: float | None = None,
-    seed: int = 0,
+    controller: Controller, *, characters: int = COURSE_CHARACTERS, seconds: float | None = None
 ) -> CourseRun:
     """Run a controller along the course, or its beginning, at the data's travelling speed."""
     path = course(travelling_speed(controller.data))
     settings = CharacterSettings(*BLENDS["natural"], foot_ik=False, gating=False)
-    source = CharacterSource(controller, settings=settings, seed=seed)
+    source = CharacterSource(controller, settings=settings)
     character, goal_source = start_on_path(source, path, characters=characters)
     run = rollout(character, goal_source, seconds or goal_source.path.duration)
     observed, measures = ObservedRun(run, controller.data), dict[str, float]()

@@ -15,7 +15,6 @@ from deepphase.controllers.data.initial_states import InitialStates
 from deepphase.controllers.data.samples import ControllerSamples
 from deepphase.controllers.runtime.characters import Characters
 from deepphase.controllers.runtime.controller import Controller
-from deepphase.controllers.runtime.frame import CharacterSettings
 from deepphase.controllers.schema.schema import ControllerSchema
 from deepphase.controllers.training.course import course_run
 from deepphase.errors import DeepPhaseError
@@ -90,9 +89,7 @@ class HeldOutRun:
     at_rest: Array
 
 
-def held_out_run(
-    controller: Controller, data: ControllerData, settings: CharacterSettings | None = None
-) -> HeldOutRun | None:
+def held_out_run(controller: Controller, data: ControllerData) -> HeldOutRun | None:
     """Run a controller along held-out clips; None if they are too short."""
     samples, schema = data.samples, controller.schema
     rows, frames = _start_rows(samples, data.split.held_out, schema.fps)
@@ -102,9 +99,7 @@ def held_out_run(
     recorded = _recorded(data, samples.run_of(rows), starts.frames, frames)
     goal_source, movement, at_rest = recorded
     positions, angles = goal_source.target()
-    characters = Characters(
-        controller, starts, positions=positions, angles=angles, settings=settings
-    )
+    characters = Characters(controller, starts, positions=positions, angles=angles)
 
     def tracks(step: int) -> dict[str, Array]:
         now = np.asarray(samples.inputs[rows + step])

@@ -37,6 +37,8 @@ from deepphase.progress import Progress, report
 # Sizes of bodies, children and adults, differ by less than this factor; centimetres
 # and inches, the nearest two units, differ by 2.54.
 _SAME_UNIT_FACTOR = 2.2
+# Share of a body from which differences of one group's clips are mentioned.
+_MENTIONED = 0.02
 # Number of clips whose poses stand for those of a group, and of frames of each that may stand.
 _SAMPLES, _STANDING_FRAMES = 12, 100
 # Doubts of a rate in notes, with any rate.
@@ -137,7 +139,7 @@ def other_rest_frames(writer: StoreWriter) -> Iterator[tuple[str, str]]:
             for skeleton, clip in of_skeleton.items()
         ]
         most, file = max(differences, key=lambda found: found[0].share)
-        if most.mentioned:
+        if most.share > _MENTIONED:
             differs = f"{file} differs from {first.source.path} most in {most}"
             yield name, f"people of one rest pose and other proportions: {differs}"
 

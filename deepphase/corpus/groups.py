@@ -28,8 +28,6 @@ Value = TypeVar("Value")
 # one laboratory with one rest pose differ by up to .04, mostly in their shins. Arms that hang in
 # place of level ones differ by .1, and the people of ACCAD, whose frames are not alike, by .2.
 _TOLERANCE = 0.05
-# Share from which differences of one body's clips are mentioned.
-_MENTIONED = 0.02
 
 
 @dataclass(frozen=True)
@@ -43,11 +41,6 @@ class RestDifference:
 
     def __str__(self) -> str:
         return f"{self.joint} by {self.degrees:.0f} degrees, {100 * self.metres:.0f} cm"
-
-    @property
-    def mentioned(self) -> bool:
-        """Whether the bodies differ by more than the noise of a capture."""
-        return self.share > _MENTIONED
 
 
 def rest_difference(body: Skeleton, other: Skeleton, translated: Array) -> RestDifference:

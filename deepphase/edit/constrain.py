@@ -145,7 +145,11 @@ def constrained(
         apart = np.linalg.norm(joint_positions(made)[:, limbs.tips] - wanted, axis=-1)[:, :legs]
         if apart[standing].max(initial=0.0) < _STANDS_M:
             break
-    return EditedMotion(made, _distances(made, targets))
+    positions, distances = joint_positions(made), []
+    for target in targets:
+        way = positions[target.first : target.last + 1, made.skeleton.index(target.joint)]
+        distances.append(np.linalg.norm(way - np.array(target.place), axis=-1).max())
+    return EditedMotion(made, np.array(distances))
 
 
 def _limbs(clip: Clip, roles: Roles, targets: Sequence[JointTarget]) -> tuple[LegChains, int]:
@@ -337,12 +341,3 @@ def _target_places(
         here = slice(target.first, target.last + 1)
         places[here, limb], known[here, limb] = target.place, True
     return places, known
-
-
-def _distances(clip: Clip, targets: Sequence[JointTarget]) -> Array:
-    """(targets,) metres: the largest distance of each target from its joint."""
-    positions, distances = joint_positions(clip), []
-    for target in targets:
-        path = positions[target.first : target.last + 1, clip.skeleton.index(target.joint)]
-        distances.append(np.linalg.norm(path - np.array(target.place), axis=-1).max())
-    return np.array(distances)

@@ -183,8 +183,11 @@ class ControlModule(ResumableModule):
         motion = self._error(batch, known).square().mean()
         weights = [weight.abs().mean() for weight in self.network.parameters() if weight.ndim > 1]
         loss = motion + _SPARSITY * torch.stack(weights).mean()
-        if isinstance(self.network, PathNetworks):
-            loss = loss + _footstep_loss(self.network, batch)
+        network, has_cycle = self.network, batch["known"][:, 0]
+        if isinstance(network, PathNetworks):
+            wanted = (batch["steps"] - network.step_mean[:, None]) / network.step_scale[:, None]
+            errors = (network.footsteps(batch["velocities"]) - wanted).square().mean(dim=1)
+            loss = loss + _STEPS * (errors * has_cycle).sum() / has_cycle.sum().clamp(min=1)
         return loss, motion
 
     def validation_step(self, batch: dict[str, Tensor], index: int) -> None:
@@ -239,13 +242,6 @@ def _effector_networks(data: PathData, editor: MotionEditor) -> EffectorNetworks
     networks.place_mean.copy_(torch.from_numpy(flat.mean(axis=0)))
     networks.place_scale.fill_(max(float(np.sqrt(flat.var(axis=0).mean())), 1e-3))
     return networks
-
-
-def _footstep_loss(network: PathNetworks, batch: dict[str, Tensor]) -> Tensor:
-    wanted = (batch["steps"] - network.step_mean[:, None]) / network.step_scale[:, None]
-    errors = (network.footsteps(batch["velocities"]) - wanted).square().mean(dim=1)
-    known = batch["known"][:, 0]
-    return _STEPS * (errors * known).sum() / known.sum().clamp(min=1)
 
 
 def random_known(batch: int, effectors: int, frames: int, seed: int) -> Tensor:

@@ -87,7 +87,11 @@ def grounded(clip: Clip, space: MotionSpace | None = None, *, level: bool = True
     clip = space.with_pose(clip, quaternions.normalized(rotations), places)
     smooth = low_passed_clip(clip, _SMOOTH_HZ)
     tips = soles(smooth, limbs)
-    low = _lowest(tips[..., 1], clip.fps) if level else np.zeros(len(clip))
+    low = np.zeros(len(clip))
+    if level:
+        window = max(1, round(_LOWEST_S * clip.fps))
+        low = minimum_filter1d(tips[..., 1].min(axis=1), window, mode="nearest")
+        low = gaussian_filter1d(low, 0.5 * window, mode="nearest")
     place = _Placement(_upward(low[0] - low))
     for _ in range(_ROUNDS):
         flags = _flags(place, smooth, space, limbs)
@@ -179,13 +183,6 @@ def _flags(place: _Placement, smooth: Clip, space: MotionSpace, limbs: LegChains
     clip = place.applied(smooth, space)
     contacts = foot_contacts(clip, space.roles_of(smooth), at_any_height=place.uneven)
     return contacts.flags[:, : len(limbs)]
-
-
-def _lowest(heights: Array, fps: float) -> Array:
-    """(frames,) the lowest of heights (frames, feet) around each frame, smoothly."""
-    window = max(1, round(_LOWEST_S * fps))
-    low = minimum_filter1d(heights.min(axis=1), window, mode="nearest")
-    return gaussian_filter1d(low, 0.5 * window, mode="nearest")
 
 
 def _placement(tips: Array, flags: Array, fps: float, leg: float, *, level: bool) -> _Placement:

@@ -9,17 +9,20 @@ import numpy as np
 from deepphase.arrays import Array, true_runs
 from deepphase.edit.bound_editor import BoundEditor
 from deepphase.edit.curves import (
+    Cycle,
     blended,
     bridged,
+    bridged_root,
     bridged_rotations,
+    continued,
     curve,
     eased,
     mixed,
+    points_in_root_space,
     rotation_curves,
     slerped,
     straight,
 )
-from deepphase.edit.cycle import Cycle, bridged_root, continued, points_in_root_space
 from deepphase.edit.damage import Damage, find_damage
 from deepphase.edit.editor import MotionEditor
 from deepphase.edit.held_feet import with_gaps_held
@@ -173,7 +176,11 @@ def _with_estimates(
     estimate, contacts = _estimate(plain, editor, damage)
     rotations, estimated_places = space.pose(estimate)
     if noisy.any():
-        rotations = blended(rotations, own, _noise_weights(space.pose(clip)[0], own, noisy))
+        # The network counts more where there is more noise.
+        angle = np.where(noisy, quaternions.angle_between(space.pose(clip)[0], own), 0.0)
+        squares = (angle**2).sum(axis=0) / np.maximum(noisy.sum(axis=0), 1)
+        share = np.where(noisy, squares / (squares + _NETWORK_ERROR**2), 1.0)
+        rotations = blended(rotations, own, share)
     rotations = low_passed_rotations(rotations, _RESULT_HZ, fps)
     result = own.copy()
     for joint, known in enumerate(damage.known[:, 1:].T):
@@ -292,13 +299,6 @@ def _interpolated(
         elif mean is not None:
             rotations[:, joint] = mean[joint]
     return quaternions.sign_continuous(rotations), straight(places, damage.known[:, 0] > 0)
-
-
-def _noise_weights(given: Array, filtered: Array, noisy: Array) -> Array:
-    """(frames, joints) weight of the network: 1 where nothing is noisy, more for more noise."""
-    angle = np.where(noisy, quaternions.angle_between(given, filtered), 0.0)
-    squares = (angle**2).sum(axis=0) / np.maximum(noisy.sum(axis=0), 1)
-    return np.where(noisy, squares / (squares + _NETWORK_ERROR**2), 1.0)
 
 
 def _length_weights(missing: Array, fps: float) -> Array:

@@ -247,7 +247,8 @@ def load_amass(path: str | Path, *, up: str | None = None, fps: float | None = N
     path = Path(path)
     checked_options(None, up, fps)
     archive = read_npz(path)
-    rate, notes = resolve_rate(_file_rates(archive), fps, path)
+    rates = archive.rates() or ({"AIST++": _AIST_FPS} if "smpl_poses" in archive else {})
+    rate, notes = resolve_rate(rates, fps, path)
     names, vectors, pose_notes = _read_pose(archive)
     translations = _translations(archive, len(vectors))[:, None].astype(np.float64)
     rotations = _rotations(archive, names, vectors)
@@ -292,10 +293,6 @@ def smpl_layout(clip: Clip) -> tuple[str, ...] | None:
     """The joints of the SMPL family in the order of pose vectors, if they are those of a clip."""
     names = set(clip.skeleton.names)
     return next((layout for layout in LAYOUTS.values() if set(layout) == names), None)
-
-
-def _file_rates(archive: NpzArchive) -> dict[str, float]:
-    return archive.rates() or ({"AIST++": _AIST_FPS} if "smpl_poses" in archive else {})
 
 
 def _translations(archive: NpzArchive, frames: int) -> Array:

@@ -5,7 +5,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from deepphase.edit.cycle import Cycle, continued, points_in_root_space
+from deepphase.edit.curves import Cycle, continued, points_in_root_space
 from deepphase.edit.inbetween import between_keys, in_between
 from deepphase.edit.motion_rows import MotionSpace
 from deepphase.errors import ParameterError

@@ -253,7 +253,7 @@ def _parsed(text: bytes, path: Path) -> Item:
     """The document of a glTF file."""
     fault = partial(FormatError, hint="export the file again as glTF 2.0", path=path)
     try:
-        value = parsed_json(text.decode("utf-8-sig"), parse_constant=_refuse)
+        value = parsed_json(text.decode("utf-8-sig"), finite=True)
     except RecursionError:
         raise fault("the JSON is nested too deeply") from None
     except UnicodeDecodeError:
@@ -265,10 +265,6 @@ def _parsed(text: bytes, path: Path) -> Item:
     if not isinstance(value, dict):
         raise fault("the JSON is not a glTF document")
     return Item(value, "", path)
-
-
-def _refuse(constant: str) -> float:
-    raise ValueError(f"{constant} is not a number of JSON")
 
 
 @dataclass(frozen=True, eq=False, slots=True)

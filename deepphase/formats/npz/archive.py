@@ -166,7 +166,7 @@ class NpzArchive:
     def json(self, key: str) -> Any:
         """What a single text of JSON says."""
         try:
-            return parsed_json(self.text(key), parse_constant=_refuse_constant)
+            return parsed_json(self.text(key), finite=True)
         except (ValueError, RecursionError) as error:
             raise self._error(key, f"is not JSON: {str(error)[:80]}") from None
 
@@ -375,7 +375,3 @@ def _storable(name: str, array: Array) -> Array:
 def _described(dtype: np.dtype) -> str:
     plain = f"numbers of type {dtype}" if dtype.kind in "fiu" else f"values of type {dtype!s:.40}"
     return {"b": "booleans", "S": "text", "U": "text"}.get(dtype.kind, plain)
-
-
-def _refuse_constant(name: str) -> None:
-    raise ValueError(f"{name} is not a number")

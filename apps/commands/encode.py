@@ -15,6 +15,7 @@ from deepphase.apps.terminal import (
     refuse_unwritten,
     warn,
 )
+from deepphase.arrays import counted
 from deepphase.errors import FormatError, ParameterError
 
 
@@ -86,12 +87,13 @@ def command(
     list_or_refuse(refused, len(done), what, "encoded")
     written = len(done) - len(refused)
     frames = sum(each.frames for each in done)
-    note(f"{written} {what}, {frames:,} frames at {loaded.fps:g} fps -> {output}")
+    note(f"{counted(written, what[:-1])}, {frames:,} frames at {loaded.fps:g} fps -> {output}")
     refuse_unwritten(refused)
     if of_songs:
         next_step("dance", files[0] if files[0].is_file() else "SONG", "-o", "dance")
     elif model == shipped.path:
-        next_step("app", *([] if files[0].is_file() or is_store(files[0]) else [files[0]]))
+        is_folder = files[0].is_dir() and not is_store(files[0])
+        next_step("app", files[0] if is_folder else files[0].parent)
     else:
         next_step("figures", model, files[0], "-o", "figures")
 

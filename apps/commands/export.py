@@ -47,13 +47,12 @@ def command(
         if value is not None:
             raise ParameterError(f"--{name} belongs to a page", hint="add --web")
     with working("exporting", str(output)):
-        written, then = _exported(model, output)
+        written = _exported(model, output)
     note(f"{'batch':>6}  {'output':<10} largest difference from the original")
     for file, parity in written.items():
         for each in parity:
             note(f"{each.batch:>6}  {each.output:<10} {each.difference:.1e}")
         note(f"ONNX file: {file}")
-    next_step(*then)
 
 
 def _write_page(model: Path, output: Path, body: Path | None, terrain: str | None) -> None:
@@ -69,8 +68,8 @@ def _write_page(model: Path, output: Path, body: Path | None, terrain: str | Non
     note(f"page: {output} ({size / 1e6:.1f} MB)")
 
 
-def _exported(model: Path, output: Path) -> tuple[dict[Path, list[Parity]], tuple[object, ...]]:
-    """ONNX files of a model with their differences from it, and the command to type next."""
+def _exported(model: Path, output: Path) -> dict[Path, list[Parity]]:
+    """ONNX files of a model with their differences from it."""
     from deepphase.formats.array_file import read_header
 
     kind = read_header(model)["format"]
@@ -81,20 +80,17 @@ def _exported(model: Path, output: Path) -> tuple[dict[Path, list[Parity]], tupl
         controller = Controller.load(model)
         network, metadata = controller.network, engine_metadata(controller)
         parity = export_controller(network, controller.schema, output, metadata=metadata)
-        return {output: parity}, ("control", model, "--path", "square", "-o", "run")
+        return {output: parity}
     if kind == "deepphase.matcher":
         from deepphase.matching.learned.matcher import Matcher
         from deepphase.matching.learned.onnx_export import export_matcher
 
-        written = export_matcher(Matcher.load(model), output)
-        return written, ("match", "run", model, "--path", "square", "-o", "run")
+        return export_matcher(Matcher.load(model), output)
     if kind == "deepphase.editor":
         from deepphase.edit.editor import MotionEditor, export_editor
 
-        then = ("edit", "inbetween", "FIRST", "SECOND", "--editor", model, "-o", "joined.bvh")
-        return {output: export_editor(MotionEditor.load(model), output)}, then
+        return {output: export_editor(MotionEditor.load(model), output)}
     from deepphase.export.onnx_file import export_phase_model
     from deepphase.phase.model import PhaseModel
 
-    written = {output: export_phase_model(PhaseModel.load(model), output)}
-    return written, ("encode", model, "FILES", "-o", "phases")
+    return {output: export_phase_model(PhaseModel.load(model), output)}

@@ -73,4 +73,4 @@ def command(
     if len(entries) > len(chosen):
         note(f"{len(chosen)} of {len(entries)} clips, an even selection")
     note(f"{page.stat().st_size / 1e6:.1f} MB: open {page}")
-    next_step("app", *([clips[0]] if clips[0].is_dir() else []))
+    next_step("app", clips[0] if clips[0].is_dir() else clips[0].parent)

@@ -23,8 +23,7 @@ from deepphase.synthetic.song import make_song
 pytestmark = pytest.mark.slow
 
 # Words in capitals of hints -> files of the test.
-_PLACES = {"SONG": "song.wav", "CLIPS": "clips", "FILES": "clips", "FOLDER": "clips"}
-_PLACES |= {"FIRST": "clips/walk_0.bvh", "SECOND": "clips/walk_1.bvh"}
+_PLACES = {"SONG": "song.wav", "CLIPS": "clips", "FOLDER": "clips"}
 # Commands that end by a signal, or have tests of their own: the line is parsed, files are checked.
 _SERVERS = ("app", "live", "demo")
 # Command -> what makes it short.

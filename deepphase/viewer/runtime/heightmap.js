@@ -1,7 +1,5 @@
 /** Ground whose height is interpolated between the points of a grid. */
 
-import { mix } from "../vectors.js";
-
 export class Heightmap {
   /** `heights` in metres, rows along +Z, columns along +X, `spacing` metres apart; `origin`: x and z of the first point. */
   constructor(heights, columns, spacing, origin) {
@@ -38,29 +36,25 @@ export class Heightmap {
     return [(this.at(x + half, z) - this.at(x - half, z)) / width, (this.at(x, z + half) - this.at(x, z - half)) / width];
   }
 
-  /**
-   * Lines of the grid across X (axis 0) or Z (1) that the ground needs, at most `gap` metres apart: between and beside two
-   * of them, others are straight within `tolerance`, a root mean square in metres.
-   */
+  /** Lines of the grid across X (axis 0) or Z (1), at most `gap` metres apart, and nearer where the ground bends by `tolerance`. */
   lines(axis, tolerance, gap) {
     const { heights, columns, rows, spacing, origin } = this;
     const [count, others, along, across] = axis ? [rows, columns, columns, 1] : [columns, rows, 1, columns];
-    const isStraight = (from, to) => {
-      for (let line = Math.max(from - 1, 0); line <= Math.min(to + 1, count - 1); line++) {
-        const part = (line - from) / (to - from);
-        let sum = 0;
-        for (let at = 0; at < others * across; at += across) {
-          sum += (mix(heights[from * along + at], heights[to * along + at], part) - heights[line * along + at]) ** 2;
-        }
-        if (sum > others * tolerance ** 2) return false;
+    // Root mean square of second differences.
+    const bends = Array.from({ length: count }, (_, line) => {
+      let sum = 0;
+      for (let at = line * along, end = at + others * across; line % (count - 1) && at < end; at += across) {
+        sum += (heights[at - along] - 2 * heights[at] + heights[at + along]) ** 2;
       }
-      return true;
-    };
-    const kept = [0];
-    for (let line = 1; line < count; line++) {
-      const from = kept.at(-1);
-      if (line + 1 === count || (line + 1 - from) * spacing > gap || !isStraight(from, line + 1)) kept.push(line);
-    }
-    return kept.map((line) => origin[axis] + line * spacing);
+      return Math.sqrt(sum / others);
+    });
+    let bent = 0, last = 0;
+    return bends.flatMap((_, line) => {
+      // Beside a bend, too, for the slopes of what does not bend.
+      bent += Math.max(...bends.slice(Math.max(line - 1, 0), line + 2));
+      if (line % (count - 1) && bent <= tolerance && (line + 1 - last) * spacing <= gap) return [];
+      [bent, last] = [0, line];
+      return [origin[axis] + line * spacing];
+    });
   }
 }

@@ -25,8 +25,8 @@ const REFINE_MS = 400, MOST_FINE = 4, MOST_COARSE = 8;
 const MOST_LOSSES = 3;
 // Metres at which a ground goes on beyond its edges, and lines of the plane to each side of its middle.
 const BEYOND_M = [200, 60, 20, 6], PLANE_LINES = 13;
-// Metres by which lines that are left out change a heightmap's ground, and between lines, at most; and its most vertices,
-// on a graphics card and by software, where more lines are left out.
+// Metres by which a heightmap's ground bends from one drawn line to the next, and between them, at most; and its most
+// vertices, on a graphics card and by software, where more lines are left out.
 const FLAT_M = 0.001, GAP_M = 3, MOST_VERTICES = [Infinity, 5000];
 const BALL_RINGS = 24, BALL = { rotations: Float32Array.of(0, 0, 0, 1), tint: "#f1ede4", accent: "#20242a" };
 
@@ -194,7 +194,7 @@ function gridIndices(rows, columns) {
   return indices;
 }
 
-// {positions, normals, indices} of a heightmap's ground of so many vertices at most, which goes on beyond its edges.
+// {positions, normals, indices} of a heightmap's ground of at most so many vertices, which goes on beyond its edges.
 function groundMesh(map, most) {
   let lines, tolerance = FLAT_M;
   do {

@@ -248,9 +248,10 @@ def dance_with_database(
     assert run.jumped is not None
     speed = np.array(rates)[nearest]
     positions, angles = (values_at_frames(each[0], moments) for each in (run.positions, run.angles))
-    jumps = np.flatnonzero(_resampled_jumps(run.jumped[0], nearest))
+    # A jump is at the first frame that is shown of what follows it.
+    jumps = np.searchsorted(nearest, np.flatnonzero(run.jumped[0]))
     clips = database.clip_of(rows)
-    begins = dict.fromkeys([0, *jumps.tolist()])
+    begins = dict.fromkeys([0, *jumps[jumps < frames].tolist()])
     return DanceResult(
         clip=at_frames(run.clip(0, song.name), moments),
         song=song,
@@ -274,14 +275,6 @@ def _moments(times: Array, wanted: Array) -> Array:
     if len(times) == len(wanted) and np.abs(times - wanted).max() < 1e-6:
         return frames.astype(float)
     return CubicSpline(times, frames)(wanted)
-
-
-def _resampled_jumps(jumped: Array, nearest: Array) -> Array:
-    """(frames,) bool: the jumps after resampling, each at its first frame."""
-    marked = np.zeros(len(nearest), bool)
-    places = np.searchsorted(nearest, np.flatnonzero(jumped))
-    marked[places[places < len(nearest)]] = True
-    return marked
 
 
 def _phases(database: MotionDatabase, rows: Array, rates: Array) -> PhaseParameters | None:

@@ -44,11 +44,13 @@ def describe_controller(controller: Controller) -> dict[str, Any]:
     skeleton = controller.skeleton
     roles = find_roles(skeleton, description=dict(schema.body))
     settings = CharacterSettings()
+    places = controller.starts.inputs[:, schema.inputs.slices["joint_position"]]
     return {
         "name": controller.name,
         "frame_rate": schema.fps,
         "skeleton": describe_skeleton(skeleton, roles),
-        "height": _height(controller),
+        # Metres: of the highest joint in the start states.
+        "height": float(np.median(places[:, 1::3].max(axis=1))),
         "joints": [skeleton.index(name) for name in schema.joints],
         "feet": [skeleton.index(name) for name in schema.feet],
         "facing": dict(schema.body),
@@ -102,12 +104,6 @@ def describe_skeleton(skeleton: Skeleton, roles: Roles) -> dict[str, Any]:
         "kind": roles.kind,
         "roles": {name: int(each) for name, each in joints.items() if each is not None},
     }
-
-
-def _height(controller: Controller) -> float:
-    """Metres: median height of the highest joint in the start states."""
-    block = controller.starts.inputs[:, controller.schema.inputs.slices["joint_position"]]
-    return float(np.median(block[:, 1::3].max(axis=1)))
 
 
 def _blocks(layout: FeatureLayout) -> dict[str, list[int]]:

@@ -237,7 +237,9 @@ class ClipGoals(nn.Module):
     def seen(self, inputs: Tensor, offset: RootOffset) -> Tensor:
         """Raw recorded inputs with their trajectory relative to the network's own root."""
         turn, place = unit_at(offset.angle)[:, None], offset.place[:, None]
-        moved = (_complex_of(inputs, self.ground) - place * self.is_place) * turn
+        # (batch, n) complex of columns x and z, interleaved.
+        pairs = inputs.index_select(1, self.ground).unflatten(1, (-1, 2))
+        moved = (torch.view_as_complex(pairs) - place * self.is_place) * turn
         return inputs.index_copy(1, self.ground, torch.view_as_real(moved).flatten(1))
 
     def weights(self, position: Tensor, direction: Tensor) -> tuple[Tensor, Tensor, Tensor]:
@@ -297,11 +299,6 @@ class ClipGoals(nn.Module):
             outputs[..., self._outputs[f"root_{name}"]] for name in ("velocity", "turn")
         )
         return self._seconds * complex_columns(velocity)[..., 0], self._seconds * turn[..., 0]
-
-
-def _complex_of(rows: Tensor, columns: Tensor) -> Tensor:
-    """(batch, n) complex of columns x and z, interleaved, of (batch, dims) rows."""
-    return torch.view_as_complex(rows.index_select(1, columns).unflatten(1, (-1, 2)))
 
 
 def _changed(rows: Tensor, block: slice, change: Callable[[Tensor], Tensor]) -> Tensor:

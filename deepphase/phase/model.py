@@ -349,7 +349,10 @@ class PhaseModel(Generic[Signals]):
             path, format=FORMAT, version=VERSION, types={"projection.*": "F32"}
         )
         with fitting_parts("phase model", "train it again", path):
-            config = PhaseConfig.from_mapping(_without_codes(header["config"]))
+            # Files of earlier versions may have the options of a codebook.
+            gone, given = ("codes", "code_stages", "skeletons"), dict(header["config"]["network"])
+            known = {name: value for name, value in given.items() if name not in gone}
+            config = PhaseConfig.from_mapping({**header["config"], "network": known})
             signals = _SIGNALS[header["signals"]["kind"]].from_mapping(header["signals"])
             network = make_autoencoder(len(signals.names), signals.fps, config.network)
             load_weights(network, arrays)
@@ -390,13 +393,6 @@ def encode_paths(model: Any, paths: Paths) -> ClipPhases | list[ClipPhases]:
         warnings.warn(f"left out: {refusal}", stacklevel=3)
     single = one and len(phases) == 1 and Path(given[0]).is_file() and not is_array_file(given[0])
     return phases[0] if single else phases
-
-
-def _without_codes(config: Any) -> Any:
-    """A config without the options of a codebook, which files of earlier versions may have."""
-    gone = ("codes", "code_stages", "skeletons")
-    network = {name: value for name, value in dict(config["network"]).items() if name not in gone}
-    return {**config, "network": network}
 
 
 def load_weights(network: nn.Module, arrays: Mapping[str, Array], prefix: str = "network.") -> None:

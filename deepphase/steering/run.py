@@ -402,7 +402,9 @@ def rollout(
         for name, value in values.items():
             if value is not None:
                 if name not in recorded:
-                    recorded[name] = _room(name, value, (count, frames))
+                    exact = name in _WIDE or value.dtype.kind in "biuU"
+                    shape = (count, frames, *value.shape[1:])
+                    recorded[name] = np.empty(shape, value.dtype if exact else np.float32)
                 recorded[name][:, index] = value
         word = "" if frame.alive.all() else f"{int(frame.alive.sum())} of {count} alive"
         report(progress, "running", index + 1, frames, word)
@@ -425,9 +427,3 @@ _RECORDED = (
 _TRACK = "track "
 # Far from the origin, places in the world need more digits than float32 has.
 _WIDE = ("positions", "angles", "desired_positions", "desired_angles", "commanded_angles")
-
-
-def _room(name: str, value: Array, shape: tuple[int, int]) -> Array:
-    """(characters, frames, ...) for values (characters, ...) of every frame."""
-    exact = name in _WIDE or value.dtype.kind in "biuU"
-    return np.empty((*shape, *value.shape[1:]), value.dtype if exact else np.float32)

@@ -322,7 +322,10 @@ def ground_measures(
     speeds = np.linalg.norm(
         np.stack([velocities(each[:, None, ::2], clip.fps)[:, 0] for each in nearest]), axis=-1
     )
-    cliffs = _cliffs(ground.at(last[..., ::2]), limbs.lengths)
+    # The ground of a pair differs by more than half a leg.
+    heights = ground.at(last[..., ::2])
+    apart = np.abs(heights[:-1:2] - heights[1::2])
+    cliffs = (apart > _CLIFF_SHARE * limbs.lengths[: 2 * len(apart) : 2]).any(axis=0)
     found = {
         "deep": depth[flags] > DEEP_M,
         "floating": gap[flags] > FLOATING_M,
@@ -336,9 +339,3 @@ def ground_measures(
     means = {name: float(values.mean()) for name, values in found.items()}
     tails = {f"{name}_95": float(np.percentile(found[name], 95)) for name in ("depth", "gap")}
     return means | tails
-
-
-def _cliffs(heights: Array, lengths: Array) -> Array:
-    """(frames,) whether the ground (limbs, frames) of a pair differs by more than half a leg."""
-    apart = np.abs(heights[:-1:2] - heights[1::2])
-    return (apart > _CLIFF_SHARE * lengths[: 2 * len(apart) : 2]).any(axis=0)

@@ -19,7 +19,7 @@ from deepphase.errors import ParameterError
 from deepphase.figures.theme import DARK, LIGHT, NEUTRAL, channel_style
 from deepphase.files import atomic_write
 from deepphase.viewer.packing import PackedArrays
-from deepphase.viewer.take import Channels, CostComparison, ManifoldCloud, Marker, Take
+from deepphase.viewer.take import Channels, CostComparison, ManifoldCloud, Take
 
 # Folder of the modules, styles and templates of all pages.
 VIEWER = Path(__file__).parent
@@ -203,18 +203,6 @@ def describe_take(take: Take, packed: PackedArrays) -> dict[str, Any]:
     return described(take, packed) | {"fps": take.fps, "duration": take.duration_s}
 
 
-def _numbers(values: Array, packed: PackedArrays) -> list[float]:
-    return np.ravel(values).tolist()
-
-
-def _flags(values: Array, packed: PackedArrays) -> dict[str, Any]:
-    return packed.add(values.astype(bool))
-
-
-def _series(values: Array, packed: PackedArrays) -> dict[str, Any]:
-    return packed.add_series(values)
-
-
 def _channels(channels: Channels, packed: PackedArrays) -> dict[str, Any]:
     inside = channels.interior
     if inside is not None and inside.all():
@@ -256,25 +244,22 @@ def _moments(seconds: Array | Sequence[float], packed: PackedArrays | None = Non
     return np.round(np.asarray(seconds, np.float64), 4).tolist()
 
 
-def _spans(markers: Sequence[Marker], packed: PackedArrays) -> list[list[Any]]:
-    return [list(vars(marker).values()) for marker in markers]
-
-
 # Field -> its form in the page, of those that are not what `described` makes of them.
 _FORMS: Mapping[str, Callable[[Any, PackedArrays], Any]] = {
     "positions": lambda values, packed: packed.add_positions(values),
     "rotations": lambda values, packed: packed.add_rotations(values),
     "data": lambda content, packed: packed.add_bytes(content),
-    "markers": _spans,
+    "markers": lambda markers, _: [list(vars(marker).values()) for marker in markers],
     "channels": _channels,
     "manifold": _manifold,
     "costs": _costs,
     "spectrogram": _shades,
-    "contacts": _flags,
-    **dict.fromkeys(("links", "parents", "explained"), _numbers),
+    "contacts": lambda flags, packed: packed.add(flags.astype(bool)),
+    **dict.fromkeys(("links", "parents", "explained"), lambda own, _: np.ravel(own).tolist()),
     **dict.fromkeys(("beats", "downbeats"), _moments),
     **dict.fromkeys(
-        ("phase", "frequency", "amplitude", "offset", "path", "weights", "values"), _series
+        ("phase", "frequency", "amplitude", "offset", "path", "weights", "values"),
+        lambda values, packed: packed.add_series(values),
     ),
 }
 

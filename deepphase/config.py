@@ -227,9 +227,9 @@ def require_in(config: object, **bounds: tuple[float, float]) -> None:
     for name, (low, high) in bounds.items():
         value = getattr(config, name)
         if value is not None and not low <= value <= high:
-            raise ParameterError(
-                f"{name} must lie in {round(low, 6):g} to {round(high, 6):g}, not {value}"
-            )
+            least = "above 0" if low == ABOVE_0 else f"at least {low:g}"
+            most = "below 1" if high == BELOW_1 else f"at most {high:g}"
+            raise ParameterError(f"{name} must be {least} and {most}, not {value}")
 
 
 def require_one_of(config: object, **kinds: Any) -> None:

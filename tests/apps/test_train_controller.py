@@ -58,7 +58,7 @@ def test_a_config_and_options_make_a_controller(store, strikes, tmp_path, capsys
         (["--config", "expert"], "no config 'expert'"),
         (["--config", "mann", "--set=network.redraw=step"], "unknown key 'redraw' in network"),
         (["--config", "mann", "--set=schema.label=mood"], "mood"),
-        (["--config", "mann", "--set=training.held_out=2"], "held_out must lie in 0 to 0.9"),
+        (["--config", "mann", "--set=training.held_out=2"], "held_out must be above 0"),
         (["--config", "mann", "--resume"], "no checkpoint"),
         (["--config", "mann", "--set=trainer.accelerator=abacus"], "Lightning refuses"),
     ],

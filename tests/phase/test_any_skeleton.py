@@ -133,7 +133,7 @@ def test_other_proportions_move_as_a_body_of_that_size():
 def test_options_for_several_skeletons_are_refused_for_one():
     with pytest.raises(ParameterError, match="proportions applies to the preset 'any_skel"):
         PhaseConfig.load("default", **{"training.proportions": 0.2})
-    with pytest.raises(ParameterError, match=r"joint_dropout must lie in 0 to 0\.9"):
+    with pytest.raises(ParameterError, match=r"joint_dropout must be at least 0 and at most 0\.9"):
         PhaseConfig.load("any_skeleton", **{"training.joint_dropout": 1.0})
 
 

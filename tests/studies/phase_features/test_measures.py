@@ -40,10 +40,8 @@ def test_clips_decide_and_not_frames():
     # Better by far in one of four clips, by many frames, and a little worse in the others.
     clips = np.array([0] * 1000 + [1, 2, 3])
     apart = np.where(clips == 0, -1.0, 0.1)
-    assert (
-        difference("next", measured(apart, clips), "pose", measured(0 * apart, clips)).outcome
-        == "level"
-    )
+    found = difference("next", measured(apart, clips), "pose", measured(0 * apart, clips))
+    assert found.outcome == "level"
 
 
 def test_verdicts():
@@ -51,10 +49,8 @@ def test_verdicts():
     one = {"winding": measured(np.ones(8), clips), "uneven": measured(np.ones(8), clips)}
 
     def verdict(winding, uneven):
-        own = {
-            "winding": measured(clips * 0 + winding, clips),
-            "uneven": measured(clips * 0 + uneven, clips),
-        }
+        shares = {"winding": winding, "uneven": uneven}
+        own = {key: measured(clips * 0 + share, clips) for key, share in shares.items()}
         differences = [difference(key, own[key], "velocity", one[key]) for key in own]
         (claim,) = claims_about(differences, own, {"velocity": one})
         assert "(1)" in claim.reason
@@ -104,15 +100,13 @@ def test_a_phase_matches_one_way_and_a_pose_both_ways():
 
 
 def walks(clips=6, seconds=8.0, fps=60.0):
-    """Phases of a clock of the step, an unrelated one and noise; strikes of two feet."""
-    rng = np.random.default_rng(0)
+    """Phases of an unrelated clock and one of the step; strikes of two feet."""
     phases, strikes = [], []
     for clip in range(clips):
         time = np.arange(round(seconds * fps)) / fps
         step = time * (0.8 + 0.05 * clip)
         unrelated = time * 0.613 * (1 + clip)
-        noise = rng.uniform(-0.5, 0.5, len(time))
-        phases.append(wrapped(np.stack([unrelated, step + 0.21, noise], -1)))
+        phases.append(wrapped(np.stack([unrelated, step + 0.21], -1)))
         strikes.append([np.flatnonzero(np.diff(np.floor(step + at))) for at in (0.0, 0.5)])
     return phases, strikes
 
@@ -120,14 +114,8 @@ def walks(clips=6, seconds=8.0, fps=60.0):
 def test_the_channel_that_times_steps_is_found():
     phases, strikes = walks()
     assert strike_deviations(phases, strikes).max() < 0.02
-    without = [each[:, [0, 2]] for each in phases]
+    without = [each[:, :1] for each in phases]
     assert strike_deviations(without, strikes).mean() > 0.15
-
-
-def test_noise_is_at_chance():
-    phases, strikes = walks(clips=40)
-    noise = [each[:, [2]] for each in phases]
-    assert strike_deviations(noise, strikes).mean() == pytest.approx(0.25, abs=0.04)
 
 
 def circling(clips=3, length=150, rate=1.1):

@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import pytest
 
 from deepphase.corpus.prepare import corpus_of
 from deepphase.formats.load import save
 from deepphase.phase.extractor import fit_phases
 from deepphase.synthetic.gait_motion import locomotion
-from tests.formula_motion import swinging
 from tests.studies.phase_features.__main__ import compared, table
 
 pytestmark = pytest.mark.slow
@@ -44,23 +41,3 @@ def test_a_model_is_compared_with_other_features(tmp_path):
     verdicts = {each["source"]: each["verdict"] for each in comparison["claims"]}
     assert verdicts["Fig. 17"] == "holds"
     assert "| index of the next frame |" in table(found)
-
-
-def test_posture_tells_frames_of_equal_phase_apart(tmp_path):
-    for number in range(4):
-        clip, _ = swinging(1.0, 6.0, start=0.13 * number)
-        crouched = clip.translations.copy()
-        crouched[:, 0, 1] -= 0.4 * (number % 2)
-        save(replace(clip, translations=crouched), tmp_path / "clips" / f"{number}.bvh")
-    model = tmp_path / "pca.model"
-    fit_phases(corpus_of(tmp_path / "clips"), "pca").save(model)
-    comparison = compared(model, tmp_path / "clips", "posture", queries=200).as_mapping()
-    by_phase, by_posture = (
-        {key: each["value"] for key, each in comparison["features"][name]["measures"].items()}
-        for name in ("this model", "posture")
-    )
-    # Half of the frames of equal phase are of a body that is 0.4 m higher or lower.
-    assert by_phase["alignment"] > 0.1
-    assert by_posture["alignment"] < 0.02
-    # Phases advance beside it as before.
-    assert by_posture["next_advanced"] <= by_phase["next_advanced"] < 3

@@ -66,20 +66,27 @@ def test_clouds_player_and_address_show_one_moment(visit):
         moments.append(shown.evaluate("it => it.deepphaseCloud.moment"))
     assert np.linalg.norm(np.subtract(*moments)) > 10
     # A point of the clip that plays is gone to at once; its pose is shown beside the mouse.
-    places = """it => [it.deepphaseCloud.count - 40].map((i) => {
-        const cloud = it.deepphaseCloud;
+    place = """it => {
+        const cloud = it.deepphaseCloud, i = cloud.count - 40;
         const [x, y] = [cloud.screen[2 * i], cloud.screen[2 * i + 1]];
         const found = cloud.nearest(x, y);
         const { names, clip, times } = cloud.frames;
         return { x, y, clip: names[clip[found]], time: times[found] };
-    })"""
-    (last,) = shown.evaluate(places)
-    box = at_rest(plot)
-    page.mouse.move(box["x"] + last["x"], box["y"] + last["y"])
-    until(lambda: last["clip"] in shown.locator(".pose").inner_text())
-    page.mouse.click(box["x"] + last["x"], box["y"] + last["y"])
-    frame = titled_player(page, last["clip"]) if last["clip"] != "walk" else settled(page)
+    }"""
+
+    def under_the_mouse():
+        """The point that the mouse is on, once its pose is shown; it moves as clips are read."""
+        box, found = at_rest(plot), shown.evaluate(place)
+        for beside in (2, 0):
+            page.mouse.move(box["x"] + found["x"] + beside, box["y"] + found["y"])
+        page.wait_for_timeout(1000)
+        return found if found["clip"] in shown.locator(".pose").inner_text() else None
+
+    last = until(under_the_mouse)
+    page.mouse.down()
+    page.mouse.up()
     if last["clip"] != "walk":
+        titled_player(page, last["clip"])
         assert f"clip={last['clip'].replace(' ', '+')}" in page.url
         assert f"at={last['time']:.2f}" in page.url
         answer_where(page, "deepphasePlayer.time()", lambda now: now >= last["time"] - 0.02)
@@ -92,13 +99,10 @@ def test_clouds_player_and_address_show_one_moment(visit):
     until(lambda: colours(shown.locator(".plot")) > 8)
     assert 1_000 < shown.evaluate("it => it.deepphaseCloud.count") <= 5_000
     # Pictures to keep.
-    kinds = {"PNG": b"\x89PNG", "CSV": b"clip,frame"}
-    for kind, begins in kinds.items():
-        ending = f".{kind.lower()}"
-        with page.expect_download(
-            lambda it, at=ending: it.suggested_filename.endswith(at)
-        ) as download:
+    for kind, begins in {"PNG": b"\x89PNG", "CSV": b"clip,frame"}.items():
+        with page.expect_download() as download:
             shown.get_by_role("button", name=kind).click()
+        assert download.value.suggested_filename.endswith(kind.lower())
         assert download.value.path().read_bytes().startswith(begins)
 
 
@@ -158,8 +162,7 @@ def test_pages_are_linked_and_fit_a_narrow_screen(visit):
 
 def another_duration(page, before: float) -> float:
     """The seconds of a run that takes another time than that one."""
-    script = "deepphasePlayer.state().duration"
-    return answer_where(page, script, lambda value: abs(value - before) > 0.05)
+    return answer_where(page, "deepphasePlayer.state().duration", lambda s: abs(s - before) > 0.05)
 
 
 def test_a_way_is_drawn_by_mouse_and_by_keys(visit):
@@ -283,8 +286,7 @@ def test_the_last_player_stays_until_the_next_has_drawn_and_some_are_kept(visit)
     page = visit("manifold")
     settled(page)
     shown = cloud(page)
-    page.evaluate(
-        """() => {
+    look = """() => {
         window.deepphaseBlank = 0;
         const look = () => {
             const frame = window.deepphasePlayers?.shown;
@@ -294,17 +296,16 @@ def test_the_last_player_stays_until_the_next_has_drawn_and_some_are_kept(visit)
         };
         look();
     }"""
-    )
+    page.evaluate(look)
     last = shown.evaluate("it => it.deepphaseCloud.count - 40")
+    go = """(it, i) => {
+        it.deepphaseCloud.go(i);
+        const { names, clip } = it.deepphaseCloud.frames;
+        return names[clip[i]];
+    }"""
     names = []
     for point in (last, 40, last, 40, last // 2):
-        names.append(
-            shown.evaluate(f"""it => {{
-            const cloud = it.deepphaseCloud;
-            cloud.go({point});
-            return cloud.frames.names[cloud.frames.clip[{point}]];
-        }}""")
-        )
+        names.append(shown.evaluate(go, point))
         titled_player(page, names[-1])
     assert len(set(names)) == 3
     assert page.evaluate("window.deepphaseBlank") == 0

@@ -38,7 +38,7 @@ def test_clips_without_a_song_are_left_out_with_a_word(tmp_path):
     assert given[-1] == ("reading songs", 4, 4, "two")
 
 
-@pytest.mark.parametrize(("seconds", "said"), [(1.0, ""), (2.0, "--file-fps 30"), (1.3, "")])
+@pytest.mark.parametrize(("seconds", "said"), [(1.0, ""), (2.0, "--file-fps, as 30"), (1.3, "")])
 def test_a_rate_that_the_song_beside_contradicts_is_doubted(tmp_path, seconds, said):
     clip = swinging(1.0)[0]
     save(clip, tmp_path / "a.bvh")

@@ -30,12 +30,21 @@ from deepphase.apps.hosts import (
 # At /manifold, Streamlit's page first looks for its server below that address, which fills the
 # browser's console with errors: the variable gives it the address. Streamlit adds an entry to the
 # history for every change of the address that a page makes itself. Here those replace the last
-# one, so that Back leads to the page before.
+# one, so that Back leads to the page before, as its address was when a link was clicked: the next
+# page may write its own before Streamlit has left that one.
 _SCRIPT = b"""<script>
 window.__streamlit = { BACKEND_BASE_URL: location.origin + "/" };
 const push = history.pushState;
+let left = "";
+addEventListener("click", ({ target }) => {
+  left = target.closest?.("a[href]") ? location.href : "";
+}, true);
 history.pushState = function (state, unused, to) {
   const same = new URL(to ?? "", location.href).pathname === location.pathname;
+  const before = left && new URL(left);
+  if (!same && before.pathname === location.pathname) {
+    history.replaceState(history.state, "", before);
+  }
   (same ? history.replaceState : push).call(history, state, unused, to);
   if (!same) document.querySelector("iframe.first-player")?.remove();
 };

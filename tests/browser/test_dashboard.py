@@ -290,8 +290,7 @@ def test_the_last_player_stays_until_the_next_has_drawn_and_some_are_kept(visit)
         window.deepphaseBlank = 0;
         const look = () => {
             const frame = window.deepphasePlayers?.shown;
-            const drawn = frame?.contentWindow?.deepphasePlayer?.isDrawn();
-            if (!drawn) window.deepphaseBlank += 1;
+            if (!frame?.contentWindow?.deepphasePlayer?.isDrawn()) window.deepphaseBlank += 1;
             requestAnimationFrame(look);
         };
         look();
@@ -321,6 +320,7 @@ def test_the_last_player_stays_until_the_next_has_drawn_and_some_are_kept(visit)
 def test_colours_axes_and_views_are_chosen_by_keys_without_the_server(visit):
     page = visit("manifold")
     settled(page)
+    until(lambda: not page.get_by_text("Reading phases").count())
     shown = cloud(page)
     sent = shown.evaluate(
         """async it => {

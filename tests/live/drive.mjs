@@ -101,7 +101,8 @@ const tasks = {
     return {
       heights: request.places.map(([x, z]) => ground.map.at(x, z)),
       levels: request.places.map(([x, z], i) => ground.level({ x, z, angle: i })),
-      lines: [0, 1].map((axis) => ground.map.lines(axis, 0.001, 3)),
+      lines: ground.map.lines(0.001, 3, Infinity),
+      fewLines: ground.map.lines(0.001, 3, 9),
     };
   },
   /** Raw outputs of rows of raw inputs and gates. */

@@ -36,23 +36,36 @@ export class Heightmap {
     return [(this.at(x + half, z) - this.at(x - half, z)) / width, (this.at(x, z + half) - this.at(x, z - half)) / width];
   }
 
-  /** Lines of the grid across X (axis 0) or Z (1), at most `gap` metres apart, and nearer where the ground bends by `tolerance`. */
-  lines(axis, tolerance, gap) {
-    const { heights, columns, rows, spacing, origin } = this;
+  /** [xs, zs]: lines of the grid at most `gap` metres apart, and nearer where the ground bends by `tolerance`; farther apart
+   * where they would have more than `most` points, which are 4 or more. */
+  lines(tolerance, gap, most) {
+    const bends = [this.bends(0), this.bends(1)];
+    for (let factor = 1; ; factor *= 1.25) {
+      const found = bends.map((own, axis) => this.linesOf(own, axis, factor * tolerance, factor * gap));
+      if (found[0].length * found[1].length <= most) return found;
+    }
+  }
+
+  // Root mean square of second differences at each line of the grid across X (axis 0) or Z (1).
+  bends(axis) {
+    const { heights, columns, rows } = this;
     const [count, others, along, across] = axis ? [rows, columns, columns, 1] : [columns, rows, 1, columns];
-    // Root mean square of second differences.
-    const bends = Array.from({ length: count }, (_, line) => {
+    return Array.from({ length: count }, (_, line) => {
       let sum = 0;
       for (let at = line * along, end = at + others * across; line % (count - 1) && at < end; at += across) {
         sum += (heights[at - along] - 2 * heights[at] + heights[at + along]) ** 2;
       }
       return Math.sqrt(sum / others);
     });
+  }
+
+  linesOf(bends, axis, tolerance, gap) {
+    const { spacing, origin } = this;
     let bent = 0, last = 0;
     return bends.flatMap((_, line) => {
       // Beside a bend, too, for the slopes of what does not bend.
       bent += Math.max(...bends.slice(Math.max(line - 1, 0), line + 2));
-      if (line % (count - 1) && bent <= tolerance && (line + 1 - last) * spacing <= gap) return [];
+      if (line % (bends.length - 1) && bent <= tolerance && (line + 1 - last) * spacing <= gap) return [];
       [bent, last] = [0, line];
       return [origin[axis] + line * spacing];
     });

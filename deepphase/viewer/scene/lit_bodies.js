@@ -196,12 +196,7 @@ function gridIndices(rows, columns) {
 
 // {positions, normals, indices} of a heightmap's ground of at most so many vertices, which goes on beyond its edges.
 function groundMesh(map, most) {
-  let lines, tolerance = FLAT_M;
-  do {
-    lines = [0, 1].map((axis) => map.lines(axis, tolerance, GAP_M));
-    tolerance *= 1.25;
-  } while (lines[0].length * lines[1].length > most);
-  const [xs, zs] = lines.map((inside) => [...BEYOND_M.map((far) => inside[0] - far), ...inside, ...BEYOND_M.map((far) => inside.at(-1) + far).reverse()]);
+  const [xs, zs] = map.lines(FLAT_M, GAP_M, most).map((inside) => [...BEYOND_M.map((far) => inside[0] - far), ...inside, ...BEYOND_M.map((far) => inside.at(-1) + far).reverse()]);
   return gridMesh(xs, zs, (x, z) => map.at(x, z), (x, z) => map.gradient(x, z));
 }
 

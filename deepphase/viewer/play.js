@@ -225,7 +225,12 @@ function startPlayer(Lit) {
       // Sound waits for the reader, as browsers ask for.
       const { song } = clock, volume = element("volume"), { value } = volume;
       [song.silent, volume.value] = [true, 0];
-      const beHeard = () => { [song.silent, volume.value] = [false, value]; };
+      const beHeard = () => {
+        if (!song.silent) return;
+        song.silent = false;
+        // Not where the reader has just set it.
+        if (!Number(volume.value)) volume.value = value;
+      };
       for (const event of ["pointerup", "keydown"]) addEventListener(event, beHeard, { once: true });
     }
     let [inView, desired] = [false, true];

@@ -11,6 +11,7 @@ from deepphase.arrays import brief_repr
 from deepphase.config import (
     ABOVE_0,
     BELOW_1,
+    BELOW_90,
     as_mapping,
     check_known,
     load_config,
@@ -142,7 +143,7 @@ class ControllerTraining:
         shares, weights = dict.fromkeys(_SHARES, (0, 1)), dict.fromkeys(_WEIGHTS, (0, 1e9))
         require_in(
             self, epochs=(0, 1e6), batch_size=(1, 1e9), unroll_frames=(1, 1e9),
-            learning_rate=(ABOVE_0, BELOW_1), made_stops=(0, BELOW_1), held_out=(ABOVE_0, 0.9),
+            learning_rate=(ABOVE_0, BELOW_1), made_stops=(0, BELOW_1), held_out=(ABOVE_0, BELOW_90),
             phase_weight=(ABOVE_0, 1e9), seed=(0, 2**31 - 1), **shares, **weights,
         )  # fmt: skip
         product = "weight_decay must be 0 or more, and its product with learning_rate below 0.5"

@@ -218,8 +218,8 @@ def require(holds: bool, otherwise: str) -> None:
         raise ParameterError(otherwise)
 
 
-# Bounds that are not reached.
-ABOVE_0, BELOW_1 = 1e-9, 1.0 - 1e-9
+# Bounds next to those that are not reached.
+ABOVE_0, BELOW_90, BELOW_1 = math.ulp(0.0), math.nextafter(0.9, 0.0), math.nextafter(1.0, 0.0)
 
 
 def require_in(config: object, **bounds: tuple[float, float]) -> None:
@@ -227,9 +227,12 @@ def require_in(config: object, **bounds: tuple[float, float]) -> None:
     for name, (low, high) in bounds.items():
         value = getattr(config, name)
         if value is not None and not low <= value <= high:
-            least = "above 0" if low == ABOVE_0 else f"at least {low:g}"
-            most = "below 1" if high == BELOW_1 else f"at most {high:g}"
-            raise ParameterError(f"{name} must be {least} and {most}, not {value}")
+            least, most = round(low, 6), round(high, 6)
+            above = "above" if least < low else "at least"
+            below = "below" if most > high else "at most"
+            raise ParameterError(
+                f"{name} must be {above} {least:g} and {below} {most:g}, not {value}"
+            )
 
 
 def require_one_of(config: object, **kinds: Any) -> None:

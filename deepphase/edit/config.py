@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from typing import ClassVar
 
 from deepphase.arrays import brief_repr
-from deepphase.config import ABOVE_0, BELOW_1, SectionedConfig, require, require_in
+from deepphase.config import ABOVE_0, BELOW_1, BELOW_90, SectionedConfig, require, require_in
 from deepphase.errors import ParameterError
 
 _EFFECTORS = ("networks for hands and feet", " --effectors")
@@ -73,7 +73,7 @@ class EditorTraining:
         require_in(
             self, windows=(0, 10**12), epochs=(0, 10**6), batch_size=(1, 10**6),
             learning_rate=(ABOVE_0, BELOW_1), weight_decay=(0, 1), known_weight=(0, 1),
-            mirror=(0, 1), targets=(0, 1), held_out=(ABOVE_0, 0.9), seed=(0, 2**31 - 1),
+            mirror=(0, 1), targets=(0, 1), held_out=(ABOVE_0, BELOW_90), seed=(0, 2**31 - 1),
         )  # fmt: skip
 
 

@@ -12,6 +12,9 @@ from pathlib import Path
 os.environ["NUMBA_CACHE_DIR"] = str(
     Path(__file__).parents[1] / ".pytest_cache/numba" / os.environ.get("PYTEST_XDIST_WORKER", "gw0")
 )
+# Two threads on a busy machine wait for each other longer than one computes, in programs that tests
+# start as well; and sums come out the same whatever the number of cores.
+os.environ |= {"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"}
 
 import pytest
 import torch
@@ -21,10 +24,6 @@ from hypothesis import HealthCheck, settings
 settings.register_profile("deepphase", deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile("deepphase")
 
-# Two threads on a busy machine wait for each other longer than one computes; and sums come out
-# the same whatever the number of cores.
-torch.set_num_threads(1)
-
 # Tests leave nothing in the user's cache; those of the cache set a folder of their own.
 os.environ["DEEPPHASE_CACHE"] = ""
 
@@ -33,11 +32,11 @@ _TESTS = Path(__file__).parent
 _MARKS = {_TESTS / "browser": pytest.mark.browser, _TESTS / "dashboard": pytest.mark.slow}
 # Files that take longest, longest first: workers begin with them, and end with short ones.
 _FIRST = (
-    *("browser/test_dashboard", "test_docs", "hostile/test_kills", "browser/test_journeys"),
+    *("browser/test_dashboard", "hostile/test_kills", "browser/test_journeys"),
     *("browser/test_player", "apps/test_demo", "dashboard/test_train", "dashboard/test_dance"),
     *("apps/test_hints", "browser/test_live", "browser/test_firefox"),
     *("matching/test_learned", "controllers/test_training", "phase/test_training"),
-    *("apps/test_dance", "test_notebooks", "export/test_onnx_file", "phase/test_processes"),
+    *("apps/test_dance", "export/test_onnx_file", "phase/test_processes"),
     *("controllers/dance/test_dancer", "dashboard/test_control", "edit/test_commands"),
 )
 _RANKS = {_TESTS / f"{name}.py": rank for rank, name in enumerate(_FIRST)}

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import subprocess
 import sys
 from pathlib import Path
@@ -103,7 +102,6 @@ def test_a_real_shortage_costs_one_file(folder, tmp_path):
         capture_output=True,
         text=True,
         cwd=ROOT,
-        env={**os.environ, "OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"},
         check=False,
     )
     assert ran.stdout == "['large.bvh'] 1 the memory does not suffice for this file\n", ran.stderr

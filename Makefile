@@ -14,7 +14,7 @@ CORES := $(shell getconf _NPROCESSORS_ONLN)
 # compiles what it imports.
 LISTED := $(BIN)/python -m pip install --quiet --no-compile --require-hashes --no-deps --no-build-isolation
 
-.PHONY: demo demo-model test check quick-test lint bench gpu studies shipped docs pictures constraints audit sbom clean
+.PHONY: demo demo-model test guides check quick-test lint bench gpu studies shipped docs pictures constraints audit sbom clean
 
 demo: $(VENV)/installed
 	$(BIN)/deepphase demo -o $(DEMO)
@@ -25,7 +25,11 @@ demo-model: $(VENV)/installed
 
 # One worker more than cores: some wait for programs that they started, in which time others compute.
 test: $(VENV)/installed
-	$(BIN)/python -m pytest $(PARALLEL) --numprocesses $$(($(CORES) + 1)) $(addprefix --ignore=,$(STUDIES))
+	$(BIN)/python -m pytest -m "not guide" $(PARALLEL) --numprocesses $$(($(CORES) + 1)) $(addprefix --ignore=,$(STUDIES))
+
+# What the README, guides and notebooks show, from the first line to the last. A core has one page.
+guides: $(VENV)/installed
+	$(BIN)/python -m pytest -m guide --numprocesses $(CORES) tests/test_docs.py tests/test_notebooks.py
 
 # The quick part, for every change: no browser, no training.
 check: lint quick-test

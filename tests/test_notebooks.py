@@ -53,6 +53,7 @@ def captures(tmp_path_factory):
 
 
 @pytest.mark.slow
+@pytest.mark.guide
 @pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)
 def test_a_notebook_runs(path, captures, tmp_path, monkeypatch):
     def copied(folder, **_):

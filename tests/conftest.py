@@ -30,16 +30,15 @@ os.environ["DEEPPHASE_CACHE"] = ""
 _TESTS = Path(__file__).parent
 # Whole folders: the first drives a browser, the second runs pages of the dashboard.
 _MARKS = {_TESTS / "browser": pytest.mark.browser, _TESTS / "dashboard": pytest.mark.slow}
-# Files that take longest, longest first: workers begin with them, and end with short ones.
-_FIRST = (
-    *("browser/test_dashboard", "hostile/test_kills", "browser/test_journeys"),
-    *("browser/test_player", "apps/test_demo", "dashboard/test_train", "dashboard/test_dance"),
-    *("apps/test_hints", "browser/test_live", "browser/test_firefox"),
-    *("matching/test_learned", "controllers/test_training", "phase/test_training"),
-    *("apps/test_dance", "export/test_onnx_file", "phase/test_processes"),
-    *("controllers/dance/test_dancer", "dashboard/test_control", "edit/test_commands"),
-)
-_RANKS = {_TESTS / f"{name}.py": rank for rank, name in enumerate(_FIRST)}
+# Files that take longest, which begin; those of the browser, which wait, between others.
+_FIRST = """
+browser/test_dashboard apps/test_hints phase/test_processes apps/test_demo dashboard/test_dance
+hostile/test_kills dashboard/test_train browser/test_journeys matching/test_learned
+edit/test_commands browser/test_player export/test_onnx_file dashboard/test_control
+controllers/test_training browser/test_live apps/test_dance phase/test_training
+controllers/dance/test_dancer browser/test_firefox
+"""
+_RANKS = {_TESTS / f"{name}.py": rank for rank, name in enumerate(_FIRST.split())}
 
 
 def pytest_configure() -> None:

@@ -1,6 +1,11 @@
 "use strict";
-(() => {
-  const read = (id) => JSON.parse(document.getElementById(id).textContent);
+(async () => {
+  const texts = {};
+  await Promise.all([...document.querySelectorAll("script[type='application/gzip']")].map(async ({ id, textContent }) => {
+    const packed = new Blob([Uint8Array.from(atob(textContent), (letter) => letter.charCodeAt(0))]);
+    texts[id] = await new Response(packed.stream().pipeThrough(new DecompressionStream("gzip"))).text();
+  }));
+  const read = (id) => JSON.parse(texts[id]);
   const templates = read("templates");
   const root = document.documentElement;
   const dark = matchMedia("(prefers-color-scheme: dark)");
@@ -15,16 +20,10 @@
     const chosen = root.dataset.look;
     return chosen === "light" || chosen === "dark" ? chosen : dark.matches ? "dark" : "light";
   };
-  const drawn = (plot) => {
-    const content = read(`${plot.id}-data`);
-    if (!content.choices) return content;
-    const { name, data, layout } = content.choices[chosen.get(plot) ?? 0];
+  const draw = (plot, scheme) => {
+    const { name, data, layout } = read(`${plot.id}-data`)[chosen.get(plot) ?? 0];
     // Traces hidden by a click in one legend stay visible in other figures.
     layout.legend = { ...layout.legend, uirevision: name };
-    return { data, layout };
-  };
-  const draw = (plot, scheme) => {
-    const { data, layout } = drawn(plot);
     if (plot.clientWidth < 640) {
       // In narrow pages, legends and scales go below the plot.
       layout.legend = { ...layout.legend, orientation: "h", x: 0, y: -0.15, yanchor: "top" };
@@ -44,12 +43,17 @@
     }
     Plotly.react(plot, data, { ...layout, template: templates[scheme] }, config);
   };
-  const drawAll = (scheme) => {
-    for (const plot of document.querySelectorAll(".plot")) draw(plot, scheme);
-  };
+  // Figures are drawn as they come near the screen: all at once, they would keep the page from opening.
+  const near = new Set();
+  const drawAll = (scheme) => near.forEach((plot) => draw(plot, scheme));
+  const coming = new IntersectionObserver((entries) => entries.forEach(({ target, isIntersecting }) => {
+    if (!isIntersecting || near.has(target)) return;
+    near.add(target);
+    draw(target, look());
+  }), { rootMargin: "50%" });
   const addChoices = (plot) => {
-    const { choices } = read(`${plot.id}-data`);
-    if (!choices) return;
+    const choices = read(`${plot.id}-data`);
+    if (choices.length < 2) return;
     const row = document.createElement("div");
     choices.forEach(({ name }, index) => {
       const button = document.createElement("button");
@@ -65,8 +69,9 @@
     });
     plot.parentElement.before(row);
   };
-  document.querySelectorAll(".plot").forEach(addChoices);
-  drawAll(look());
+  const plots = document.querySelectorAll(".plot");
+  plots.forEach(addChoices);
+  plots.forEach((plot) => coming.observe(plot));
   dark.addEventListener("change", () => drawAll(look()));
   const toggle = document.querySelector("button.look");
   toggle.hidden = false;
@@ -75,6 +80,6 @@
     drawAll(look());
   });
   // Pages are printed in the light look.
-  addEventListener("beforeprint", () => look() === "dark" && drawAll("light"));
-  addEventListener("afterprint", () => look() === "dark" && drawAll("dark"));
+  addEventListener("beforeprint", () => plots.forEach((plot) => draw(plot, "light")));
+  addEventListener("afterprint", () => drawAll(look()));
 })();

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import base64
 import csv
+import gzip
 import html
 import io
 import json
@@ -24,7 +26,7 @@ from deepphase.formats.load import save
 from deepphase.motion.clip import Clip
 from deepphase.packages import version
 from deepphase.phase.parameters import PhaseParameters
-from deepphase.viewer.page import json_in_page, player_html
+from deepphase.viewer.page import player_html
 from deepphase.viewer.take import Take
 
 _FORMAT, _VERSION = "deepphase.report", 1
@@ -286,9 +288,7 @@ class Page:
     ) -> Page:
         """Add figures in one place, with a button for each; zoom and rotation are kept."""
         drawings = [{"name": name, **_drawing(chart)} for name, chart in charts.items()]
-        self._figures.append(
-            json_in_page({"choices": drawings} if len(drawings) > 1 else drawings[0])
-        )
+        self._figures.append(_packed(drawings))
         height = max(int(chart.layout.height or _FIGURE_HEIGHT) for chart in charts.values())
         return self._add(
             heading,
@@ -322,14 +322,14 @@ class Page:
         if self._figures:
             looks = {"light": template(LIGHT), "dark": template(DARK)}
             plain = {name: look.to_plotly_json() for name, look in looks.items()}
-            data = {"templates": json_in_page(plain)}
+            data = {"templates": _packed(plain)}
             data |= {f"figure-{n}-data": own for n, own in enumerate(self._figures, start=1)}
             parts += [
                 '<button class="look" type="button" hidden>Light / dark</button>',
                 "<noscript><p>The figures need JavaScript.</p></noscript>",
                 "</main>",
                 *(
-                    f'<script type="application/json" id="{name}">{content}</script>'
+                    f'<script type="application/gzip" id="{name}">{content}</script>'
                     for name, content in data.items()
                 ),
                 f"<script>{get_plotlyjs()}</script>",
@@ -344,6 +344,11 @@ class Page:
             self._body.append(f"<h2>{_escaped(heading)}</h2>")
         self._body += elements
         return self
+
+
+def _packed(content: Any) -> str:
+    """JSON, of which the strips of phases take a twentieth compressed, as base64 of gzip."""
+    return base64.b64encode(gzip.compress(json.dumps(content).encode(), 6, mtime=0)).decode()
 
 
 def _drawing(chart: go.Figure) -> dict[str, Any]:

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import base64
+import gzip
 import json
 import re
+from typing import Any
 
 import plotly.graph_objects as go
 import pytest
@@ -15,6 +18,12 @@ from deepphase.evaluation.measurement import Measure, measures_of
 from deepphase.figures.theme import figure
 
 HOSTILE = "</script><script>alert(1)</script><img src=x onerror=alert(2)>\"'&"
+
+
+def figures_in(content: str) -> dict[str, Any]:
+    """Figures of a page by the id of their elements."""
+    found = re.findall(r'id="(figure-\d+)-data">(.*?)</script>', content)
+    return {id: json.loads(gzip.decompress(base64.b64decode(own))) for id, own in found}
 
 
 def _own(content: str) -> str:
@@ -42,10 +51,7 @@ def test_names_are_never_read_as_html():
 
 def test_figures_survive_the_escape():
     own = _own(_hostile_page().html())
-    (content,) = re.findall(
-        r'<script type="application/json" id="figure-1-data">(.*?)</script>', own
-    )
-    drawn = json.loads(content)
+    (drawn,) = figures_in(own)["figure-1"]
     assert drawn["data"][0]["name"] == HOSTILE
     assert drawn["data"][0]["y"] == [1.0, 2.0]
     assert "template" not in drawn["layout"]

@@ -18,10 +18,10 @@ const CURSOR = "#d55e00";
 const RING_STEP = 6, RING_FIRST = 0.3;
 const MARGINS = [52, 12, 12, 40];
 // Pixels of the pose beside the mouse, of small figures, and across a picture for print.
-const POSE = 96, SMALL = 170, PRINTED = 2400;
+const POSE = 96, SMALL = 150, PRINTED = 2400;
 // Height of a figure: its share of windows in which the player is below it, and beside it the pixels
 // of the page around it; the least and the most.
-const BELOW = 0.26, AROUND = 590, LEAST = 300, LEAST_BELOW = 230, MOST = 640;
+const BELOW = 0.26, AROUND = 560, LEAST = 240, LEAST_BELOW = 230, MOST = 640;
 // What the plane and space show, as in Starke et al. 2022.
 const VIEWS = {
   [PLANE]: "2D: the angle is the timing of a cycle, the radius its amplitude.",

@@ -25,7 +25,6 @@ from deepphase.evaluation.channel_joints import (
 from deepphase.figures.channel_joints import channel_joints
 from deepphase.figures.phase_parameters import parameters_over_time, phase_strips
 from deepphase.figures.similarity import similarity_map
-from deepphase.figures.theme import label
 from deepphase.figures.window_fit import WindowExample, window_fit
 from deepphase.motion.roles import body_parts, find_roles
 from deepphase.phase.extractor import PhaseExtractor
@@ -158,9 +157,8 @@ def page() -> None:
     store = read.store
     widgets.heading(
         "Channels",
-        "Each channel describes the movement around a frame by one sinusoid with a phase, a "
-        "frequency and an amplitude. Click on a channel to hide it, with "
-        "Shift to see it alone with the joints that it follows.",
+        "Each channel is a sinusoid that describes the movement around a frame. Click on one to "
+        "hide it, with Shift for its joints.",
     )
     columns = st.columns([3, 3, 4])
     index = choosers.clip_chooser(store.names, columns[0])
@@ -278,8 +276,7 @@ def _similar_frames(read: Encodings, index: int, _: Span) -> None:
         "joint velocities": of_both(lambda clip: encodings.signals(read, clip)),
     }
     names = (store.names[index], store.names[other])
-    title = f"{label(names[0], 30)} with {label(names[1], 30) if index != other else 'itself'}"
-    chart = similarity_map(spaces, read.extractor.fps, names=names, title=title)
+    chart = similarity_map(spaces, read.extractor.fps, names=names)
     widgets.show_figure(chart, "alike", file="frames_alike")
 
 

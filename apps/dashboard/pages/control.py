@@ -40,8 +40,8 @@ def page() -> None:
     """Draw the page."""
     widgets.heading(
         "Control",
-        "Choose a path, and a character follows it: a controller generates the motion frame by "
-        "frame, or motion matching plays captured motion. Each can be steered by hand, too.",
+        "Choose a path, and a character follows it: of a controller, or by motion matching. Or "
+        "steer it by hand.",
     )
     left, right = widgets.wide_columns("control", [3, 7])
     result, meanwhile = right.container(), right.empty()

@@ -126,8 +126,8 @@ def page() -> None:
     """Draw the page."""
     widgets.heading(
         "Dance",
-        "Choose or drop a song, and get a dance to it: from a trained network, or put together "
-        "from captured dances. The player keeps the dance in time with the song.",
+        "Choose or drop a song, and get a dance to it: of a trained network, or put together "
+        "from captured dances.",
     )
     left, right = widgets.wide_columns("dance", [3, 7])
     bar, begin = right.container(), right.empty()

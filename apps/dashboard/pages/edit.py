@@ -159,8 +159,8 @@ def page() -> None:
     """Draw the page."""
     widgets.heading(
         "Edit",
-        "Repair a clip, fill in between its key poses, put a hand or a foot at a place, make "
-        "motion along a path, or take the style of a clip. Each edit goes on from the one before.",
+        "Repair a clip, fill in between its keys, put a hand or a foot at a place, lead it "
+        "along a path, or give it a style.",
     )
     left, right = widgets.wide_columns("edit", [3, 7])
     timeline, shown = right.container(), right.empty()

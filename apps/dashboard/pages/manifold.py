@@ -71,8 +71,8 @@ def page() -> None:
     read = encodings.open_encodings()
     widgets.heading(
         "Manifold",
-        "Each point is a frame; a steady cycle is a ring. Point at a frame for its pose, click to "
-        "play from there, draw a lasso to play what lies within.",
+        "Each point is a frame; a steady cycle is a ring. Point at a frame for its pose, click "
+        "to play it, draw a lasso.",
     )
     left, right = widgets.wide_columns("manifold", [6, 5])
     # The number that the chooser below the player shows, or the address names.

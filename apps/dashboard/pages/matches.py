@@ -257,9 +257,8 @@ def page() -> None:
     """Draw the page."""
     widgets.heading(
         "Matches",
-        "Choose a moment of a clip: the moments nearest to it stand over it, and play on from "
-        "there. A match by phase has the same timing; a match by pose has the same posture, and "
-        "may move on differently.",
+        "The moments nearest to a chosen moment stand over it: in phase they have the same "
+        "timing, in pose the same posture.",
     )
     read = encodings.open_encodings()
     store, fps = read.store, read.extractor.fps
@@ -291,7 +290,7 @@ def page() -> None:
 
 def _controls(read: Encodings) -> _Controls:
     store = read.store
-    columns = st.columns([3, 4])
+    columns = st.columns(3, vertical_alignment="bottom")
     index = choosers.clip_chooser(store.names, columns[0])
     last = int(store.lengths[index]) - 1
     at_s = 0.0
@@ -304,17 +303,18 @@ def _controls(read: Encodings) -> _Controls:
             on_change=lambda: choosers.put_moment(float(st.session_state[key])),
         )  # fmt: skip
     pose, posture, elsewhere = next(iter(POSES)), True, False
-    with st.container(horizontal=True, vertical_alignment="bottom"):
+    # One row: the player begins in the upper part of the screen.
+    with columns[2], st.container(horizontal=True, vertical_alignment="bottom"):
         shown = widgets.choose_one("Nearest in", list(_SHOWN), key="nearest")
-        if shown != "Pose":
-            posture = st.toggle(
-                "With posture", True, key="posture",
-                help="Search by phase and by the slow pose: positions of hips, chest, head, hands "
-                "and feet after a low-pass filter of half a second",
-            )  # fmt: skip
-        if shown != "Phase":
-            pose = widgets.choose_one("Joints", list(POSES), key="pose")
         with st.popover("More", icon=":material/tune:"):
+            if shown != "Pose":
+                posture = st.toggle(
+                    "With posture", True, key="posture",
+                    help="Search by phase and by the slow pose: positions of hips, chest, head, "
+                    "hands and feet after a low-pass filter of half a second",
+                )  # fmt: skip
+            if shown != "Phase":
+                pose = widgets.choose_one("Joints", list(POSES), key="pose")
             matches = st.slider("Matches", 1, _MAX_MATCHES, 4, key="matches")
             seconds = st.slider("Seconds", 1.0, 6.0, 2.0, step=0.5, key="seconds")
             if len(store) > 1:
@@ -348,7 +348,7 @@ def _ranking(chosen: _Controls) -> str:
 
 
 def _table(answer: Answer, chosen: _Controls) -> None:
-    """Draw the table of the matches of both searches, and their means."""
+    """Draw the table of the matches of both searches."""
     found = answer.found
     text, number = st.column_config.TextColumn, st.column_config.NumberColumn
     by_phase = f"Distance in {chosen.phase_words}, by which the first rows are ranked"
@@ -376,14 +376,6 @@ def _table(answer: Answer, chosen: _Controls) -> None:
         "matches", values, height=widgets.table_height(len(found)), column_config=look
     )
     widgets.offer_table(values, "matches")
-    parts = []
-    for by, name in ((BY_PHASE, chosen.phase_words), (BY_POSE, BY_POSE)):
-        cycles_apart = np.mean([match.cycles_apart for match in answer.of(by)])
-        apart = np.mean([match.distances[BY_POSE] for match in answer.of(by)])
-        parts.append(
-            f"nearest in {name}: {cycles_apart:.3f} cycles apart in timing, {apart:.1f} cm in pose"
-        )
-    st.caption(f"On average, {'; '.join(parts)}.")
 
 
 def _export(database: MotionDatabase, found: Sequence[MatchedMoment], seconds: float) -> None:

@@ -31,8 +31,8 @@ def page() -> None:
     """Draw the page."""
     widgets.heading(
         "Train",
-        "Train a phase model on the open clips in a process of its own, and watch the loss and the "
-        "manifold. All pages can open a finished model.",
+        "Train a phase model on the open clips, and watch the loss and the manifold. All pages "
+        "can open a finished model.",
     )
     clips = collection.open_clips()
     left, right = widgets.wide_columns("train", [2, 5])

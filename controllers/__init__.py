@@ -4,15 +4,6 @@
 
     import deepphase as dp
 
-    controller = dp.controllers.Controller.load("walk.controller")
-    path = dp.steering.made_path("circle", speed=1.3, seconds=10.0)
-    source = dp.controllers.CharacterSource(controller)
-    characters, goals = dp.steering.start_on_path(source, path, characters=100)
-    for _ in range(600):  # dp.steering.rollout(characters, goals, 10.0) records the run
-        frame = characters.step(goals)  # arrays of all characters: one batch, 60 Hz
-
-Training of a controller on the clips of a store::
-
     store, model = dp.corpus_of("mocap.store"), dp.load_model("walk.model")
     config = dp.controllers.ControllerConfig.load("experts")
     data = dp.controllers.ControllerData.read(store, config, model)

@@ -1,17 +1,5 @@
 """Motion matching: motion databases, search by phase and trajectory, and playback.
 
-::
-
-    import deepphase as dp
-
-    store, model = dp.corpus_of("mocap.store"), dp.load_model("walk.model")
-    database = dp.matching.MotionDatabase.build(store, "phase_trajectory", model)
-    database.save("mocap.db")
-    searcher = dp.matching.open_searcher(database)
-    query = database.query([database.row_of("walk_neutral_01", 120)])[0]
-    for near in dp.matching.nearest_moments(database, searcher, query, k=5):
-        print(near.clip, near.frame, near.distance)
-
 `MotionDatabase` holds a row of features for every frame of every clip, a `Searcher` finds the rows
 nearest to a query, and `Player` plays them frame by frame along a desired trajectory.
 `dance_with_database` plays them to a song. A `Matcher` of `train_matcher` is a compressed database,

@@ -1,19 +1,7 @@
 """Registry of controller networks: their names in config files and controller files.
 
-The program that trains or loads a network of its own registers it with one call:
-
-    @dataclass(frozen=True)
-    class MineConfig(ControllerNetworkConfig):
-        hidden: int = 64
-
-    class Mine(ControllerNetwork):
-        def __init__(self, dims: NetworkDims, config: MineConfig) -> None: ...
-        def forward(self, inputs: Tensor, gate: Tensor) -> Tensor: ...
-
-    register_network("mine", Mine, MineConfig, gate="phase")
-
-Then ``network: {name: mine, hidden: 32}`` in a config file refers to it, and controllers that were
-saved with it can be loaded. A file only names its network: reading it imports no code.
+The program that trains or loads a network of its own registers it with `register_network`. A file
+only names its network: reading it imports no code.
 """
 
 from __future__ import annotations

@@ -24,8 +24,10 @@ from deepphase.errors import ParameterError
 from deepphase.evaluation.findings import run_findings
 from deepphase.evaluation.measurement import ObservedRun, travelling_speed, values_by_name
 from deepphase.evaluation.run_measures import RUNAWAY_M, observed_measures
+from deepphase.steering.goal_sources import RootStates
 from deepphase.steering.path import GroundPath
 from deepphase.steering.run import Run, rollout, start_on_path
+from deepphase.steering.velocity_goals import VelocityGoals
 
 _POINTS_PER_S = 30
 # Seconds, share of the speed, degrees turned at once, degrees turned on the way.
@@ -123,6 +125,33 @@ def course_run(
         course_score(run, measures, controller.data),
         run_findings(observed),
     )
+
+
+# Degrees of the directions from the facing to the left, m/s desired, and what was reached.
+_DIRECTIONS = {0: "ahead", 45: "45 degrees", 90: "left", 180: "backward", 270: "right"}
+_EACH, _SECONDS, _MEASURED_S = 3, 6.0, 3.0
+
+
+def direction_speeds(controller: Controller) -> dict[str, tuple[float, float]]:
+    """Direction -> (desired, reached) m/s of characters from rest, their facing held; desired is
+    the usual speed of the clips, or the largest in a direction that they go in."""
+    most = controller.data["direction_speeds"]
+    usual = travelling_speed(controller.data)
+    places = {angle: most[round(angle * len(most) / 360)] for angle in _DIRECTIONS}
+    asked = {angle: min(usual, speed) for angle, speed in places.items() if speed > 0}
+    angles = np.repeat(np.radians([*asked]), _EACH)
+    ways = np.stack([np.sin(angles), np.cos(angles)], axis=1)
+    rest = RootStates.at_rest(np.zeros((len(angles), 2)))
+    goals = VelocityGoals(rest)
+    characters = CharacterSource(controller).start(goals, rest)
+    goals.set(np.repeat([*asked.values()], _EACH)[:, None] * ways, np.zeros(len(angles)))
+    run = rollout(characters, goals, _SECONDS)
+    moved = run.positions[:, -1] - run.positions[:, -1 - round(_MEASURED_S * run.fps)]
+    reached = np.vecdot(moved / _MEASURED_S, ways).reshape(-1, _EACH).mean(axis=1)
+    return {
+        _DIRECTIONS[angle]: (round(speed, 3), round(float(own), 3))
+        for (angle, speed), own in zip(asked.items(), reached, strict=True)
+    }
 
 
 def course_score(run: Run, measures: Mapping[str, float], data: Mapping[str, Any]) -> CourseScore:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -15,12 +14,10 @@ from deepphase.controllers.data.initial_states import InitialStates
 from deepphase.controllers.data.samples import ControllerSamples
 from deepphase.controllers.runtime.characters import Characters
 from deepphase.controllers.runtime.controller import Controller
-from deepphase.controllers.schema.schema import ControllerSchema
-from deepphase.controllers.training.course import course_run
-from deepphase.errors import DeepPhaseError
+from deepphase.controllers.training.course import course_run, direction_speeds
+from deepphase.evaluation.findings import ANSWERED
 from deepphase.evaluation.runs import below, joint_rotation_rates
-from deepphase.features.moment_kinds import ACTION, RESTS, clip_kinds
-from deepphase.motion.clip import Clip, joint_positions
+from deepphase.motion.clip import joint_positions
 from deepphase.motion.quaternions import from_six_numbers
 from deepphase.motion.resample import BANDS_HZ
 from deepphase.motion.roles import find_roles
@@ -77,27 +74,16 @@ _MAX_RUNS, _MIN_RUNS = 48, 8
 _SECONDS = (4.0, 2.0, 1.0, 0.5, 0.25)
 
 
-@dataclass(frozen=True, eq=False)
-class HeldOutRun:
-    """Runs that start at held-out frames, with the clips' own trajectories as goals."""
-
-    rollout: Run
-    rows: Array  # (runs,) row of the first sample of each
-    # (runs,) degrees per second: mean rotation rate of the joints in the clips over these frames.
-    movement: Array
-    # (runs, frames) bool: whether the clips are at rest, see `deepphase.features.moment_kinds`.
-    at_rest: Array
-
-
-def held_out_run(controller: Controller, data: ControllerData) -> HeldOutRun | None:
-    """Run a controller along held-out clips; None if they are too short."""
+def _held_out_run(controller: Controller, data: ControllerData) -> tuple[Run, Array, Array] | None:
+    """A run along held-out clips, with their own trajectories as goals; (runs,) row of the first
+    sample of each, and deg/s of the joints in the clips. None if they are too short."""
     samples, schema = data.samples, controller.schema
     rows, frames = _start_rows(samples, data.split.held_out, schema.fps)
     if not len(rows):
         return None
     starts = InitialStates.from_samples(samples, rows)
     recorded = _recorded(data, samples.run_of(rows), starts.frames, frames)
-    goal_source, movement, at_rest = recorded
+    goal_source, movement = recorded
     positions, angles = goal_source.target()
     characters = Characters(controller, starts, positions=positions, angles=angles)
 
@@ -113,17 +99,17 @@ def held_out_run(controller: Controller, data: ControllerData) -> HeldOutRun | N
         return characters.step(goal_source, tracks(index))
 
     run = rollout(characters, goal_source, frames / schema.fps, step=step)
-    return HeldOutRun(run, rows, movement, at_rest[:, : len(run)])
+    return run, rows, movement
 
 
 def free_running_errors(controller: Controller, data: ControllerData) -> dict[str, Any]:
     """Errors over runs that start at held-out frames; see `training_health`."""
-    free = held_out_run(controller, data)
+    free = _held_out_run(controller, data)
     if free is None:
         return {"runs": 0}
-    samples, schema, run = data.samples, controller.schema, free.rollout
+    samples, schema, (run, rows, movement) = data.samples, controller.schema, free
     # Frame k of a run corresponds to the outputs of row + k.
-    later = (free.rows[:, None] + np.arange(len(run))).reshape(-1)
+    later = (rows[:, None] + np.arange(len(run))).reshape(-1)
     place = schema.outputs.slices["joint_position"]
     truth = np.asarray(samples.outputs[later][:, place])
     given = schema.inputs.slices["joint_position"]
@@ -132,21 +118,14 @@ def free_running_errors(controller: Controller, data: ControllerData) -> dict[st
     away = np.linalg.norm(run.positions - desired, axis=-1)
     joints = [controller.skeleton.names.index(name) for name in schema.joints]
     moved = [joint_rotation_rates(each[:, joints], schema.fps).mean() for each in run.rotations]
-    poses, rest = _poses(run, joints), free.at_rest.reshape(-1)
+    poses = _poses(run, joints)
     return {
         "runs": run.characters,
         "seconds": len(run) / schema.fps,
         "run_position_cm": 100.0 * joint_distance(poses, truth),
-        "rest_share": float(rest.mean()),
-        **{
-            f"{name}_position_cm": 100.0 * joint_distance(poses[of], truth[of])
-            if of.any()
-            else None
-            for name, of in (("rest", rest), ("movement", ~rest))
-        },
         "mean_position_cm": 100.0 * joint_distance(np.broadcast_to(mean, truth.shape), truth),
         "run_path_cm": 100.0 * float(away.mean()),
-        "run_movement": float(np.mean(moved)) / max(float(free.movement.mean()), 1e-6),
+        "run_movement": float(np.mean(moved)) / max(float(movement.mean()), 1e-6),
         "alive": float(run.alive[:, -1].mean()),
     }
 
@@ -173,14 +152,14 @@ def _start_rows(samples: ControllerSamples, held_out: Array, fps: float) -> tupl
 
 def _recorded(
     data: ControllerData, runs: Array, first: Array, frames: int
-) -> tuple[RecordedGoals, Array, Array]:
-    """The clips' trajectories from those frames on, their mean rotation rates, and their rest."""
+) -> tuple[RecordedGoals, Array]:
+    """The clips' trajectories from those frames on, and their mean rotation rates."""
     store, samples, schema = data.store, data.samples, data.schema
     places = {name: index for index, name in enumerate(store.names)}
     reach = round(schema.config.offsets_s[-1] * schema.fps)
     positions = np.empty((len(runs), frames + reach + 1, 2))
     angles = np.empty(positions.shape[:2])
-    labels, moved, rests = [], [], []
+    labels, moved = [], []
     joints = [store.skeleton.names.index(name) for name in schema.joints]
     steps = np.arange(positions.shape[1])
     for index, (run, start) in enumerate(zip(runs.tolist(), first.tolist(), strict=True)):
@@ -197,17 +176,8 @@ def _recorded(
         labels.append({name: clip.labels[name]} if name else {})
         rotations = clip.rotations[start : start + frames + 1][:, joints]
         moved.append(joint_rotation_rates(rotations, clip.fps).mean())
-        rests.append(np.isin(_kinds(clip, schema)[start + 1 : start + frames + 1], RESTS))
     goals = RecordedGoals(positions, angles, schema.fps, labels)
-    return goals, np.array(moved), np.stack(rests)
-
-
-def _kinds(clip: Clip, schema: ControllerSchema) -> Array:
-    """(frames,) kinds of moments; of a body whose kinds cannot be found, actions."""
-    try:
-        return clip_kinds(clip, dict(schema.body))
-    except DeepPhaseError:
-        return np.full(len(clip), ACTION)
+    return goals, np.array(moved)
 
 
 def _poses(run: Run, joints: list[int]) -> Array:
@@ -245,15 +215,13 @@ def training_health(
     rotation_degrees     mean angle between joint rotations one step later
     runs, seconds        number and length of free runs with the clip's own trajectory as goal
     run_position_cm      mean distance of joints from the clip's, root space, over the runs
-    rest_share           share of their frames in which the clips are at rest
-    rest_position_cm     the distance over these frames; None without any
-    movement_position_cm the distance over all others
     mean_position_cm     the same for the mean pose, to which failing networks converge
     run_path_cm          mean distance of the root from the clip's, over the runs
     run_movement         joint rotation rate divided by that of the clips
     alive                share of the runs without diverged values
     course               measures of a run along `deepphase.controllers.training.course`, if
                          weights were chosen by it: its score, and some of `RUN_MEASURES`
+    directions           direction -> (desired, reached) m/s, if there is a course
     findings             problems and what to try against them
     ===================  ==========================================================================
     """
@@ -269,7 +237,8 @@ def training_health(
             "score": run.score.total,
             "seconds": round(len(run.run) / run.run.fps, 1),
         } | {name: run.measures.get(name) for name in _ON_COURSE}
-        findings += run.findings
+        found["directions"] = direction_speeds(controller)
+        findings += [*run.findings, *_direction_findings(found["directions"])]
     found["findings"] = findings or ["nothing out of the ordinary"]
     report(progress, "measuring", 3, 3)
     return found
@@ -285,24 +254,18 @@ def health_lines(health: Mapping[str, Any]) -> list[str]:
     if health["runs"]:
         lines.append(
             f"free-running for {health['seconds']:g} s in {health['runs']} runs: joints "
-            f"{health['run_position_cm']:.1f} cm from the clips'{_by_movement(health)} (mean pose: "
+            f"{health['run_position_cm']:.1f} cm from the clips' (mean pose: "
             f"{health['mean_position_cm']:.1f} cm), root {health['run_path_cm']:.1f} cm, "
             f"{health['run_movement']:.0%} of the clips' movement, {health['alive']:.0%} alive"
         )
     if course := health.get("course"):
         lines.append(_course_line(course))
+    if directions := health.get("directions"):
+        reached = [
+            f"{name} {own:.2f} of {wanted:.2f}" for name, (wanted, own) in directions.items()
+        ]
+        lines.append(f"m/s reached of those desired, facing ahead: {', '.join(reached)}")
     return lines + list(health["findings"])
-
-
-def _by_movement(health: Mapping[str, Any]) -> str:
-    """The errors of runs at rest and in movement, where held-out clips have both."""
-    rest, movement = (health.get(f"{name}_position_cm") for name in ("rest", "movement"))
-    if rest is None or movement is None:
-        return ""
-    return (
-        f", {movement:.1f} cm in movement and {rest:.1f} cm at rest "
-        f"({health['rest_share']:.0%} of the frames)"
-    )
 
 
 def _course_line(course: Mapping[str, Any]) -> str:
@@ -368,6 +331,20 @@ def _data_findings(controller: Controller) -> list[str]:
             "goals in other directions turn the facing; add clips that walk there"
         )
     return findings
+
+
+def _direction_findings(directions: Mapping[str, tuple[float, float]]) -> list[str]:
+    """The sentence on directions in which less is reached than the clips go."""
+    slow = [
+        f"{name} {max(own / wanted, 0.0):.0%} of {wanted:.2f} m/s"
+        for name, (wanted, own) in directions.items()
+        if own < ANSWERED * wanted
+    ]
+    said = (
+        f"characters do not go as fast as the clips: {', '.join(slow)}; try a motion database "
+        "(`deepphase match build`), which plays the clips, or a longer training"
+    )
+    return [said] if slow else []
 
 
 def _findings(found: Mapping[str, Any]) -> list[str]:

@@ -16,7 +16,10 @@ from deepphase.evaluation.runs import seconds_of, smoothed_velocities
 from deepphase.motion.clip import velocities
 from deepphase.steering.laid_run import FeetOnGround
 from deepphase.steering.run import Run
+from deepphase.steering.springs import wrapped_angle
 
+ANSWERED = 0.66
+"""Share of a desired speed from which on it is answered, in its direction."""
 # Multiple of the desired speed beyond which a character has run away.
 _TOO_FAST = 1.25
 # A character stands in a second if its joints move less than this share of the data's slowest
@@ -31,9 +34,8 @@ _LIFELESS_SHARE = 0.25
 _CLIFF_SHARE, _OFF_GROUND_SHARE = 0.01, 0.25
 # Share of a character's frames beyond the data's from which on bent knees are said.
 _BENT_SHARE = 0.002
-# A goal is answered where the root goes its way at this share of its speed, and ignored where that
-# does not come for so many seconds.
-_ANSWERED, _IGNORED_S = 0.66, 2.0
+# A goal is ignored where it is not answered for so many seconds.
+_IGNORED_S = 2.0
 # Multiples of the data's usual acceleration of a joint that jumps and of the speed of feet that
 # slide; degrees beyond the data's lean, and the share of frames.
 _JUMP, _SLIDES, _LEAN_DEGREES, _LEAN_SHARE = 2.5, 2.5, 10.0, 0.02
@@ -74,11 +76,11 @@ def run_findings(observed: ObservedRun) -> list[str]:
             "or of a controller --blend responsive, or more clips of that speed"
         )
     if ignored := [found for i in living.tolist() if (found := _ignored(run, i, data))]:
-        slow, desired_speed = min(ignored, key=lambda pair: pair[0] / pair[1])
+        slow, desired_speed, way = min(ignored, key=lambda each: each[0] / each[1])
         findings.append(
             f"{_some(len(ignored), count)} ignored the goal for {_IGNORED_S:g} s and more: the "
-            f"worst went {slow:.2f} m/s where {desired_speed:.2f} m/s was desired; try clips that "
-            f"go so{other_way}"
+            f"worst went {slow:.2f} of {desired_speed:.2f} m/s, {way:.0f} degrees off its facing; "
+            f"try clips that go so{other_way}"
         )
     if statues := [i for i in living.tolist() if _is_statue(run, i, motions[i], data, desired[i])]:
         findings.append(
@@ -264,8 +266,9 @@ def _lowest_hips(motion: MeasuredMotion, desired: Array) -> float:
     return float(high.min(where=desired[: len(high)] > 2.0 * motion.standing_speed, initial=np.inf))
 
 
-def _ignored(run: Run, character: int, data: Mapping[str, Any]) -> tuple[float, float] | None:
-    """m/s for seconds in the desired direction, and desired, where the share is least."""
+def _ignored(run: Run, character: int, data: Mapping[str, Any]) -> tuple[float, ...] | None:
+    """m/s for seconds in the desired direction, and desired, and degrees of that direction from
+    the facing, where the share is least."""
     assert run.commanded_velocities is not None
     commands = run.commanded_velocities[character]
     desired = np.maximum(np.linalg.norm(commands, axis=-1), 1e-6)
@@ -276,13 +279,14 @@ def _ignored(run: Run, character: int, data: Mapping[str, Any]) -> tuple[float, 
     if run.desired_positions is not None:
         gaps = run.positions[character] - run.desired_positions[character]
         asked |= (np.linalg.norm(gaps, axis=-1) > RUNAWAY_M) & (desired > AT_REST_M_S)
-    low = (speeds < _ANSWERED * desired) & asked
+    low = (speeds < ANSWERED * desired) & asked
+    off = np.abs(wrapped_angle(np.arctan2(*commands.T) - run.angles[character])) * 180.0 / np.pi
     found = [
-        (float(speeds[begin:end].mean()), float(desired[begin:end].mean()))
+        tuple(float(each[begin:end].mean()) for each in (speeds, desired, off))
         for begin, end in true_runs(low & (changed < 0.2 * desired))
         if end - begin >= _IGNORED_S * run.fps
     ]
-    return min(found, key=lambda pair: pair[0] / pair[1], default=None)
+    return min(found, key=lambda each: each[0] / each[1], default=None)
 
 
 def _different(run: Run, living: Array, frames: Array) -> int:

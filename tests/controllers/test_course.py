@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+from types import SimpleNamespace
+
 import numpy as np
 import pytest
 import torch
@@ -11,6 +14,7 @@ from deepphase.controllers.data.controller_data import ControllerData
 from deepphase.controllers.training import course as course_module
 from deepphase.controllers.training import health
 from deepphase.controllers.training.course import COURSE_S, CourseChecks, course, course_run
+from deepphase.controllers.training.module import new_network
 from deepphase.controllers.training.train import train_controller
 from deepphase.errors import ParameterError
 from deepphase.steering.path import MADE_PATHS
@@ -63,6 +67,20 @@ def test_the_course_has_curves_corners_stops_and_other_speeds():
     assert bends.min() < -1.0
     with pytest.raises(ParameterError):
         course(np.inf)
+
+
+def test_directions_in_which_less_is_reached_than_the_clips_go_are_said(data, monkeypatch):
+    controller = data.controller(new_network(_config(), data), _config())
+    speeds = [2.0, *3 * [0.0], 0.6, *3 * [0.0], 0.8, *7 * [0.0]]
+    made = {**controller.data, "direction_speeds": speeds, "travelling_speed": 1.2}
+    velocities = np.repeat([[0.0, 1.1], [0.6, 0.0], [0.0, 0.2]], 3, axis=0)
+    run = SimpleNamespace(positions=np.arange(361)[:, None] / 60.0 * velocities[:, None], fps=60.0)
+    monkeypatch.setattr(course_module, "rollout", lambda *_: run)
+    found = course_module.direction_speeds(replace(controller, data=made))
+    assert found == {"ahead": (1.2, 1.1), "left": (0.6, 0.6), "backward": (0.8, -0.2)}
+    (said,) = health._direction_findings(found)
+    assert "backward 0% of 0.80 m/s" in said
+    assert "ahead" not in said
 
 
 @pytest.mark.slow

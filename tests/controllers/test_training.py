@@ -69,12 +69,6 @@ def test_every_recipe_trains_runs_and_comes_back_from_its_file(name, tmp_path):
     )
     assert made.health["samples"] > 0
     assert health_lines(made.health)[0].startswith("one step")
-    health = made.health
-    share, rest = health["rest_share"], health["rest_position_cm"] or 0.0
-    movement = health["movement_position_cm"] or 0.0
-    assert share * rest + (1 - share) * movement == pytest.approx(health["run_position_cm"])
-    both = health | {"rest_share": 0.2, "rest_position_cm": 3.0, "movement_position_cm": 8.0}
-    assert "8.0 cm in movement and 3.0 cm at rest (20% of the frames)" in health_lines(both)[1]
 
 
 def test_training_lowers_the_error_and_health_says_it(tmp_path):

@@ -23,8 +23,8 @@ from deepphase.features.feature import (
     pairs,
 )
 from deepphase.features.layout import FeatureLayout
-from deepphase.steering.goal_limits import GoalLimits, LimitedGoals
-from deepphase.steering.goal_sources import GoalSource, RootStates
+from deepphase.steering.goal_limits import GoalLimits
+from deepphase.steering.goal_sources import GoalSource, LedGoals, RootStates
 from deepphase.steering.springs import wrapped_angle
 
 
@@ -92,8 +92,12 @@ class TrajectoryBlend:
         (characters,) radians in the world.
         """
         count, samples = len(root_states.angles), self._samples
-        goals = LimitedGoals(goal_source, self._limits, np.zeros(count, bool))
-        desired, facings = goals.trajectory(root_states, np.arange(count), self._moments)
+        desired, facings = goal_source.trajectory(root_states, np.arange(count), self._moments)
+        if isinstance(goal_source, LedGoals):
+            leads = goal_source.leads(root_states)
+            desired = desired + leads[:, None] * self._moments[:, None]
+        within = self._limits.projected(desired, facings, root_states, self._moments)
+        desired, facings, limited = within
         if not (np.isfinite(desired).all() and np.isfinite(facings).all()):
             raise ParameterError(
                 "the desired trajectory is not finite",
@@ -120,7 +124,7 @@ class TrajectoryBlend:
                 velocities,
             ),
             desired[:, :samples],
-            goals.limited | too_fast,
+            limited | too_fast,
             facings[:, samples - 1],
         )
 

@@ -140,6 +140,14 @@ class VelocityCommands(Protocol):
         """The current one of each character: (characters, 2) m/s, and (characters,) rad."""
 
 
+@runtime_checkable
+class LedGoals(Protocol):
+    """Goal sources that lead networks which are slower or faster than desired for good."""
+
+    def leads(self, root_states: RootStates) -> Array:
+        """(characters, 2) m/s to add to the desired velocities."""
+
+
 @dataclass(frozen=True)
 class PathSettings:
     """Settings for following a path."""

@@ -12,19 +12,12 @@ from deepphase.steering.springs import spring_to_angle, spring_to_velocity
 
 FASTEST_M_S = 1e3
 """Largest part of a velocity that can be desired, far above what a body reaches."""
+# Seconds in which a body shall come to its target.
+_CATCH_UP_S = 0.25
 
 
 class VelocityGoals:
     """Desired velocities and facings, which a program may change before every frame.
-
-    ::
-
-        goals = dp.steering.VelocityGoals(dp.steering.RootStates.at_rest(np.zeros((1, 2))))
-        characters = source.start(goals, dp.steering.RootStates.at_rest(np.zeros((1, 2))))
-        goals.set([[0.0, 1.3]])
-        run = dp.steering.rollout(characters, goals, 2.0)
-        goals.set([[0.0, 0.0]], [np.pi / 2])
-        run = dp.steering.rollout(characters, goals, 2.0)
 
     A spring moves the velocity and the facing to the desired ones.
 
@@ -135,6 +128,12 @@ class VelocityGoals:
             offsets_s,
         )
         return np.ascontiguousarray(positions.swapaxes(1, 2)), angles
+
+    def leads(self, root_states: RootStates) -> Array:
+        """As `LedGoals.leads`: along the desired velocities, to the target, by at most as much."""
+        gaps, way = self._position - root_states.positions, self._desired
+        along = np.vecdot(gaps, way) / np.maximum(np.vecdot(way, way), 1e-12)
+        return np.asarray(np.clip(along / _CATCH_UP_S, -1.0, 1.0)[:, None] * way)
 
     def target(self) -> tuple[Array, Array]:
         """As `GoalSource.target`: the place of a character that has the desired velocity."""

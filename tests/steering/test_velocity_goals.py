@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -42,6 +44,19 @@ def test_a_standing_character_keeps_its_facing_or_turns_on_the_spot():
     for _ in range(120):
         goals.advance(states, 1.0 / FPS)
     np.testing.assert_allclose(goals.target()[1], [0.0, 1.0], atol=1e-3)
+
+
+@pytest.mark.parametrize("share", [0.7, 1.3])
+def test_a_body_that_is_too_slow_or_too_fast_is_led_to_the_desired_speed(share):
+    states = RootStates.at_rest(np.zeros((1, 2)))
+    goals = VelocityGoals(states)
+    for wanted in (np.array([[0.6, 0.8]]), np.zeros((1, 2))):
+        goals.set(wanted)
+        for _ in range(180):
+            velocities = share * (wanted + goals.leads(states))
+            states = replace(states, positions=states.positions + velocities / FPS)
+            goals.advance(states, 1.0 / FPS)
+        np.testing.assert_allclose(velocities, wanted, atol=0.02)
 
 
 def test_impossible_goals_are_refused():

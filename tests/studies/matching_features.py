@@ -1,9 +1,8 @@
 """Motion matching by different features: answers to sticks, and runs along twelve paths.
 
-python -m tests.studies.matching_features people.phases.db people.pose.db:0.6 [--seed 1] [--each]
+python -m tests.studies.matching_features people.phases.db people.pose.db [--seed 1] [--each]
 python -m tests.studies.matching_features people.db people.matcher [--seed 1] [--speed 1.25]
 
-A number after a database is a factor of the weights of its features other than the trajectory's.
 Every database is driven by 20 made recordings of a stick, which starts, stops, and turns by 90 and
 180 degrees every two or three seconds, and by three characters along each of twelve paths. Choose
 settings with one seed, and report them with another. --each prints a line for every path.
@@ -18,7 +17,6 @@ import numpy as np
 
 from deepphase.evaluation.measurement import values_by_name
 from deepphase.evaluation.run_measures import measure
-from deepphase.evaluation.runs import BLEND_S, joint_accelerations, near_marked
 from deepphase.formats.array_file import read_header
 from deepphase.matching.database.database import MotionDatabase
 from deepphase.matching.learned.matcher import FORMAT as MATCHER
@@ -27,11 +25,10 @@ from deepphase.matching.player.playback import Playback
 from deepphase.matching.player.settings import MomentFilter, PlayerSettings
 from deepphase.matching.player.source import PlayerSource, database_measures
 from deepphase.matching.search.searcher import open_searcher
-from deepphase.motion.clip import joint_positions
 from deepphase.steering.gamepad import Gamepad
 from deepphase.steering.goal_sources import GamepadSettings, GoalSource, RootStates
 from deepphase.steering.path import MADE_PATHS, GroundPath, made_path
-from deepphase.steering.run import Run, rollout, start_on_path
+from deepphase.steering.run import rollout, start_on_path
 from deepphase.steering.velocity_goals import GamepadGoals
 
 SPEED, SECONDS = 1.25, 20.0
@@ -137,22 +134,23 @@ class EachRecord(GoalSource):
     def labels(self):
         return [goals.labels()[0] for goals in self._goals]
 
+    def leads(self, root_states):
+        leads = (goals.leads(_one(root_states, i)) for i, goals in enumerate(self._goals))
+        return np.concatenate([*leads])
+
 
 def _one(root_states: RootStates, index: int) -> RootStates:
     names = ("positions", "velocities", "angles", "rates")
     return RootStates(*(getattr(root_states, name)[index : index + 1] for name in names))
 
 
-def opened(name: str) -> PlayerSource:
-    """The source of a database, with the factor after its name, or of a matcher."""
-    path, _, factor = name.partition(":")
+def opened(path: str) -> PlayerSource:
+    """The source of a database, or of a matcher."""
     settings = PlayerSettings(moments=MomentFilter())
     if read_header(path)["format"] == MATCHER:
         return Matcher.load(path).source(settings=settings)
     database = MotionDatabase.load(path).with_kinds()
     playback = Playback.from_database(database)
-    features = [each.name for each in database.layout if not each.kind.startswith("trajectory")]
-    database = database.reweighted(dict.fromkeys(features, float(factor or 1.0)))
     return PlayerSource(
         database,
         playback,
@@ -160,20 +158,6 @@ def opened(name: str) -> PlayerSource:
         settings=settings,
         data=database_measures(database, playback),
     )
-
-
-def measured(source: PlayerSource, run: Run) -> dict[str, float]:
-    return values_by_name(measure(run, source.data))
-
-
-def acceleration_at_jumps(run: Run) -> float:
-    """m/s^2: 99th percentile of the largest acceleration of a joint within 0.1 s of jumps."""
-    found = []
-    for index in range(run.characters):
-        places = joint_positions(run.clip(index))[:, run.spec.joint_indices]
-        near = near_marked(run.jumped[index], round(BLEND_S * run.fps))
-        found.append(joint_accelerations(places, run.fps)[near])
-    return float(np.percentile(np.concatenate(found), 99))
 
 
 def _text(values: dict[str, float | None]) -> str:
@@ -196,15 +180,14 @@ def main() -> None:
         records = [made_record(1000 * options.seed + number) for number in range(RECORDS)]
         goals = EachRecord(records, rest, options.speed)
         run = rollout(source.start(goals, rest), goals, SECONDS)
-        measures = measured(source, run)
+        measures = values_by_name(measure(run, source.data))
         values = {key: measures.get(key) for key in _OF_STICKS}
-        values["acceleration at jumps, 99 %"] = acceleration_at_jumps(run)
         print(f"  sticks: {_text(values)}", flush=True)
         found = []
         for path in made_paths(options.seed, options.speed):
             player, goals = start_on_path(source, path, characters=CHARACTERS)
             run = rollout(player, goals, SECONDS)
-            found.append(measured(source, run))
+            found.append(values_by_name(measure(run, source.data)))
             if options.each:
                 values = {key: found[-1].get(key) for key in _OF_PATHS}
                 print(f"  {path.name}: {_text(values)}", flush=True)

@@ -66,7 +66,9 @@ export class ControllerCharacter {
     let future = this.future, desired = new Float32Array(4 * (schema.later - 1));
     let limited = false, stands = false, facing = root.angle;
     if (goal) {
-      this.goals.set(goal, seconds, root);
+      // The target is near where the root was one frame ago, as in Python.
+      this.goals.set(goal, seconds, this.before || root);
+      this.before = { x: root.x, z: root.z };
       ({ future, desired, limited, facing } = this.trajectoryBlend.blended(future, this.goals, root, this.biases));
       stands = goalStands(desired, schema.stepSeconds);
       this.labels.set(goal.label);

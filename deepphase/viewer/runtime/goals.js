@@ -2,6 +2,9 @@
 
 import { springRate, springToAngle, springToVelocity } from "./springs.js";
 
+// Seconds in which a body shall come to its target.
+const CATCH_UP_SECONDS = 0.25;
+
 /** The desired trajectory from the current place on, at the desired velocity and facing. */
 export class VelocityGoals {
   /** Initial facing in radians, settings of the asset's header, and [x, z] of a character that follows the goals exactly. */
@@ -29,6 +32,13 @@ export class VelocityGoals {
     const lead = [this.position[0] - root.x, this.position[1] - root.z];
     const kept = Math.min(1, this.leash / Math.max(Math.hypot(lead[0], lead[1]), 1e-9));
     this.position = [root.x + kept * lead[0], root.z + kept * lead[1]];
+  }
+
+  /** [x, z] m/s by which a body shall go faster to come to the target, along the desired velocity. */
+  lead(root) {
+    const [x, z] = this.goal.velocity;
+    const along = (x * (this.position[0] - root.x) + z * (this.position[1] - root.z)) / Math.max(x * x + z * z, 1e-12);
+    return [x, z].map((each) => each * Math.max(-1, Math.min(1, along / CATCH_UP_SECONDS)));
   }
 
   /** The desired facing in radians; the current one where nothing is desired. */

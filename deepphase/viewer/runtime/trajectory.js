@@ -105,7 +105,8 @@ export class TrajectoryBlend {
   /** `future` (relative), `desired` (world), whether goals were `limited`, and the `facing` desired at the end. */
   blended(predicted, goals, root, biases) {
     const samples = this.later.length;
-    const desired = goals.trajectory(root, this.moments);
+    const desired = goals.trajectory(root, this.moments), lead = goals.lead(root);
+    this.moments.forEach((seconds, i) => [0, 1].forEach((axis) => { desired.places[2 * i + axis] += seconds * lead[axis]; }));
     let limited = limitGoals(desired, this.moments, root, this.limits);
     const relative = new Float64Array(desired.places.length);
     for (let i = 0; i < relative.length; i += 2) {

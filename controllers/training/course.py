@@ -136,9 +136,12 @@ def direction_speeds(controller: Controller) -> dict[str, tuple[float, float]]:
     """Direction -> (desired, reached) m/s of characters from rest, their facing held; desired is
     the usual speed of the clips, or the largest in a direction that they go in."""
     most = controller.data["direction_speeds"]
-    usual = travelling_speed(controller.data)
     places = {angle: most[round(angle * len(most) / 360)] for angle in _DIRECTIONS}
-    asked = {angle: min(usual, speed) for angle, speed in places.items() if speed > 0}
+    asked = {
+        angle: min(travelling_speed(controller.data), speed)
+        for angle, speed in places.items()
+        if speed > 0
+    }
     angles = np.repeat(np.radians([*asked]), _EACH)
     ways = np.stack([np.sin(angles), np.cos(angles)], axis=1)
     rest = RootStates.at_rest(np.zeros((len(angles), 2)))

@@ -135,8 +135,8 @@ class EachRecord(GoalSource):
         return [goals.labels()[0] for goals in self._goals]
 
     def leads(self, root_states):
-        leads = (goals.leads(_one(root_states, i)) for i, goals in enumerate(self._goals))
-        return np.concatenate([*leads])
+        each = enumerate(self._goals)
+        return np.concatenate([goals.leads(_one(root_states, index)) for index, goals in each])
 
 
 def _one(root_states: RootStates, index: int) -> RootStates:

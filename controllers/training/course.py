@@ -136,25 +136,20 @@ def direction_speeds(controller: Controller) -> dict[str, tuple[float, float]]:
     """Direction -> (desired, reached) m/s of characters from rest, their facing held; desired is
     the usual speed of the clips, or the largest in a direction that they go in."""
     most = controller.data["direction_speeds"]
+    usual = travelling_speed(controller.data)
     places = {angle: most[round(angle * len(most) / 360)] for angle in _DIRECTIONS}
-    asked = {
-        angle: min(travelling_speed(controller.data), speed)
-        for angle, speed in places.items()
-        if speed > 0
-    }
+    asked = {angle: min(usual, speed) for angle, speed in places.items() if speed > 0}
     angles = np.repeat(np.radians([*asked]), _EACH)
-    ways = np.stack([np.sin(angles), np.cos(angles)], axis=1)
+    ways, speeds = np.stack([np.sin(angles), np.cos(angles)], axis=1), [*asked.values()]
     rest = RootStates.at_rest(np.zeros((len(angles), 2)))
     goals = VelocityGoals(rest)
     characters = CharacterSource(controller).start(goals, rest)
-    goals.set(np.repeat([*asked.values()], _EACH)[:, None] * ways, np.zeros(len(angles)))
+    goals.set(np.repeat(speeds, _EACH)[:, None] * ways, np.zeros(len(angles)))
     run = rollout(characters, goals, _SECONDS)
     moved = run.positions[:, -1] - run.positions[:, -1 - round(_MEASURED_S * run.fps)]
     reached = np.vecdot(moved / _MEASURED_S, ways).reshape(-1, _EACH).mean(axis=1)
-    return {
-        _DIRECTIONS[angle]: (round(speed, 3), round(float(own), 3))
-        for (angle, speed), own in zip(asked.items(), reached, strict=True)
-    }
+    names = [_DIRECTIONS[angle] for angle in asked]
+    return dict(zip(names, zip(speeds, reached.round(3).tolist(), strict=True), strict=True))
 
 
 def course_score(run: Run, measures: Mapping[str, float], data: Mapping[str, Any]) -> CourseScore:

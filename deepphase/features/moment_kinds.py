@@ -53,8 +53,8 @@ _RAISED_HAND, _LOWERED_HEAD = 0.55, 0.93
 # over the ground.
 _HANGING_HAND, _REACH = 0.3, 0.6
 # Heights of the hips over the lowest joint as shares of the leg length: at least of a body that
-# stands, and at most of one that sits or lies.
-_STANDING_HIPS, _LOW_HIPS = 0.9, 0.8
+# stands, at most of one that sits, crouches or lies, and of a person who lies.
+_STANDING_HIPS, _LOW_HIPS, _LYING_HIPS = 0.9, 0.8, 0.35
 # Angles between the trunk and the vertical: at most of a person who stands, at most of one who
 # sits; of a quadruped, at most of one that sits, and between these it stands.
 _UPRIGHT, _SEATED = np.radians(15.0), np.radians(50.0)
@@ -246,9 +246,9 @@ def _rest_postures(
         if hands is not None:
             arms = [path_length(skeleton, *arm) for arm in zip(shoulders, hands, strict=True)]
             under &= (_over_ground(places, shoulders, hands) < _REACH * np.array(arms)).all(axis=1)
-    low = height < _LOW_HIPS
     postures[~(upright & under & (height > _STANDING_HIPS))] = ACTION
-    postures[low] = np.where(seated[low], SITTING, LYING)
+    postures[seated & (height < _LOW_HIPS)] = SITTING
+    postures[~seated & (height < (_LOW_HIPS if roles.kind == "quadruped" else _LYING_HIPS))] = LYING
     return postures
 
 

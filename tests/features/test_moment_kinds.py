@@ -106,8 +106,9 @@ def held(**angles):
         {"LeftArm": -1.2},
         {"Hips": 0.6, "LeftUpLeg": -0.6, "RightUpLeg": -0.6},
         {"LeftUpLeg": 0.6, "RightUpLeg": -0.6},
+        {"Hips": 1.1} | dict.fromkeys(("LeftUpLeg", "RightUpLeg"), -2.2),
     ],
-    ids=["an arm held out", "a bow", "a lunge"],
+    ids=["an arm held out", "a bow", "a lunge", "bent over, with bent legs"],
 )
 def test_a_pose_that_is_held_is_no_rest(angles):
     assert only(held()) == "idle"

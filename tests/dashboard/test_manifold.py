@@ -209,7 +209,7 @@ def test_the_page_shows_the_manifold_and_what_lies_beside(monkeypatch):
     assert titles(app) == [
         "Phase manifold",
         "Joint velocities",
-        "Autoencoder without phases",
+        "Without phases",
         "Poses",
     ]
     large, *small = pictures(app)
@@ -302,7 +302,7 @@ def test_an_autoencoder_of_the_folder_stands_beside(tmp_path, monkeypatch):
     dogs = [locomotion(seed, 6.0, body="quadruped", gait="trot").clip for seed in (1, 2, 3)]
     write_store(tmp_path / "dogs.store", store := ClipStore.from_clips(dogs))
     signals = SignalCorpus.from_store(store).signals
-    for preset, beside in (("sine_fit", "Latent curves"), (_PRESET, "Autoencoder without phases")):
+    for preset, beside in (("sine_fit", "Latent curves"), (_PRESET, "Without phases")):
         config = demo_config(preset)
         network = make_autoencoder(3 * len(signals.joints), signals.fps, config.network)
         PhaseModel(network, config, signals).save(tmp_path / f"{preset}.model")

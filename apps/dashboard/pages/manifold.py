@@ -295,7 +295,7 @@ def _other_spaces(read: Encodings, max_points: int, played: _Played, ring: Ring 
             cloud_view.keep_frames(other, id)
             same_rate = other_read.extractor.fps == read.extractor.fps
             phased = partial(_manifold_of, other_read) if same_rate else None
-            draw(other, id, "Autoencoder without phases", other.places, phased)
+            draw(other, id, "Without phases", other.places, phased)
     if other_read is None:
         st.caption(
             "The latent curves of the phase model, before angle and amplitude are read from them. "

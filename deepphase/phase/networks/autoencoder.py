@@ -216,7 +216,10 @@ def _to_time(parts: Sequence[Tensor], matrix: Tensor, folds: bool) -> Tensor:
     if folds:
         half = len(cosines) // 2
         even, odd = cosines[half:] @ real, sines[half:] @ imag
-        signal = torch.cat([(even[1:] - odd[1:]).flip(0), even + odd])
+        signal = even.new_empty(2 * half + 1, even.shape[1])
+        torch.add(even, odd, out=signal[half:])
+        backwards = torch.arange(half, 0, -1)
+        torch.index_select(even.sub_(odd), 0, backwards, out=signal[:half])
     elif isinstance(parts, Tensor):
         signal = matrix.T @ parts.view(len(matrix), -1)
     else:

@@ -56,10 +56,15 @@ class _Squareplus(torch.autograd.Function):
 class MatchingNetworks(nn.Module):
     """Compressor and decompressor, which read and give normalised values."""
 
-    def __init__(self, features: int, read: int, pose: int, config: LearnedNetwork) -> None:
+    def __init__(
+        self, features: int, read: int, pose: int, states: int, config: LearnedNetwork
+    ) -> None:
         super().__init__()
         state = features + config.latents
         self.compressor = layers(read, config.latents, config.compressor_width, 3, nn.ELU)
+        # Of each kept state: what undoes the smoothing of interpolation, which the compressor does
+        # not see.
+        self.own = nn.Parameter(torch.zeros(states, config.latents))
         self.decompressor = layers(state, pose, config.width, 2, SmoothReLU)
 
 
@@ -134,11 +139,11 @@ def axes_of_six(six: Tensor) -> Tensor:
 
 # Weights of the losses, after Holden et al. 2020: translations and rotations of joints, velocities
 # of root and feet; positions and rotations in root space; rates of change of all of these; and size
-# and rate of the latents.
-_LOCAL = {"rotations": 10.0, "translations": 75.0, "velocity": 8.0, "slips": 2.0}
+# and rate of the latents. Rates weigh more than theirs: without it, joints turn slowly and softly.
+_LOCAL = {"rotations": 10.0, "translations": 75.0, "velocity": 16.0, "slips": 4.0}
 _POSITIONS, _AXES = 15.0, 5.0
-_LOCAL_RATES = {"rotations": 0.5, "translations": 1.0}
-_POSITION_RATES, _ACCELERATIONS = 2.0, 0.03
+_LOCAL_RATES = {"rotations": 8.0, "translations": 1.0}
+_POSITION_RATES, _ACCELERATIONS = 4.0, 0.3
 _LATENT_SQUARES, _LATENT_SIZES, _LATENT_RATES = 0.1, 0.1, 0.01
 # Noise of latents in their deviations, for files have them as 8-bit numbers.
 _NOISE = 0.01
@@ -183,6 +188,7 @@ class LearnedModule(ResumableModule):
                 data.database.dims,
                 data.values.dims + 6 * joints,
                 data.values.dims,
+                len(kept.features),
                 data.config.network,
             ),
             learning_rate=options.learning_rate,
@@ -271,20 +277,25 @@ class LearnedModule(ResumableModule):
 
     def validation_step(self, firsts: Tensor, index: int) -> None:
         generator = torch.Generator(firsts.device).manual_seed(index)
-        read, features, noise, truth = self._windows(firsts, generator)
-        output = self._output(self.network.compressor(read), features, noise)
+        near, features, noise, truth = self._windows(firsts, generator)
+        output = self._output(self._latents_of(near), features, noise)
         self.add_validated((output - truth).square().sum(), truth.square().sum())
 
     def _windows(self, firsts: Tensor, generator: torch.Generator | None) -> tuple[Tensor, ...]:
-        """What the compressor reads (n, 4, read), its noise, and the true pose values (n, spacing +
-        1, dims)."""
+        """Kept states (n, 4) around windows, their features, noise of their latents, and the true
+        pose values (n, spacing + 1, dims)."""
         near, rows = self.near[firsts], self.begins[firsts][:, None] + self.steps
         noise = torch.randn(*near.shape, self._latents, generator=generator, device=near.device)
         if len(self.poses):
             truth = self.poses[rows]
         else:
             truth = self._normal(self.data.pose_values(rows.cpu().numpy()).to(near.device))
-        return self.read[near], self.features[near], noise, truth
+        return near, self.features[near], noise, truth
+
+    def _latents_of(self, states: Tensor) -> Tensor:
+        """Latents (..., latents) of kept states (...)."""
+        own = functional.embedding(states, self.network.own)
+        return self.network.compressor(self.read[states]) + own
 
     def _output(self, latents: Tensor, features: Tensor, noise: Tensor) -> Tensor:
         """Normalised pose values (n, spacing + 1, dims) of the frames between two kept states."""
@@ -293,9 +304,9 @@ class LearnedModule(ResumableModule):
         return self.network.decompressor(self.weights @ torch.cat([features, noisy], -1))
 
     def _losses(
-        self, read: Tensor, features: Tensor, noise: Tensor, truth: Tensor
+        self, near: Tensor, features: Tensor, noise: Tensor, truth: Tensor
     ) -> tuple[Tensor, Tensor]:
-        latents = self.network.compressor(read)
+        latents = self._latents_of(near)
         output = self._output(latents, features, noise)
         found, true = (
             torch.addcmul(self.pose_mean, values, self.pose_scale) for values in (output, truth)
@@ -311,12 +322,12 @@ class LearnedModule(ResumableModule):
         loss = (
             apart.abs().mean((0, 1)) @ self.value_weights
             + apart.diff(dim=1).abs().mean((0, 1)) @ self.rate_weights
-            + sums @ self.sum_weights / len(read)
+            + sums @ self.sum_weights / len(near)
         )
         return loss, loss
 
     @torch.no_grad()
     def latents(self) -> Array:
         """(kept, latents) float32 latents of the kept states."""
-        parts = self.read.split(_ROWS_AT_ONCE)
-        return torch.cat([self.network.compressor(each).cpu() for each in parts]).numpy()
+        parts = torch.arange(len(self.read), device=self.read.device).split(_ROWS_AT_ONCE)
+        return torch.cat([self._latents_of(each).cpu() for each in parts]).numpy()

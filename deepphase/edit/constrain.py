@@ -26,7 +26,7 @@ from deepphase.errors import ParameterError, SkeletonError
 from deepphase.motion import quaternions
 from deepphase.motion.clip import Clip, joint_positions
 from deepphase.motion.contacts import foot_contacts
-from deepphase.motion.foot_ik import LegChains
+from deepphase.motion.foot_ik import LegChains, LimbSolver
 from deepphase.motion.roles import Roles
 from deepphase.motion.root_trajectory import (
     RootTrajectory,
@@ -43,10 +43,8 @@ _TARGET_FADE_S = 0.3
 # Shares of the search's change of the hips' place that are tried, and how near in metres feet in
 # contact then have to be.
 _HIPS_SHARES, _STANDS_M = (1.0, 0.6, 0.3, 0.0), 0.002
-# The search in the space of hidden units.
-ITERATIONS = 250
-# Adam's rate, and distances in metres at which the search ends.
-_RATE, _NEAR_M = 0.1, 0.005
+# Of the search of hidden units: steps, Adam's rate, and distances in metres at which it ends.
+ITERATIONS, _RATE, _NEAR_M = 250, 0.1, 0.005
 # Slopes far below this one are rounding errors and move nothing.
 _LEAST_SLOPE = 1e-4
 # Seconds around goals in which the motion is searched, where the root stays.
@@ -129,19 +127,22 @@ def constrained(
     places, targeted = _target_places(clip, limbs, targets)
     standing = contacts & ~targeted[:, :legs]
     leg = path_length(clip.skeleton, int(limbs.upper[0]), int(limbs.last[0]))
+    solver = LimbSolver.from_poses(clip.skeleton, roles, limbs, clip.rotations)
+    bends = solver.hinges.bends(clip.rotations)
     # Where feet are in contact, in the clip; on a path they are held where they come down.
     feet_at = joint_positions(clip)[:, limbs.tips[:legs]].astype(np.float64)
     if feet and path is None:
         feet_at += find_holds(clip, roles, leg).shifts
     # Where a moved pelvis takes a leg out of reach of its contact, it moves less.
     for moved in candidates:
+        solver.hinges.constrain(moved.rotations, bends)
         wanted = joint_positions(moved)[:, limbs.tips].astype(np.float64)
         if path is None:
             wanted[:, :legs] = faded_to(wanted[:, :legs], feet_at, contacts, HOLD_BLEND_S, clip.fps)
         else:
             wanted[:, :legs] += find_holds(moved, roles, leg, flags=contacts).shifts
         wanted = faded_to(wanted, places, targeted, _TARGET_FADE_S, clip.fps)
-        made = with_tips_at(moved, roles, limbs, wanted, clip.rotations)
+        made = with_tips_at(moved, roles, limbs, wanted, solver)
         apart = np.linalg.norm(joint_positions(made)[:, limbs.tips] - wanted, axis=-1)[:, :legs]
         if apart[standing].max(initial=0.0) < _STANDS_M:
             break

@@ -64,7 +64,7 @@ def with_held_feet(
     targets = last + low_passed(holds.shifts, cutoff_hz, clip.fps).swapaxes(0, 1)
     # Knees that straighten within a frame or two pop.
     moved = within_reach(upper, last, targets, transforms.lengths) - last
-    return with_tips_at(clip, roles, limbs, holds.tips + moved.swapaxes(0, 1), poses)
+    return with_tips_at(clip, roles, limbs, holds.tips + moved.swapaxes(0, 1), solver)
 
 
 def with_gaps_held(clip: Clip, space: MotionSpace, contacts: Array, broken: Array) -> Clip:

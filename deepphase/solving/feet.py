@@ -67,14 +67,13 @@ def find_holds(
 
 
 def with_tips_at(
-    clip: Clip, roles: Roles, limbs: LegChains, wanted: Array, poses: Array | None = None
+    clip: Clip, roles: Roles, limbs: LegChains, wanted: Array, solver: LimbSolver | None = None
 ) -> Clip:
     """The clip with tips at places (frames, limbs, 3); last joints do not turn in the world.
 
-    Hinges bend as in `poses` (poses, joints, 4), by default the clip's.
+    Hinges bend as the solver of these limbs has them, by default as in the clip.
     """
-    poses = clip.rotations if poses is None else poses
-    solver = LimbSolver.from_poses(clip.skeleton, roles, limbs, poses)
+    solver = solver or LimbSolver.from_poses(clip.skeleton, roles, limbs, clip.rotations)
     rotations, places = clip.rotations.copy(), clip.local_positions()
     for _ in range(_REACHES):
         transforms = solver.transforms(rotations, places)

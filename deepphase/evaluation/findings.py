@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -42,6 +43,8 @@ _JUMP, _SLIDES, _LEAN_DEGREES, _LEAN_SHARE = 2.5, 2.5, 10.0, 0.02
 # Feet that are all higher than this share of the leg for so long leap: those of runs and gallops
 # are at half of it. Hips below this share of their usual height for so long crouch.
 _LEAP_SHARE, _LEAP_S, _CROUCH_SHARE, _CROUCH_S = 0.25, 0.1, 0.8, 0.25
+# Share of steps on the foot of the step before from which on bodies skip; seconds of a lifted foot.
+_SKIP_SHARE, _LIFTED_S = 0.25, 0.1
 # Metres a second by which they are faster at least; the contacts of captures slide at up to .08.
 _SLIDES_MORE = 0.1
 # Seconds from which on a path's delay is said.
@@ -117,6 +120,11 @@ def run_findings(observed: ObservedRun) -> list[str]:
         findings.append(
             f"{_some(len(leaps), count)} leaped: all feet were up to {max(leaps):.0%} of a leg "
             "over the ground; try clips without jumps"
+        )
+    if skips := [share for each in bodies if (share := _skips(each)) >= _SKIP_SHARE]:
+        findings.append(
+            f"{_some(len(skips), count)} skipped or hopped: {max(skips):.0%} of the steps were on "
+            "the foot of the step before; try clips that walk and run"
         )
     usual_hips = float(np.median(np.concatenate([each.hip_heights for each in bodies] or [[1.0]])))
     lows = [_lowest_hips(motions[i], desired[i]) / usual_hips for i in living.tolist()]
@@ -258,6 +266,19 @@ def _leap(run: Run, motion: MeasuredMotion) -> float:
         heights = heights - run.spec.ground.at(motion.lowest[:, ::2])
     air = minimum_filter1d(heights - np.percentile(heights, 5), round(_LEAP_S * run.fps))
     return float(air.max() / motion.leg) if motion.leg else 0.0
+
+
+def _skips(motion: MeasuredMotion) -> float:
+    """Share of the steps of a body on two feet that travels which the foot before makes again."""
+    lifted, feet = _LIFTED_S * motion.fps, motion.contacts.T
+    landings = sorted(
+        (start, foot)
+        for foot, flags in enumerate(feet)
+        for (_, before), (start, _) in pairwise([(-len(flags), 0), *true_runs(flags)])
+        if start - before > lifted and motion.smoothed_speeds[start] > 3.0 * motion.standing_speed
+    )
+    again = sum(before == foot for (_, before), (_, foot) in pairwise(landings))
+    return again / len(landings) if len(feet) == 2 and again > 1 else 0.0
 
 
 def _lowest_hips(motion: MeasuredMotion, desired: Array) -> float:

@@ -132,6 +132,12 @@ def test_what_is_seen_first_is_a_finding(walked):
             ).as_quat()
     found = run_findings(replace(run, rotations=low), data, speeds)
     assert any(each.startswith("1 of 3 characters crouched where travel") for each in found)
+    # One hops on the right foot.
+    hop = run.rotations.copy()
+    raised = Rotation.from_euler("x", -70, degrees=True).as_quat()
+    hop[0, :, run.spec.skeleton.index("LeftUpLeg")] = raised
+    found = run_findings(replace(run, rotations=hop), data, speeds)
+    assert any(each.startswith("1 of 3 characters skipped or hopped: ") for each in found)
     # Two seconds away from the goal; the path of a run without one is the goal's.
     commands = np.zeros((3, len(run), 2))
     commands[..., 1] = SPEED

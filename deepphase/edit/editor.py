@@ -12,7 +12,7 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from deepphase.arrays import Array, counted, short_repr
+from deepphase.arrays import Array, brief_repr, counted, short_repr
 from deepphase.config import section
 from deepphase.edit.body_points import BodyPoints
 from deepphase.edit.config import EditorConfig
@@ -220,6 +220,7 @@ class Restorer(nn.Module):
         return self.network(rows, known)[0] * self.scale + self.mean
 
 
+@brief_repr
 @dataclass(frozen=True, eq=False)
 class EditedMotion:
     """A clip, with its travel on the hips, that follows paths or meets constraints."""
@@ -229,10 +230,6 @@ class EditedMotion:
     distances: Array = field(default_factory=lambda: np.zeros(0))
     # Sentences on what is faster or farther away than in the training clips
     findings: tuple[str, ...] = ()
-
-    def __repr__(self) -> str:
-        farthest = f"{self.distances.max():.3f} m away at most" if self.distances.size else ""
-        return short_repr(self, self.clip.name, counted(len(self.clip), "frame"), farthest)
 
 
 def completed(rows: Tensor, known: Tensor, root: slice, group: Tensor) -> Tensor:

@@ -10,7 +10,7 @@ import numpy as np
 import torch
 from scipy.interpolate import PchipInterpolator
 
-from deepphase.arrays import Array, counted, short_repr
+from deepphase.arrays import Array, brief_repr
 from deepphase.edit.config import no_networks
 from deepphase.edit.editor import EditedMotion, MotionEditor
 from deepphase.edit.held_feet import faded_to, limbs_of_roles, with_held_feet
@@ -37,6 +37,7 @@ _LONGEST_S, _SHORTEST_S = 600.0, 1e-6
 _ROLES = ("left_hand", "right_hand", "left_foot", "right_foot")
 
 
+@brief_repr
 @dataclass(frozen=True, eq=False)
 class EffectorPaths:
     """Where hands and feet are over time, at the rate of an editor."""
@@ -46,9 +47,6 @@ class EffectorPaths:
     known: Array  # (frames, joints) bool: where a place is given
     root: RootTrajectory  # the smoothed path of the root
     name: str = "effectors"  # of the motion that is made
-
-    def __repr__(self) -> str:
-        return short_repr(self, ", ".join(self.joints), counted(len(self.places), "frame"))
 
     @classmethod
     def from_clip(

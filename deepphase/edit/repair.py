@@ -39,8 +39,8 @@ from deepphase.motion.skeleton import ancestors
 # Missing stretches up to the first duration are interpolated by a smooth curve, stretches from the
 # second one on are the network's, and between both are blended.
 _CURVE_S, _NETWORK_S = 0.15, 0.25
-# Noisy rotations are low-passed before the network reads them, and its estimate afterwards, in Hz.
-# Noise of this root mean square angle, radians, counts as much as the network's own error.
+# Hz of the low-passes of noisy rotations before the network, and of its estimate afterwards; noise
+# of this root mean square angle, radians, counts as much as the network's own error.
 _NOISE_HZ, _RESULT_HZ = 4.0, 6.0
 _NETWORK_ERROR = 0.09
 # A gap is rehearsed in so many seconds beside it, of which some are left at both ends. Errors count
@@ -156,7 +156,7 @@ def _in_damage(clip: Clip, made: Clip, space: MotionSpace, damage: Damage) -> Cl
 def _with_curves(clip: Clip, space: MotionSpace, damage: Damage) -> Clip:
     """The clip with smooth curves in short gaps and straight ones in long gaps."""
     missing = damage.known == 0
-    rotations, places = _interpolated(clip, space, damage, None)
+    rotations, places = interpolated_pose(clip, space, damage, None)
     short = 1.0 - _length_weights(missing, clip.fps)
     curves = rotation_curves(rotations, ~missing[:, 1:], clip.fps)
     places = places + short[:, :1] * (curve(places, ~missing[:, 0], clip.fps) - places)
@@ -169,7 +169,7 @@ def _with_estimates(
     """The clip with the network's estimate of what is damaged, weighed against others in gaps."""
     space, fps = editor.space, clip.fps
     missing, noisy = damage.known == 0, damage.known[:, 1:] == NOISY
-    own, places = _interpolated(clip, space, damage, editor.statistics.mean)
+    own, places = interpolated_pose(clip, space, damage, editor.statistics.mean)
     if noisy.any():
         own = np.where(noisy[..., None], low_passed_rotations(own, _NOISE_HZ, fps), own)
     plain = space.with_pose(clip, own, places)
@@ -263,7 +263,7 @@ def _rehearsed(
         known = np.ones((len(part), damage.known.shape[1]), np.float32)
         known[here] = damage.known[start : start + length]
         tried = Damage(known, damage.joints)
-        line = _interpolated(part, space, tried, editor.statistics.mean)
+        line = interpolated_pose(part, space, tried, editor.statistics.mean)
         line = eased(line, np.asarray((known < 1).any(axis=1)), fps)
         made = space.with_pose(part, *line), _with_estimates(part, editor, tried, weigh=False)
         true, *tries = (joint_positions(each)[:, joints] for each in (part, *made))
@@ -288,10 +288,11 @@ def _movement(positions: Array, start: int, stop: int) -> float:
     return float(way / (stop - start + 1) + np.mean(ends))
 
 
-def _interpolated(
+def interpolated_pose(
     clip: Clip, space: MotionSpace, damage: Damage, mean: Array | None
 ) -> tuple[Array, Array]:
-    """Rotations and places, interpolated; the mean for joints that are missing throughout."""
+    """Rotations (frames, body joints, 4) and places (frames, 3) metres, interpolated; the mean for
+    joints that are missing throughout."""
     rotations, places = space.pose(clip)
     for joint, known in enumerate(damage.known[:, 1:].T > 0):
         if known.any():

@@ -9,7 +9,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from deepphase.arrays import Array, short_repr
+from deepphase.arrays import Array, brief_repr
 from deepphase.edit.bound_editor import BoundEditor
 from deepphase.edit.editor import MotionEditor, carrier_distances, standing_points, with_change
 from deepphase.edit.held_feet import with_held_feet
@@ -21,8 +21,7 @@ from deepphase.motion.contacts import foot_contacts
 from deepphase.motion.resample import low_passed, low_passed_rotations
 
 MAX_AMOUNT = 1.5
-_ITERATIONS, _RATE = 250, 0.05
-_SHORTEST_S = 0.5
+_ITERATIONS, _RATE, _SHORTEST_S = 250, 0.05, 0.5
 # Shares of the found change that are tried.
 _SHARES = (1.0, 0.6, 0.3, 0.15)
 # What the style changes is low-passed, in Hz: the search, rotations and holds leave jitter.
@@ -33,6 +32,7 @@ _CHANGE_HZ = 5.0
 _CONTENT, _FEET, _SMOOTH, _BONES = 0.02, 20.0, 5e3, 300.0
 
 
+@brief_repr
 @dataclass(frozen=True, eq=False)
 class StyledMotion:
     """A clip in the style of another."""
@@ -41,10 +41,6 @@ class StyledMotion:
     # Distance of its Gram matrix from the style's, before and after, as a share of the style's
     distance_before: float
     distance_after: float
-
-    def __repr__(self) -> str:
-        moved = f"Gram distance {self.distance_before:.3f} to {self.distance_after:.3f}"
-        return short_repr(self, self.clip.name, moved)
 
 
 def gram_matrix(hidden: Tensor) -> Tensor:

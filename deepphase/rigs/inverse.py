@@ -10,7 +10,7 @@ from typing import Any, Literal
 import numpy as np
 from scipy.ndimage import gaussian_filter1d
 
-from deepphase.arrays import Array, brief_repr, counted, short_repr
+from deepphase.arrays import Array, brief_repr
 from deepphase.errors import ParameterError
 from deepphase.formats.array_file import (
     array_part,
@@ -63,6 +63,7 @@ class RigSolution:
     reached: Array  # (frames,) bool
 
 
+@brief_repr
 @dataclass(eq=False)
 class RigInverse:
     """A rig function with a learned inverse: regression of the controls, and its refinement."""
@@ -80,10 +81,6 @@ class RigInverse:
     # Indices of the joints that the regressions read and refinement follows, see
     # `inverse_of_effectors`; None for all
     joints: Array | None = None
-
-    def __repr__(self) -> str:
-        controls = counted(len(self.rig.controls), "control")
-        return short_repr(self, f"{len(self.used)} of {controls}")
 
     @property
     def used(self) -> Array:

@@ -8,12 +8,15 @@ from scipy.spatial.transform import Rotation
 
 from deepphase.edit.curves import bridged
 from deepphase.edit.damage import Damage, find_damage
+from deepphase.edit.editor import MotionEditor
 from deepphase.edit.missing import NOISY
 from deepphase.edit.repair import repaired
 from deepphase.errors import ParameterError, SkeletonError
 from deepphase.motion import quaternions
 from deepphase.motion.clip import Clip, joint_positions
 from deepphase.motion.skeleton import Skeleton
+from deepphase.shipped import SHIPPED
+from deepphase.synthetic.gait_motion import locomotion
 from tests.formula_motion import NAMES, swinging
 from tests.studies.repair import interpolated
 
@@ -44,7 +47,7 @@ def stepped(clip, every: int):
 
 def noisy(clip, joint: str, frames: slice, degrees: float):
     rotations = clip.rotations.copy()
-    index = NAMES.index(joint)
+    index = clip.skeleton.index(joint)
     vectors = np.radians(degrees) * np.random.default_rng(0).standard_normal((len(clip), 3))
     turned = quaternions.multiply(rotations[:, index], Rotation.from_rotvec(vectors).as_quat())
     rotations[frames, index] = turned[frames]
@@ -103,6 +106,14 @@ def test_noise_is_found_where_it_is(editor):
     assert (damage.known[:60] == 1).all()
     made = repaired(given, editor, damage)
     assert error(made, clip) < 0.5 * error(given, clip)
+
+
+def test_the_shipped_editor_finds_noise_of_two_degrees():
+    editor, clip = MotionEditor.load(SHIPPED["editor"].path), locomotion(5, 4.0).clip
+    column = editor.space.joints.index("Neck") + 1
+    found = find_damage(noisy(clip, "Neck", slice(60, 150), 2.0), editor).known[:, column]
+    assert (found[65:145] == NOISY).all()
+    assert (find_damage(clip, editor).known[:, column] == 1).all()
 
 
 def test_livelier_movement_is_said_and_left(editor):
@@ -174,9 +185,7 @@ def test_bridged_values_continue_both_sides():
     result = bridged(np.sin(6 * times) + 0.4 + times, np.sin(6 * times), broken, 60.0)
     assert np.abs(np.diff(result, axis=0)).max() < 0.16
     assert np.abs(result - np.sin(6 * times)).max() < 0.05
-    start = broken.copy()
-    start[:] = False
-    start[:10] = True
+    start = np.arange(61) < 10
     # At an end there is one neighbour, whose difference is kept.
     np.testing.assert_allclose(bridged(times + 3.0, times, start, 60.0), times, atol=1e-12)
 

@@ -1,6 +1,6 @@
 """Inverse rig functions against each other: tables 3.1 and 3.2 of Holden 2017, on clips.
 
-    python -m tests.studies.inverse_rigs CLIPS [--test WORD,WORD] [--every N] [--output RIG]
+    python -m tests.studies.inverse_rigs CLIPS [--test WORD,WORD] [--every N]
 
 Trains on the clips whose names lack a word and measures on those that have it. Joints are off by
 means in centimetres and mean squares in square centimetres, controls by mean squares in deviations,
@@ -42,7 +42,6 @@ def main() -> None:
     parser.add_argument("--test", default="youthful")
     parser.add_argument("--every", type=int, default=1)
     parser.add_argument("--seed", type=int, default=0)
-    parser.add_argument("--output", type=Path)
     options = parser.parse_args()
     files = sorted(options.clips.glob("*.bvh"))
     words = options.test.split(",")
@@ -61,8 +60,6 @@ def main() -> None:
         inverse = train_rig(store, rig, config, folder=folder, accelerator="cpu")
     assert inverse is not None
     print(f"{time.process_time() - start:.0f} processor seconds")
-    if options.output:
-        inverse.save(options.output)
     poses = RigExamples.from_store(store, rig, config.training.frames)
     learnt_poses = poses.split(options.seed)[0]
     process = with_process(rig, learnt_poses, config)

@@ -18,14 +18,14 @@ from scipy.spatial.transform import Rotation
 
 from deepphase.corpus.store import open_store
 from deepphase.edit.bound_editor import bound_editor
-from deepphase.edit.curves import slerped, straight
 from deepphase.edit.damage import Damage, find_damage
 from deepphase.edit.editor import MotionEditor
 from deepphase.edit.missing import NOISY
-from deepphase.edit.repair import repaired
+from deepphase.edit.repair import interpolated_pose, repaired
+from deepphase.evaluation.runs import joint_jerks
 from deepphase.motion import quaternions
 from deepphase.motion.clip import Clip, joint_positions
-from deepphase.motion.contacts import foot_contacts
+from deepphase.motion.contacts import foot_contacts, sliding_speed
 from deepphase.motion.roles import find_roles
 
 
@@ -83,26 +83,18 @@ def damaged_by(
 
 def interpolated(clip: Clip, editor: MotionEditor, damage: Damage) -> Clip:
     """Missing rotations by spherical, and places by linear interpolation; means if all are."""
-    rotations, places = editor.space.pose(clip)
-    for joint, known in enumerate(damage.known[:, 1:].T > 0):
-        rotations[:, joint] = editor.statistics.mean[joint]
-        if known.any():
-            rotations[:, joint] = slerped(editor.space.pose(clip)[0][:, joint], known)
-    return editor.space.with_pose(clip, rotations, straight(places, damage.known[:, 0] > 0))
+    lines = interpolated_pose(clip, editor.space, damage, editor.statistics.mean)
+    return editor.space.with_pose(clip, *lines)
 
 
 def smoothed(clip: Clip, editor: MotionEditor, damage: Damage) -> Clip:
     """Rotations of noisy joints by a Savitzky-Golay filter of a quarter of a second."""
-    body = editor.space.points.joints
-    rotations = quaternions.sign_continuous(clip.rotations[:, body].astype(np.float64))
+    rotations, places = editor.space.pose(clip)
+    rotations = quaternions.sign_continuous(rotations)
     window = min(15, (len(clip) - 1) // 2 * 2 + 1)
     filtered = quaternions.normalized(savgol_filter(rotations, window, 3, axis=0))
     broken = damage.known[:, 1:] < 1
-    return editor.space.with_pose(
-        clip,
-        np.where(broken[..., None], filtered, rotations),
-        clip.local_positions()[:, editor.space.hips],
-    )
+    return editor.space.with_pose(clip, np.where(broken[..., None], filtered, rotations), places)
 
 
 def errors(made: Clip, true: Clip, editor: MotionEditor, damage: Damage) -> np.ndarray:
@@ -118,18 +110,13 @@ def errors(made: Clip, true: Clip, editor: MotionEditor, damage: Damage) -> np.n
 
 def jerk(clip: Clip) -> float:
     """m/s3: mean of all joints."""
-    return float(
-        np.linalg.norm(np.diff(joint_positions(clip), n=3, axis=0), axis=-1).mean() * clip.fps**3
-    )
+    return float(joint_jerks(joint_positions(clip), clip.fps).mean())
 
 
 def sliding(made: Clip, true: Clip) -> float:
     """m/s: mean speed of the feet while the true ones are on the floor."""
     contacts = foot_contacts(true, find_roles(true.skeleton))
-    feet = joint_positions(made)[:, list(contacts.joints)][:, :, ::2]
-    speed = np.linalg.norm(np.diff(feet, axis=0), axis=-1) * true.fps
-    on = contacts.flags[1:] & contacts.flags[:-1]
-    return float(speed[on].mean()) if on.any() else 0.0
+    return sliding_speed(joint_positions(made)[:, list(contacts.joints)], contacts.flags, true.fps)
 
 
 def main() -> None:

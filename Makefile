@@ -10,6 +10,10 @@ PARALLEL := --maxprocesses 8 --dist loadfile --no-loadscope-reorder
 STUDIES := tests/studies/motion_classifier tests/studies/phase_features tests/training/test_bench_gpu.py
 CORES := $(shell getconf _NPROCESSORS_ONLN)
 
+# Python keeps what it compiles, also where the environment forbids it: every program that tests start
+# would compile PyTorch and Lightning again, for 14 s of processor time.
+unexport PYTHONDONTWRITEBYTECODE
+
 # Nothing is installed that is not listed with its hash, and nothing is resolved: --no-deps. Python
 # compiles what it imports.
 LISTED := $(BIN)/python -m pip install --quiet --no-compile --require-hashes --no-deps --no-build-isolation

@@ -50,7 +50,7 @@ Result = TypeVar("Result")
 
 _VALIDATIONS = 20
 # Approximate number of rows of metrics in a whole training.
-_LOGGED = 200
+_LOGGED = 100
 # Steps between two progress reports.
 _REPORTED = 20
 # The least steps of a training for each that is timed with a number of threads.

@@ -16,7 +16,7 @@ from deepphase.training.metrics_file import STEP
 from deepphase.training.optimizer import CapturedStep, Loss, Muon
 
 # Number of segments of a training; a checkpoint is written after each.
-_SEGMENTS = 100
+_SEGMENTS = 50
 
 
 class WindowOrder:

@@ -40,8 +40,7 @@ def page() -> None:
     """Draw the page."""
     widgets.heading(
         "Control",
-        "Choose a path, and a character follows it: of a controller, or by motion matching. Or "
-        "steer it by hand.",
+        "A character follows a path, by a controller or by motion matching; or steer it by hand.",
     )
     left, right = widgets.wide_columns("control", [3, 7])
     result, meanwhile = right.container(), right.empty()

@@ -126,7 +126,7 @@ def page() -> None:
     """Draw the page."""
     widgets.heading(
         "Dance",
-        "Choose or drop a song, and get a dance to it: of a trained network, or put together "
+        "Choose or drop a song, and get a dance to it: by a trained network, or put together "
         "from captured dances.",
     )
     left, right = widgets.wide_columns("dance", [3, 7])

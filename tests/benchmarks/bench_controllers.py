@@ -1,11 +1,10 @@
 """Controllers: training against a weight matrix a sample, and frames of 1 and 1,000 characters.
 
-python -m tests.benchmarks.bench_controllers [--rounds 5]
+python -m tests.benchmarks.bench_controllers
 """
 
 from __future__ import annotations
 
-import argparse
 import tempfile
 from collections.abc import Callable
 from functools import partial
@@ -116,9 +115,7 @@ def onnx_runner(name: str, network: torch.nn.Module) -> Callable:
 
 
 if __name__ == "__main__":
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--rounds", type=int, default=5)
-    rounds = parser.parse_args().rounds
+    rounds = 5
     torch.set_num_threads(1)
     torch.manual_seed(0)
     bench_training(rounds)

@@ -144,6 +144,7 @@ def test_what_is_seen_first_is_a_finding(walked):
     commands[2, 30:] = [0.0, -SPEED]
     found = run_findings(replace(run, commanded_velocities=commands), data, speeds)
     (said,) = [each for each in found if "ignored the goal" in each]
+    assert said.startswith("1 of 3 characters ignored the goal for 2 s")
     assert "180 degrees off its facing" in said
     # Slow goals, which wait, as well where the body is not near its path.
     beside, slow = np.array([0.0, 0.8, 0.0])[:, None, None] + run.positions, -0.1 * commands[:1]

@@ -15,7 +15,6 @@ from deepphase.figures.phase_parameters import (
     strip,
 )
 from deepphase.figures.theme import channel_colour, with_opacity
-from deepphase.phase.parameters import PhaseParameters
 from tests.figures.made_phases import FPS, made_phases
 
 
@@ -53,11 +52,6 @@ def test_values_and_times_are_those_of_the_clip():
     np.testing.assert_array_equal(by_row[2].y, phases.amplitude[:, 1])
     np.testing.assert_array_equal(by_row[3].y, phases.offset[:, 1])
     np.testing.assert_allclose(by_row[1].x, 2 + np.arange(200) / FPS, rtol=1e-6)
-
-
-def _still(frames: int, channels: int) -> PhaseParameters:
-    zero = np.zeros((frames, channels), np.float32)
-    return PhaseParameters(zero, zero, zero, zero)
 
 
 def test_a_strip_is_as_high_as_the_phase_and_as_opaque_as_the_amplitude():

@@ -16,13 +16,13 @@ from deepphase.evaluation.measurement import values_by_name
 from deepphase.evaluation.run_measures import measure
 from deepphase.matching.learned.matcher import Matcher
 from deepphase.steering.goal_sources import RootStates, side_by_side
-from deepphase.steering.run import rollout
+from deepphase.steering.run import Frame, rollout
 from deepphase.steering.velocity_goals import VelocityGoals
-from tests.studies.matching_features import SECONDS as STICK_S
-from tests.studies.matching_features import EachRecord, made_record
 
 SPEEDS = {0.6: range(8), 1.25: range(8), 2.5: (0, 4)}
-CHARACTERS, SECONDS, SETTLED_S, STICKS = 4, 6.0, 2.0, 12
+CHARACTERS, SECONDS, SETTLED_S = 4, 6.0, 2.0
+# Sticks that change once a second, of twelve characters for twenty seconds.
+STICKS, STICK_S, STICK_SPEEDS = 12, 20.0, (0.0, 0.6, 1.3, 2.5)
 
 
 def main(path: Path, labels: dict[str, str]) -> None:
@@ -51,10 +51,20 @@ def main(path: Path, labels: dict[str, str]) -> None:
                 f"{reached.max():.2f} m/s, at most {off.max():.0f} degrees off; knees back "
                 f"{values['bent_back']:.2%}, pops {values.get('pops', np.nan):.2%}"
             )
+    generator = np.random.default_rng(5)
     start = RootStates.at_rest(side_by_side(STICKS, source.spacing_m))
-    sticks = EachRecord([made_record(5000 + number) for number in range(STICKS)], start)
-    run = rollout(source.start(sticks, start), sticks, STICK_S)
-    values = values_by_name(measure(run, data))
+    goals = VelocityGoals(start)
+    runner = source.start(goals, start)
+
+    def step(frame: int) -> Frame:
+        if frame % round(runner.spec.fps) == 0:
+            speeds = generator.choice(STICK_SPEEDS, STICKS)
+            angles = generator.uniform(-np.pi, np.pi, STICKS)
+            velocities = speeds[:, None] * np.stack([np.sin(angles), np.cos(angles)], axis=1)
+            goals.set(velocities, np.full(STICKS, np.nan))
+        return runner.step(goals)
+
+    values = values_by_name(measure(rollout(runner, goals, STICK_S, step=step), data))
     print(f"sticks: knees back {values['bent_back']:.2%}, pops {values.get('pops', np.nan):.2%}")
 
 

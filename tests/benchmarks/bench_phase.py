@@ -68,7 +68,8 @@ def bench_training(rounds: int) -> None:
                     lambda centres=centres: gather(signals, centres, WINDOW),
                     reduced=name == "bf16",
                 )
-            spent = medians(rivals, rounds=rounds)
+            # Steps follow each other, as in a training.
+            spent = medians(rivals, rounds=rounds, calls=512 // batch)
             print(
                 f"{threads} thread(s), batch {batch:3d}  {1e3 * spent['plain']:8.1f}  "
                 f"{1e3 * spent['ours']:8.1f}  {spent['plain'] / spent['ours']:7.2f}x"
@@ -101,10 +102,7 @@ def bench_encoding(rounds: int) -> None:
     for threads in (1, 2):
         torch.set_num_threads(threads)
         spent = medians(
-            {
-                "conv1d": windows_and_conv1d,
-                "ours": lambda: encode_windows(ours, signals, starts),
-            },
+            {"conv1d": windows_and_conv1d, "ours": lambda: encode_windows(ours, signals, starts)},
             rounds=rounds,
         )
         plain_us, ours_us = (1e6 * spent[name] / frames for name in ("conv1d", "ours"))

@@ -13,7 +13,6 @@ frames on both sides of the middle one ("folded" frames) need half the products.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 from typing import Literal, NamedTuple
 
 import torch
@@ -186,46 +185,40 @@ def _transform_matrices(
     return signal.float(), taps.float(), inverse.float()
 
 
-def _folded(frames: Tensor) -> tuple[Tensor, Tensor]:
-    """Sums and differences of the frames (time, columns) on both sides of the middle one."""
-    half = len(frames) // 2
-    before, after = frames[: half + 1].flip(0), frames[half:]
-    even, odd = after + before, after - before
-    even[0] *= 0.5
-    return even, odd
-
-
 def _to_bins(signal: Tensor, matrix: Tensor, folds: bool) -> Tensor:
     """(time, ., .) -> (2, bins, ., .), real and imaginary parts."""
     time, *others = signal.shape
     columns = signal.reshape(time, -1)
     if not folds:
         return (matrix @ columns).view(2, -1, *others)
-    parts = columns.new_empty(2, len(matrix) // 2, columns.shape[1])
-    halves = matrix[:, time // 2 :].chunk(2)
-    for part, half, folded in zip(parts, halves, _folded(columns), strict=True):
-        torch.mm(half, folded, out=part)
-    return parts.view(2, -1, *others)
+    half = time // 2
+    before, after = columns[: half + 1].flip(0), columns[half:]
+    folded = columns.new_empty(2, *after.shape)
+    torch.add(after, before, out=folded[0])
+    torch.sub(after, before, out=folded[1])
+    folded[0, 0] *= 0.5
+    # A batched product is shared out among threads by its parts, which costs less.
+    return torch.bmm(_halves(matrix), folded).view(2, -1, *others)
 
 
-def _to_time(parts: Sequence[Tensor], matrix: Tensor, folds: bool) -> Tensor:
+def _to_time(parts: Tensor, matrix: Tensor, folds: bool) -> Tensor:
     """The transpose of `_to_bins`."""
-    real, imag = (part.flatten(1) for part in parts)
-    bins = len(matrix) // 2
-    cosines, sines = matrix[:bins].T, matrix[bins:].T
+    columns = parts.flatten(2)
     if folds:
-        half = len(cosines) // 2
-        even, odd = cosines[half:] @ real, sines[half:] @ imag
+        even, odd = torch.bmm(_halves(matrix).transpose(1, 2), columns)
+        half = len(even) - 1
         signal = even.new_empty(2 * half + 1, even.shape[1])
         torch.add(even, odd, out=signal[half:])
         backwards = torch.arange(half, 0, -1)
         torch.index_select(even.sub_(odd), 0, backwards, out=signal[:half])
-    elif isinstance(parts, Tensor):
-        signal = matrix.T @ parts.view(len(matrix), -1)
     else:
-        # Two products cost less than one and a copy of both parts into one array.
-        signal = torch.addmm(cosines @ real, sines, imag)
-    return signal.view(-1, *parts[0].shape[1:])
+        signal = matrix.T @ columns.flatten(0, 1)
+    return signal.view(-1, *parts.shape[2:])
+
+
+def _halves(matrix: Tensor) -> Tensor:
+    """Cosines and sines, (2, bins, frames), from the middle frame on."""
+    return matrix.view(2, -1, matrix.shape[1])[:, :, matrix.shape[1] // 2 :]
 
 
 def _convolved(
@@ -245,11 +238,10 @@ def _convolved(
     spectrum = _to_bins(signal, to_bins, folds)
     kernel = _to_bins(weight, taps_to_bins, folds)
     # Networks correlate: signal * conj(kernel).
-    real = torch.baddbmm(torch.bmm(spectrum[0], kernel[0]), spectrum[1], kernel[1])
-    imag = torch.baddbmm(torch.bmm(spectrum[1], kernel[0]), spectrum[0], kernel[1], alpha=-1)
+    parts = _products(spectrum, kernel, 1)
     if level is not None:
-        real[0].add_(level[0], alpha=level[1])
-    return _to_time((real, imag), to_time, folds), spectrum, kernel
+        parts[0, 0].add_(level[0], alpha=level[1])
+    return _to_time(parts, to_time, folds), spectrum, kernel
 
 
 class _FourierConvolution(torch.autograd.Function):

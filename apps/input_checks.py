@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from deepphase.apps.options import parse_names
 from deepphase.config import config_path, read_yaml
 from deepphase.errors import CheckpointError, FormatError, ParameterError
 from deepphase.packages import require_packages
@@ -35,13 +36,19 @@ _ACCEPTED = {
     "database": ("motion_database",),
     "editor": ("editor",),
     "match run source": ("motion_database", "matcher"),
+    "match run beside": ("motion_database", "matcher", "controller"),
     "live source": ("controller", "matcher"),
     "rig-controls rig": ("rig",),
 }
 # Parameter -> the command that makes its files, where that of their kind is not meant.
 _MAKERS = {"dancer": "train dance"}
-# Parameters with motion: files of it, folders, or stores.
-_CLIPS = ("store", "stores", "clips", "clip", "dances", "poses", "rig")
+# Parameters with motion: files of it, folders, or stores; commands that list what they cannot read.
+_CLIPS = ("store", "stores", "clips", "clip", "dances", "poses", "rig", "points", "files", "start")
+_LISTING = ("inspect", "prepare")
+# Formats whose motion always has rotations.
+_ROTATED = (".bvh", ".glb", ".gltf", ".vrma", ".fbx", ".amc", ".mvnx")
+# Parameters that may have songs in place of motion.
+_SONGS = ("train phase stores", "encode files")
 # Commands whose networks may need phases -> the folder of their configs.
 _CONFIGS = {"train controller": "controller", "train dance": "dance"}
 
@@ -58,9 +65,14 @@ def check_inputs(
         if value == action.default or parameter in ("output", "player"):
             continue
         found = value if isinstance(value, list) else [value]
+        if parameter == "beside":
+            found = [Path(each) for each in parse_names(value)]
         for path in (each for each in found if isinstance(each, Path) and str(each) != "-"):
-            if _exists(path):
-                _check_kind(f"{name} {parameter}", path, values.get("skeleton"))
+            if _exists(path) and name not in _LISTING:
+                # The first file of encode may be its model.
+                first = name == "encode" and path == found[0]
+                place = "encode model" if first and not is_motion(path) else f"{name} {parameter}"
+                _check_kind(place, path, values.get("skeleton"))
     if name in _CONFIGS and values["model"] is None:
         _check_phases(name, values, changes)
     if name == "export" and not values["web"]:
@@ -83,10 +95,9 @@ def _exists(path: Path) -> bool:
 
 def _check_kind(place: str, path: Path, skeleton: str | None) -> None:
     """Refuse a file of another kind, by its header, and a store without the named skeleton."""
-    from deepphase.corpus.motion_files import SONG_SUFFIXES, STORE_FORMAT, is_store
-    from deepphase.corpus.store import groups_with, open_store
-    from deepphase.formats.array_file import is_array_file, read_header
-    from deepphase.formats.load import MOTION_FORMATS, format_of
+    from deepphase.corpus.motion_files import is_store
+    from deepphase.corpus.store import open_store
+    from deepphase.formats.array_file import read_header
 
     parameter = place.rpartition(" ")[2]
     accepted = _ACCEPTED.get(place, _ACCEPTED.get(parameter))
@@ -108,17 +119,66 @@ def _check_kind(place: str, path: Path, skeleton: str | None) -> None:
     elif place == "match build stores" and not is_store(path):
         # Says what it is instead.
         open_store(path)
-    elif parameter in _CLIPS and path.is_file() and path.suffix.lower() in MOTION_FORMATS:
-        return
-    elif parameter in _CLIPS and path.is_file() and is_array_file(path):
+    elif parameter in _CLIPS:
+        _check_motion(place, path, skeleton)
+    elif place == "play song":
+        from deepphase.viewer.take import PlayerSong
+
+        PlayerSong.from_file(path)
+
+
+def is_motion(path: Path) -> bool:
+    """Whether a path holds clips or songs, by its name or header, and not a model."""
+    from deepphase.corpus.motion_files import SONG_SUFFIXES, STORE_FORMAT
+    from deepphase.formats.array_file import is_array_file, read_header
+    from deepphase.formats.load import MOTION_FORMATS
+
+    if is_array_file(path):
+        return bool(read_header(path)["format"] == STORE_FORMAT)
+    return path.is_dir() or path.suffix.lower() in (*MOTION_FORMATS, *SONG_SUFFIXES)
+
+
+def _check_motion(place: str, path: Path, skeleton: str | None) -> None:
+    """Refuse what is no motion, and a folder without any; a file's content is for its reader."""
+    from deepphase.corpus.motion_files import (
+        SONG_SUFFIXES,
+        STORE_FORMAT,
+        files_under,
+        find_motion_files,
+        is_motion_file,
+        is_store,
+    )
+    from deepphase.corpus.store import groups_with
+    from deepphase.formats.array_file import is_array_file, read_header
+    from deepphase.formats.load import MOTION_FORMATS, format_of, load
+
+    sung = SONG_SUFFIXES if place in _SONGS else ()
+    if skeleton is not None and place.endswith((" clips", " files")) and not is_store(path):
+        hint = f"leave it out, or first: deepphase prepare {path} -o mocap.store"
+        fact = "--skeleton names one of the skeletons of a store, and this is none"
+        raise ParameterError(fact, hint=hint, path=path)
+    suffix, rotated = path.suffix.lower(), False
+    if path.is_file() and is_array_file(path) and suffix not in MOTION_FORMATS:
         read_header(path, STORE_FORMAT)
-    elif parameter in _CLIPS and is_store(path):
+    elif is_store(path):
         if skeleton is not None and path.is_dir():
             groups_with(path, skeleton)
-    elif parameter in _CLIPS and path.is_file():
-        keys = place == "rig-controls clip" and path.suffix.lower() == ".json"
-        if not keys and path.suffix.lower() not in SONG_SUFFIXES:
-            format_of(path)
+    elif path.is_dir():
+        read = (each for each in files_under(path) if is_motion_file(each) or each.suffix in sung)
+        if next(read, None) is None or place == "solve points":
+            found = find_motion_files([path])
+            rotated = all(each.path.suffix.lower() in _ROTATED for each in found)
+    elif path.is_file() and not (
+        suffix in sung or (place == "rig-controls clip" and suffix == ".json")
+    ):
+        format_of(path)
+        if not path.stat().st_size or (suffix in (".csv", ".npy") and not is_motion_file(path)):
+            # Says what is wrong.
+            load(path)
+        rotated = suffix in _ROTATED
+    if rotated and place == "solve points":
+        fact, hint = "the motion has joint rotations already", "give point tracks"
+        raise FormatError(fact, hint=f"{hint}: positions of points without rotations", path=path)
 
 
 def _check_phases(name: str, values: Mapping[str, Any], changes: Mapping[str, Any]) -> None:

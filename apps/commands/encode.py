@@ -6,6 +6,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
+from deepphase.apps.input_checks import is_motion
 from deepphase.apps.options import claim
 from deepphase.apps.terminal import (
     list_or_refuse,
@@ -39,18 +40,20 @@ def command(
     csv
         Also write CLIP.phases.csv.
     """
-    from deepphase.corpus.clips import clips_in
     from deepphase.corpus.motion_files import SONG_SUFFIXES, is_store, unique_stems
+
+    # Refused before torch is imported.
+    songs = [path for path in files if path.suffix.lower() in SONG_SUFFIXES]
+    if songs and songs[0] == files[0]:
+        raise _song_without_model(songs[0], "no model of songs is given")
+    from deepphase.corpus.clips import clips_in
     from deepphase.corpus.songs import song_entries
     from deepphase.files import check_writable
     from deepphase.phase.extractor import encode_files, opened_model, reads_songs
     from deepphase.shipped import SHIPPED
 
-    songs = [path for path in files if path.suffix.lower() in SONG_SUFFIXES]
-    if songs and songs[0] == files[0]:
-        raise _song_without_model(songs[0], "no model of songs is given")
     shipped = SHIPPED["any_skeleton"]
-    model, files = (shipped.path, files) if _is_motion(files[0]) else (files[0], files[1:])
+    model, files = (shipped.path, files) if is_motion(files[0]) else (files[0], files[1:])
     if not files:
         raise ParameterError(
             "no clips are given", hint="name motion files, folders or stores after the model"
@@ -116,15 +119,3 @@ def _song_without_model(song: Path, fact: str) -> ParameterError:
         hint="train a model of songs (deepphase train phase SONGS -o song.model) and give it "
         f"first: deepphase encode song.model {song}; or dance to the song: deepphase dance {song}",
     )
-
-
-def _is_motion(path: Path) -> bool:
-    """Whether a path holds clips: a folder, a motion file or a store; not a model."""
-    from deepphase.corpus.motion_files import STORE_FORMAT, is_motion_file
-    from deepphase.formats.array_file import is_array_file, read_header
-
-    if path.is_dir():
-        return True
-    if is_array_file(path):
-        return bool(read_header(path)["format"] == STORE_FORMAT)
-    return is_motion_file(path)

@@ -56,6 +56,12 @@ def command(
 
 
 def _write_page(model: Path, output: Path, body: Path | None, terrain: str | None) -> None:
+    from deepphase.apps.live.sources import live_sources, read_glb
+
+    # Refused before anything long is imported.
+    live_sources(model)
+    if body is not None:
+        read_glb(body)
     from deepphase.apps.live.assets import asset_of
     from deepphase.apps.live.page import live_page
     from deepphase.apps.runs.goals import chosen_ground

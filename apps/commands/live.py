@@ -35,12 +35,17 @@ def command(
     browser
         Print the address only, and leave the browser closed.
     """
+    from deepphase.apps.live.sources import live_sources, read_glb
+
+    # Refused before anything long is imported.
+    sources = live_sources(source)
+    if body is not None:
+        read_glb(body)
     from deepphase.apps.hosts import HOST, free_port
-    from deepphase.apps.live.assets import live_sources
     from deepphase.apps.live.server import LiveServer
     from deepphase.apps.runs.goals import chosen_ground
 
-    sources, chosen = live_sources(source), chosen_ground(terrain)
+    chosen = chosen_ground(terrain)
     first = next(iter(sources.values()))
     folder = source or Path()
     folder = folder if folder.is_dir() else folder.parent

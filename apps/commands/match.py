@@ -239,9 +239,9 @@ def query_command(
     from deepphase.matching.search.searcher import open_searcher
 
     opened = MotionDatabase.load(database)
+    query = query_moment(opened, clip, frame, model=model)
     written = (path.name for path in output.glob("match_*.bvh"))
     claim_folder(output, ("query.bvh", "matches.csv", *written))
-    query = query_moment(opened, clip, frame, model=model)
     with progress() as shown:
         searcher = open_searcher(opened, progress=shown, note=warn)
     allowed = None if labels is None else opened.rows_with(parse_labels(labels))

@@ -5,28 +5,26 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 from dataclasses import asdict
-from itertools import islice
 from pathlib import Path
 from typing import Any, Literal
 
 import numpy as np
 
+from deepphase.apps.live.sources import live_sources
 from deepphase.arrays import Array
 from deepphase.controllers.data.captured_rows import rest_columns, rest_layout
 from deepphase.controllers.networks.registry import NETWORKS
-from deepphase.controllers.runtime.controller import FORMAT as CONTROLLER_FORMAT
 from deepphase.controllers.runtime.controller import Controller
 from deepphase.controllers.runtime.engine_export import (
     describe_controller,
     describe_skeleton,
     goal_settings,
 )
-from deepphase.corpus.motion_files import MAX_LISTED_FILES, files_under
-from deepphase.errors import DeepPhaseError, FormatError, ParameterError
+from deepphase.errors import ParameterError
 from deepphase.evaluation.runs import BLEND_S
 from deepphase.features.feature import TRAJECTORY_DIRECTION, TRAJECTORY_PATH
 from deepphase.features.layout import FeatureLayout
-from deepphase.formats.array_file import is_array_file, read_header
+from deepphase.formats.array_file import read_header
 from deepphase.matching.database.database import MotionDatabase
 from deepphase.matching.database.frame_reader import GROUND_HEIGHTS
 from deepphase.matching.learned.matcher import FORMAT as MATCHER_FORMAT
@@ -36,13 +34,11 @@ from deepphase.matching.player.settings import CONSTANTS, MomentFilter, PlayerSe
 from deepphase.matching.player.trajectory_search import KEEPING, max_improvement, rest_moments
 from deepphase.motion.roles import find_roles
 from deepphase.phase.manifold import ring_projection
-from deepphase.shipped import SHIPPED
 from deepphase.steering.foot_lock import FootLockSettings
 
 Weights = Literal["float32", "float16"]
 
 _TYPES = {"float32": "<f4", "float16": "<f2", "int32": "<i4", "int8": "|i1"}
-_HINT = "give a controller, a matcher, or a folder of them"
 
 
 def _asset_bytes(header: Mapping[str, Any], arrays: Mapping[str, Array]) -> bytes:
@@ -267,32 +263,6 @@ def _trajectory(layout: FeatureLayout) -> list[dict[str, Any]]:
             hint="build its database with --config phase_trajectory or another layout with one",
         )
     return samples
-
-
-def _format(path: Path) -> str:
-    """The format in a file's header; empty for other files."""
-    try:
-        # A named pipe would not answer.
-        is_ours = path.is_file() and is_array_file(path)
-        return str(read_header(path)["format"]) if is_ours else ""
-    except DeepPhaseError:
-        return ""
-
-
-def live_sources(path: Path | None) -> dict[str, Path]:
-    """Name -> file that can be steered, at a path or in a folder; without one the shipped ones."""
-    if path is None:
-        return {SHIPPED[name].title: SHIPPED[name].path for name in ("person", "dog")}
-    steered = (CONTROLLER_FORMAT, MATCHER_FORMAT)
-    if path.is_file():
-        if _format(path) not in steered:
-            raise FormatError("not a file that can be steered", hint=_HINT, path=path)
-        return {path.name: path}
-    files = islice(files_under(path), MAX_LISTED_FILES)
-    found = {each.relative_to(path).as_posix(): each for each in files if _format(each) in steered}
-    if not found:
-        raise FormatError("no file in this folder can be steered", hint=_HINT, path=path)
-    return found
 
 
 def asset_of(path: Path) -> bytes:

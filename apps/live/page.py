@@ -10,6 +10,7 @@ from typing import Any, Literal
 
 import numpy as np
 
+from deepphase.apps.live.sources import read_glb
 from deepphase.arrays import Array
 from deepphase.errors import FormatError
 from deepphase.files import parsed_json
@@ -20,7 +21,6 @@ from deepphase.viewer.page import json_in_page, mode_page, palette
 
 Look = Literal["auto", "light", "dark"]
 
-_MAX_BODY_BYTES = 200_000_000
 # Most characters of a motion that is read: a minute of a large skeleton has some 20 million.
 _MAX_TEXT = 100_000_000
 # Points along each side of a ground that a page holds: 1.4 MB of heights.
@@ -55,7 +55,7 @@ def live_page(
         "ground": about_ground,
         "palette": palette(),
     }
-    data = {"asset": asset, "body-data": _read_glb(body) if body else b"", "ground-data": heights}
+    data = {"asset": asset, "body-data": read_glb(body) if body else b"", "ground-data": heights}
     return mode_page(
         "steer",
         title=name,
@@ -80,22 +80,6 @@ def _ground_parts(ground: str | Heightmap | None) -> tuple[Any, bytes]:
     heights = np.ascontiguousarray(ground.heights[cuts[1], cuts[0]], "<f4")
     about = {"name": ground.name, "columns": heights.shape[1], "spacing": spacing, "origin": origin}
     return about, heights.tobytes()
-
-
-def _read_glb(path: Path) -> bytes:
-    try:
-        if path.stat().st_size > _MAX_BODY_BYTES:
-            raise FormatError(
-                f"a body has at most {_MAX_BODY_BYTES / 1e6:.0f} MB",
-                hint="use smaller textures",
-                path=path,
-            )
-        content = path.read_bytes()
-    except OSError as error:
-        raise FormatError(f"this is not readable: {error.strerror}", path=path) from error
-    if content[:8] != b"glTF\x02\0\0\0":
-        raise FormatError("this is not a glb file", hint="export a binary glTF 2.0 file", path=path)
-    return content
 
 
 def read_driven(text: Any, feet: int) -> tuple[str, dict[str, Array]]:

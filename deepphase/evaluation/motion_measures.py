@@ -21,7 +21,6 @@ from deepphase.evaluation.runs import (
     joint_accelerations,
     joint_jerks,
     joint_rotation_rates,
-    kinetic_energies,
     means_by_speed,
     own_changes,
     seconds_of,
@@ -135,11 +134,6 @@ class MeasuredMotion:
     def accelerations(self) -> Array:
         """(frames,) m/s^2, of the joint that accelerates most."""
         return joint_accelerations(self.positions, self.fps)
-
-    @cached_property
-    def energies(self) -> Array:
-        """(frames,) m^2/s^2."""
-        return kinetic_energies(self.positions, self.fps)
 
     @cached_property
     def pose_speeds(self) -> Array:
@@ -258,7 +252,6 @@ def measured_data(clips: Iterable[Clip], body: MeasuredBody) -> dict[str, Any]:
     joint_rotation          degrees per second, mean over joints: a spread over frames
     joint_rotations         degrees per second of each joint by its name, mean over frames
     jerk                    m/s^3, mean over joints: a spread over frames
-    kinetic_energy          m^2/s^2: a spread over frames
     usual_acceleration      m/s^2: 99.9th percentile over frames of the joint that accelerates most
     largest_contact_speed   m/s over the ground of the slowest point of feet in contact
     mean_contact_speed      m/s: the same on average
@@ -302,7 +295,6 @@ def measured_data(clips: Iterable[Clip], body: MeasuredBody) -> dict[str, Any]:
             "rates": motion.rotation_rates,
             "jerks": motion.jerks,
             "accelerations": motion.accelerations,
-            "energies": motion.energies,
             "contact_pairs": motion.contact_pairs().T,
             "speeds": motion.speeds,
             "turn_rates": np.abs(motion.turn_rates),
@@ -351,7 +343,6 @@ def measured_data(clips: Iterable[Clip], body: MeasuredBody) -> dict[str, Any]:
             for name, rate in zip(body.joints, rates.mean(axis=0), strict=True)
         },
         "jerk": _spread(every_frame["jerks"]),
-        "kinetic_energy": _spread(every_frame["energies"]),
         "usual_acceleration": float(np.percentile(every_frame["accelerations"], _USUAL_PERCENTILE)),
         "largest_contact_speed": largest,
         "mean_contact_speed": float(contact.mean()) if contact.size else 0.0,

@@ -31,9 +31,7 @@ from deepphase.evaluation.runs import (
     seconds_of,
 )
 from deepphase.features.moment_kinds import KINDS, LYING, SITTING
-from deepphase.motion.clip import joint_positions
 from deepphase.motion.resample import BANDS_HZ
-from deepphase.motion.skeleton import bone_lengths
 from deepphase.steering.run import Run
 
 AT_REST_M_S = 0.05
@@ -194,28 +192,6 @@ for _prefix, _contacts, _where in (
 
 @run_measure(
     "",
-    "like the data",
-    "share of frames with less kinetic energy than 99 % of the data's",
-    0.01,
-    words="frames weaker than the data",
-)
-def weaker(o: ObservedRun) -> float:
-    return o.mean(lambda motion: motion.energies < o.data["kinetic_energy"]["low"])
-
-
-@run_measure(
-    "",
-    "like the data",
-    "share of frames with more kinetic energy than 99 % of the data's",
-    0.01,
-    words="frames stronger than the data",
-)
-def stronger(o: ObservedRun) -> float:
-    return o.mean(lambda motion: motion.energies > o.data["kinetic_energy"]["high"])
-
-
-@run_measure(
-    "",
     "less",
     "share of the legs' frames in which the knee lies behind the line from hip to ankle by over "
     f"{BENT_BACK:.1%} of the leg's length",
@@ -237,25 +213,6 @@ def bent_back(o: ObservedRun) -> float | None:
 def pops(o: ObservedRun) -> float | None:
     usual = o.data.get("usual_acceleration")
     return None if usual is None else o.mean(lambda motion: motion.accelerations > usual)
-
-
-@run_measure(
-    "",
-    "less",
-    "largest change of a limb's length, as a share of it",
-    0.0,
-    words="limbs change their length",
-)
-def limb_change(o: ObservedRun) -> float:
-    joints, skeleton = o.run.spec.joint_indices, o.run.spec.skeleton
-    parents, lengths = skeleton.parents[joints], bone_lengths(skeleton)[joints]
-    limbs = np.isin(parents, joints) & (lengths > 1e-6)
-    largest = 0.0
-    for places in map(joint_positions, o.clips):
-        ends = (places[:, joints[limbs]] - places[:, parents[limbs]]).astype(np.float64)
-        change = np.linalg.norm(ends, axis=-1) / lengths[limbs] - 1.0
-        largest = max(largest, float(np.abs(change).max(initial=0.0)))
-    return largest
 
 
 @run_measure(
@@ -440,18 +397,6 @@ def idle_speeds(motion: MeasuredMotion, desired: Array) -> Array:
 )
 def limited_goals(o: ObservedRun) -> float | None:
     return None if o.run.limited is None else float(o.run.limited.mean())
-
-
-@run_measure(
-    "m/s3",
-    "like the data",
-    "mean over joints, within 0.1 s of jumps",
-    lambda o: o.data["jerk"]["mean"],
-    words="jerk at jumps",
-)
-def jump_jerk(o: ObservedRun) -> float | None:
-    jerks = o.at_jumps(lambda motion: motion.jerks)
-    return None if jerks is None else float(jerks.mean())
 
 
 @run_measure(

@@ -123,12 +123,6 @@ def ratio_at_speed(
     return float(values[covered].sum() / expected[covered].sum())
 
 
-def kinetic_energies(positions: Array, fps: float) -> Array:
-    """(frames,) m^2/s^2: half the mean over (frames, joints, 3) joints of their squared speed."""
-    speed = velocities(positions.astype(np.float64), fps)
-    return 0.5 * np.einsum("fjc,fjc->f", speed, speed) / positions.shape[1]
-
-
 def seconds_of(values: Array, fps: float) -> Array:
     """(seconds,) means of values (frames,) over whole seconds, without the remainder."""
     length = max(1, round(fps))

@@ -57,10 +57,16 @@ def sound_bytes(path: str | Path) -> bytes:
     return read_content(Path(path), "sound")
 
 
-def check_no_text(content: bytes, path: str | Path) -> None:
-    """Raise FormatError where a file begins with letters, which no sound does."""
-    if content and _is_text(content):
-        raise _no_sound(content, Path(path), ValueError("text"))
+def check_is_sound(content: bytes, path: str | Path) -> None:
+    """Raise FormatError, by the first bytes, where decoding would."""
+    import soundfile
+
+    try:
+        with decoder_errors(content):
+            soundfile.info(io.BytesIO(content))
+    except soundfile.LibsndfileError as error:
+        if foreign_content(content) or not _container(content) or not has_av():
+            raise _no_sound(content, Path(path), error) from None
 
 
 def read_sound(path: str | Path) -> Array:

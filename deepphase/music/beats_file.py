@@ -12,7 +12,7 @@ import numpy as np
 from deepphase.arrays import Array
 from deepphase.errors import FormatError, ParameterError
 from deepphase.formats.reading import read_text
-from deepphase.music.audio import check_no_text, sound_bytes, stated_duration_s
+from deepphase.music.audio import check_is_sound, sound_bytes, stated_duration_s
 from deepphase.music.bars import Bars
 from deepphase.music.beats import Beats, check_hint
 
@@ -118,7 +118,7 @@ def check_beats(song: str | Path, beats: str | Path | None, bpm: float | None = 
                 hint="leave --bpm out: the file has the beats",
             )
     content = sound_bytes(song)
-    check_no_text(content, song)
+    check_is_sound(content, song)
     beats = beats or beats_beside(song)
     if beats is not None:
         given, stated_s = read_beats(beats), stated_duration_s(content, song)

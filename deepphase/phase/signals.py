@@ -153,7 +153,7 @@ class JointVelocities:
                 f"{clip.name}: it has another skeleton, without {missing[0]!r}{others} of the "
                 f"{len(self.joints)} joints that the model reads",
                 hint="`deepphase train phase` makes a model of these clips, and `deepphase "
-                "retarget` puts them on the model's skeleton",
+                "convert --to` puts them on the model's skeleton",
                 path=clip.source.path or None,
             )
         if clip.fps != self.fps:

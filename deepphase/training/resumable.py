@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import math
 import time
 from collections.abc import Callable, Iterable, Iterator
@@ -17,6 +18,11 @@ from deepphase.training.optimizer import CapturedStep, Loss, Muon
 
 # Number of segments of a training; a checkpoint is written after each.
 _SEGMENTS = 50
+# Lightning advertises its makers' services in any Trainer, also in one of the user's own.
+for _package in ("pytorch_lightning", "lightning_fabric"):
+    logging.getLogger(f"{_package}.utilities.rank_zero").addFilter(
+        lambda record: "Tip: For seamless" not in record.getMessage()
+    )
 
 
 class WindowOrder:

@@ -142,6 +142,43 @@ def test_inspect_prepare_and_wrong_files_need_no_torch(swings, model, tmp_path):
     assert done.returncode == 0, done.stderr
 
 
+def test_inputs_of_another_kind_are_refused_before_torch_and_before_anything_is_made(
+    swings, model, tmp_path
+):
+    made = {name: tmp_path / name for name in ("song.ogg", "empty.bvh", "array.npy", "a.csv")}
+    for path in made.values():
+        path.write_bytes(b"")
+    np.save(made["array.npy"], np.zeros((3, 4)))
+    made["a.csv"].write_text("t,x,z\n0,0,0\n")
+    (tmp_path / "none").mkdir()
+    store = tmp_path / "s"
+    assert run("prepare", swings, "-o", store).status == 0
+    words = [
+        ["convert", made["song.ogg"]],
+        ["convert", tmp_path / "none"],
+        ["solve", swings],
+        ["play", made["array.npy"]],
+        ["play", swings, "--song", made["a.csv"]],
+        ["fit", "phases", made["empty.bvh"]],
+        ["fit", "ground", made["a.csv"]],
+        ["train", "editor", made["song.ogg"]],
+        ["encode", store, "--skeleton", "nobody"],
+        ["encode", model, swings, "--skeleton", "nobody"],
+        ["evaluate", model, tmp_path / "none"],
+        ["match", "run", made["a.csv"], "--beside", made["a.csv"]],
+    ]
+    before = sorted(tmp_path.iterdir())
+    calls = [[*map(str, each), "-o", str(tmp_path / "out")] for each in words]
+    code = (
+        "import sys; from deepphase.apps.cli import main\n"
+        f"for call in {calls!r}:\n    assert main(call) == 2, call\n"
+        "    assert 'torch' not in sys.modules, call"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60)
+    assert done.returncode == 0, done.stderr
+    assert sorted(tmp_path.iterdir()) == before
+
+
 def test_an_unknown_command():
     run("inspekt", "x").refused("'inspekt'", "did you mean 'inspect'")
     run("frobnicate").refused("'frobnicate'", "deepphase --help")

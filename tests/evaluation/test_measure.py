@@ -67,9 +67,7 @@ def test_the_measures_of_a_clip_that_comes_back_are_its_own(replayed):
     assert found.speed == pytest.approx(whole.speeds.mean(), rel=0.01)
     assert found.found_contact_speed == pytest.approx(100 * whole.contact_speeds().mean(), abs=2)
     assert found.survived == 1.0
-    assert found.limb_change < 1e-4
     assert found.limb_error < 1e-3
-    assert found.weaker + found.stronger < 0.1
     assert found.frozen is found.path_error is found.clock_error is None
 
 
@@ -106,7 +104,7 @@ def test_a_body_that_glides_is_frozen_weak_and_skates(replayed):
     assert found.skating > 1.0
     stands = replace(glides, translations=np.repeat(run.translations[:, :1], len(run), axis=1))
     still = run_measures(stands, controller.data, moving=True)
-    assert still.weaker == 1.0
+    assert still.frozen == 1.0
     assert still.contact_speed == pytest.approx(0.0, abs=1e-6)
     assert run_measures(run, controller.data, moving=True).frozen < 0.5
     assert run_measures(stands, controller.data, moving=False).frozen is None
@@ -151,7 +149,7 @@ def test_jumps_are_measured_where_there_are_some(replayed):
     still = replace(jumping, jumped=np.zeros_like(jumped))
     none = run_measures(still, controller.data)
     assert none.jumps_per_s == 0.0
-    assert none.jump_jerk is none.jump_acceleration is none.alignment is None
+    assert none.jump_acceleration is none.alignment is None
 
 
 def test_the_worst_character_and_runaways_are_found(replayed):

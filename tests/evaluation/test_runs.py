@@ -12,7 +12,6 @@ from deepphase.evaluation.runs import (
     joint_accelerations,
     joint_jerks,
     joint_rotation_rates,
-    kinetic_energies,
     near_marked,
     seconds_of,
 )
@@ -89,12 +88,6 @@ def test_jerk_below_a_frequency_is_that_of_the_slower_sines():
     assert found["jerk_below_12_hz"] == pytest.approx(
         jerks_in_bands(without, FPS)["jerk"][120:-120].mean(), rel=0.15
     )
-
-
-def test_energy_is_half_the_mean_squared_speed():
-    positions = np.zeros((60, 2, 3))
-    positions[:, 0, 2] = 3.0 * np.arange(60) / FPS
-    np.testing.assert_allclose(kinetic_energies(positions, FPS), 0.5 * 9.0 / 2)
 
 
 def test_seconds_are_means_without_the_remainder():

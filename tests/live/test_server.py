@@ -15,10 +15,10 @@ import pytest
 from deepphase.apps import hosts
 from deepphase.apps.cli import main
 from deepphase.apps.demo import CONTROLLER
-from deepphase.apps.live import assets as sources
 from deepphase.apps.live import server as live_server
-from deepphase.apps.live.assets import live_sources
+from deepphase.apps.live import sources
 from deepphase.apps.live.server import LiveServer
+from deepphase.apps.live.sources import live_sources
 from deepphase.formats.bvh.writer import save_bvh
 from deepphase.synthetic.gait_motion import locomotion
 from tests.matching.test_player import opened, walking_store

@@ -1,5 +1,7 @@
 """Training end to end on motion by formula: phases, resuming bit for bit, refused input."""
 
+import json
+import logging
 import math
 from pathlib import Path
 
@@ -17,7 +19,9 @@ from deepphase.errors import CheckpointError, ParameterError, SkeletonError
 from deepphase.formats.load import save
 from deepphase.motion.clip import Clip
 from deepphase.phase.extractor import fit_phases
+from deepphase.phase.health import Health, measure
 from deepphase.phase.model import PhaseModel
+from deepphase.phase.parameters import PhaseParameters
 from deepphase.phase.training.data import PhaseData
 from deepphase.phase.training.module import PhaseModule
 from deepphase.phase.training.train import train_phase
@@ -240,8 +244,9 @@ def test_impossible_options_are_refused_before_the_clips_are_read(tmp_path, opti
     assert not read
 
 
-def test_a_trainer_of_ones_own(tmp_path):
+def test_a_trainer_of_ones_own(tmp_path, caplog, monkeypatch):
     """A script that has its own loop: epochs are passes, the rate follows the trainer."""
+    monkeypatch.setattr(logging.getLogger("pytorch_lightning"), "handlers", [caplog.handler])
     recipe = tiny_phases(**{"training.batch_size": 64})
     data = PhaseData(swings(3, 4.0), recipe)
     module = PhaseModule(recipe, data.signals)
@@ -250,6 +255,9 @@ def test_a_trainer_of_ones_own(tmp_path):
     quiet = {"enable_progress_bar": False, "enable_model_summary": False, "log_every_n_steps": 1}
     trainer = pl.Trainer(max_epochs=3, **options, **quiet)
     trainer.fit(module, datamodule=data)
+    # Lightning's own words stay, its advertisements do not.
+    assert "max_epochs=3" in caplog.text
+    assert "Tip" not in caplog.text
     each = math.ceil(len(data.split.train) / 64)
     assert trainer.global_step == trainer.estimated_stepping_batches == 3 * each
     # At the end of the cosine, as the configuration has it.
@@ -350,3 +358,21 @@ def test_watching_shows_the_training_and_leaves_it_alone(tmp_path):
     assert views[-1].loss < views[0].loss
     assert views[-1].explained > views[0].explained
     np.testing.assert_allclose(views[-1].epoch, 320 / len(views[-1].split.train))
+
+
+def test_health_names_channels_of_one_frequency_and_ragged_ones():
+    frequency = np.tile([1.0, 1.02, 0.98, 1.0, 2.0, 0.5], (600, 1))
+    phase = np.cumsum(frequency / 60.0, 0)
+    phase[:, 4] = np.random.default_rng(0).random(600)
+    amplitude = np.ones_like(phase)
+    clip = PhaseParameters(wrapped(phase), frequency, amplitude, 0 * phase)
+    health = measure([clip], 60.0, np.ones(3), np.full(3, 9.0), ("a", "b", "c"))
+    same, ragged = health.findings
+    assert same == (
+        "channels 0, 1, 2, 3 have one frequency, 1.00 Hz: fewer (network.channels, such as 4) give "
+        "a plainer manifold, at some cost of explained variance"
+    )
+    assert "at their frequency: 4; " in ragged
+    assert Health.from_mapping(json.loads(json.dumps(health.as_mapping()))) == health
+    # The channels of a baseline are limbs, which share the rhythm.
+    assert not any("have one" in each for each in measure([clip], 60.0).findings)

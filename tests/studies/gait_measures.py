@@ -40,28 +40,19 @@ GAITS = ("pace", "walk", "trot", "diagonal walk", "canter or gallop")
 class Footfalls:
     """Strides in windows of two seconds in which a body travels.
 
-    Parameters
-    ----------
-    speeds
-        (windows,) m/s of the root.
-    frequencies
-        (windows,) Hz: strides a second.
-    fore_lags
-        (windows,) cycles in [0, 1) by which a fore foot follows the hind foot of its side, of
-        which both sides are averaged: 0 in a pace, .25 in a walk, .5 in a trot; nan for bipeds.
-    side_lags
-        (windows,) cycles in [0, 1) by which the right (hind) foot follows the left one: .5 in
-        symmetrical gaits.
-
     References
     ----------
     Hildebrand 1965, Symmetrical gaits of horses. Lags here are of the fundamental of the feet's
     motion fore and aft, in place of touch-downs, which need contacts.
     """
 
-    speeds: Array
-    frequencies: Array
+    speeds: Array  # (windows,) m/s of the root
+    frequencies: Array  # (windows,) Hz: strides a second
+    # (windows,) cycles in [0, 1) by which a fore foot follows the hind foot of its side, of which
+    # both sides are averaged: 0 in a pace, .25 in a walk, .5 in a trot; nan for bipeds.
     fore_lags: Array
+    # (windows,) cycles in [0, 1) by which the right (hind) foot follows the left one: .5 in
+    # symmetrical gaits.
     side_lags: Array
 
     def __len__(self) -> int:
@@ -158,20 +149,12 @@ def lowest_points(clip: Clip, body: MeasuredBody) -> Array:
 
 @dataclass(frozen=True, eq=False)
 class GaitReference:
-    """Captured motion that runs are compared with at equal speeds.
+    """Captured motion that runs are compared with at equal speeds."""
 
-    Parameters
-    ----------
-    footfalls
-        Of all clips.
-    means
-        Means by speed of `lively_speeds` and of ``sliding``, m/s of feet in contact.
-    floors
-        (feet,) metres: the lowest place of each foot in any clip, 0.1th percentile of its frames.
-    """
-
-    footfalls: Footfalls
+    footfalls: Footfalls  # Of all clips
+    # Means by speed of `lively_speeds` and of ``sliding``, m/s of feet in contact.
     means: dict[str, object]
+    # (feet,) metres: the lowest place of each foot in any clip, 0.1th percentile of its frames.
     floors: Array
 
     @classmethod

@@ -129,30 +129,20 @@ class RestReference:
 
 @dataclass(frozen=True)
 class RestMeasures:
-    """How bodies that should stand do so, against captured rest.
+    """How bodies that should stand do so, against captured rest."""
 
-    Parameters
-    ----------
-    distance
-        95th percentile over frames of the distance to the nearest standing frame of the data, as a
-        share of the data's own; see `RestReference.distance`. At most 1.
-    lean_degrees
-        95th percentile over frames of the angle by which a body leans more than the data: of the
-        joint of the trunk that leans most. At most 2.
-    variance
-        Variance of the posture in a second over that of the data; .5 to 2.
-    dead
-        Share of the characters that do not move: the median of their variance is below half of
-        that of the data's stillest seconds. 0.
-    repeated
-        Share of the motion that comes again within ten seconds. At most .05, or what the data has
-        where its rest is shorter.
-    """
-
+    # 95th percentile over frames of the distance to the nearest standing frame of the data, as a
+    # share of the data's own; see `RestReference.distance`. At most 1.
     distance: float
+    # 95th percentile over frames of the angle by which a body leans more than the data: of the
+    # joint of the trunk that leans most. At most 2.
     lean_degrees: float
-    variance: float
+    variance: float  # Variance of the posture in a second over that of the data; .5 to 2
+    # Share of the characters that do not move: the median of their variance is below half of that
+    # of the data's stillest seconds. 0.
     dead: float
+    # Share of the motion that comes again within ten seconds. At most .05, or what the data has
+    # where its rest is shorter.
     repeated: float
 
     def faults(self) -> tuple[str, ...]:

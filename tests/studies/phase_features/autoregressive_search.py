@@ -18,24 +18,15 @@ from tests.studies.phase_features.frame_features import FrameFeatures
 
 @dataclass(frozen=True, eq=False)
 class SearchedPaths:
-    """Sequences of frames that were found one from the other.
+    """Sequences of frames that were found one from the other."""
 
-    Parameters
-    ----------
-    paths
-        (starts, steps + 1) indices of frames, the start first.
-    distances
-        (starts, steps + 1) metres: mean distance of corresponding joints to the frames that follow
-        the start in its clip.
-    forward
-        (starts,) share of the steps whose change of pose is along the motion at the frame.
-    distinct
-        (starts,) share of different frames: 1 plays on, near 0 is stuck between a few.
-    """
-
-    paths: Array
+    paths: Array  # (starts, steps + 1) indices of frames, the start first
+    # (starts, steps + 1) metres: mean distance of corresponding joints to the frames that follow
+    # the start in its clip.
     distances: Array
+    # (starts,) share of the steps whose change of pose is along the motion at the frame.
     forward: Array
+    # (starts,) share of different frames: 1 plays on, near 0 is stuck between a few.
     distinct: Array
 
 

@@ -74,24 +74,12 @@ class Difference:
 
 @dataclass(frozen=True)
 class Claim:
-    """A claim of DeepPhase's evaluation, and what these clips say about it.
+    """A claim of DeepPhase's evaluation, and what these clips say about it."""
 
-    Parameters
-    ----------
-    words
-        The claim.
-    source
-        Table or figure.
-    verdict
-        "holds", "does not hold", "partly" or "undecided".
-    reason
-        The values that decide.
-    """
-
-    words: str
-    source: str
-    verdict: str
-    reason: str
+    words: str  # The claim
+    source: str  # Table or figure
+    verdict: str  # "holds", "does not hold", "partly" or "undecided"
+    reason: str  # The values that decide
 
 
 _PHASES, _POSES = ("contact", "pca"), ("velocity", "pose", "full_pose")

@@ -43,30 +43,15 @@ MIN_FRAMES = 30
 
 @dataclass(frozen=True, eq=False)
 class FeatureMeasures:
-    """Measures of one feature.
+    """Measures of one feature."""
 
-    Parameters
-    ----------
-    features
-        The features.
-    measured
-        Key of the measure -> values; measures that do not apply are left out.
-    future
-        (times ahead,) mean ranks of `AHEAD_S`, NaN where no clip is long enough.
-    searched
-        Frames found by searches, if clips are long enough.
-    nearest
-        (queries, matches) of the alignment error, if there are clips enough.
-    tail_channel
-        Number of the channel that follows the tail best.
-    """
-
-    features: FrameFeatures
+    features: FrameFeatures  # The features
+    # Key of the measure -> values; measures that do not apply are left out.
     measured: dict[str, Measured]
-    future: Array
-    searched: SearchedPaths | None
-    nearest: Array | None
-    tail_channel: int | None = None
+    future: Array  # (times ahead,) mean ranks of `AHEAD_S`, NaN where no clip is long enough
+    searched: SearchedPaths | None  # Frames found by searches, if clips are long enough
+    nearest: Array | None  # (queries, matches) of the alignment error, if there are clips enough
+    tail_channel: int | None = None  # Number of the channel that follows the tail best
 
 
 @dataclass(frozen=True, eq=False)

@@ -12,23 +12,12 @@ from deepphase.phase.parameters import PhaseParameters
 
 @dataclass(frozen=True, eq=False)
 class FrameFeatures:
-    """A vector for each frame; phases can also be advanced to a later moment.
+    """A vector for each frame; phases can also be advanced to a later moment."""
 
-    Parameters
-    ----------
-    name
-        Name, as in "velocity".
-    values
-        (frames, dimensions), compared by Euclidean distance; of phases their manifold.
-    parameters
-        (frames, channels) each, of phases.
-    beside
-        (frames, others): the last of `values`, which stay as they are when phases advance.
-    """
-
-    name: str
-    values: Array
-    parameters: PhaseParameters | None = None
+    name: str  # Name, as in "velocity"
+    values: Array  # (frames, dimensions), compared by Euclidean distance; of phases their manifold
+    parameters: PhaseParameters | None = None  # (frames, channels) each, of phases
+    # (frames, others): the last of `values`, which stay as they are when phases advance.
     beside: Array | None = None
 
     @classmethod

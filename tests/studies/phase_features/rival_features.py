@@ -64,37 +64,18 @@ def reported_names(names: Sequence[str]) -> dict[str, str]:
 
 @dataclass(frozen=True, eq=False)
 class ComparedFrames:
-    """The interior frames of clips, with what all features are measured by.
+    """The interior frames of clips, with what all features are measured by."""
 
-    Parameters
-    ----------
-    frames
-        Clip and index of each frame.
-    inside
-        Indices of each clip's frames.
-    poses
-        (frames, joints, 3) metres, root space.
-    velocities
-        (frames, 3 * joints) m/s, root space.
-    strikes
-        Of each clip and foot, the strikes as positions among the clip's frames; empty where feet
-        have no contacts.
-    parts
-        (joints,) part of the body that each joint belongs to.
-    fps
-        Frames a second.
-    window
-        Frames of a window; matches are at least half of it away.
-    """
-
-    frames: Frames
-    inside: tuple[Array, ...]
-    poses: Array
-    velocities: Array
+    frames: Frames  # Clip and index of each frame
+    inside: tuple[Array, ...]  # Indices of each clip's frames
+    poses: Array  # (frames, joints, 3) metres, root space
+    velocities: Array  # (frames, 3 * joints) m/s, root space
+    # Of each clip and foot, the strikes as positions among the clip's frames; empty where feet have
+    # no contacts.
     strikes: tuple[tuple[Array, ...], ...]
-    parts: tuple[str, ...]
-    fps: float
-    window: int
+    parts: tuple[str, ...]  # (joints,) part of the body that each joint belongs to
+    fps: float  # Frames a second
+    window: int  # Frames of a window; matches are at least half of it away
 
     @classmethod
     def of(

@@ -12,8 +12,8 @@ from deepphase.steering.springs import spring_to_angle, spring_to_velocity
 
 FASTEST_M_S = 1e3
 """Largest part of a velocity that can be desired, far above what a body reaches."""
-# Seconds in which a body shall come to its target.
-_CATCH_UP_S = 0.25
+# Seconds in which a body shall come to its target; in less, it pops under quick sticks.
+_CATCH_UP_S = 0.7
 
 
 class VelocityGoals:

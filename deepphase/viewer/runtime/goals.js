@@ -2,8 +2,8 @@
 
 import { springRate, springToAngle, springToVelocity } from "./springs.js";
 
-// Seconds in which a body shall come to its target.
-const CATCH_UP_SECONDS = 0.25;
+// Seconds in which a body shall come to its target; in less, it pops under quick sticks.
+const CATCH_UP_SECONDS = 0.7;
 
 /** The desired trajectory from the current place on, at the desired velocity and facing. */
 export class VelocityGoals {

@@ -20,6 +20,7 @@ _KINDS = {
     "pca_phase": ("phases by a rule", "fit phases"),
     "pfnn_phase": ("phases by a rule", "fit phases"),
     "controller": ("a controller", "train controller"),
+    "dancer": ("a dancer", "train dance"),
     "motion_database": ("a motion database", "match build"),
     "matcher": ("a matcher", "train matching"),
     "editor": ("an editor", "train editor"),
@@ -32,7 +33,7 @@ _ACCEPTED = {
     "export model": ("phase_model", "controller", "matcher", "editor"),
     "train phase start": _PHASES,
     "controller": ("controller",),
-    "dancer": ("controller",),
+    "dancer": ("dancer",),
     "database": ("motion_database",),
     "editor": ("editor",),
     "match run source": ("motion_database", "matcher"),
@@ -40,11 +41,8 @@ _ACCEPTED = {
     "live source": ("controller", "matcher"),
     "rig-controls rig": ("rig",),
 }
-# Parameter -> the command that makes its files, where that of their kind is not meant.
-_MAKERS = {"dancer": "train dance"}
-# Parameters with motion: files of it, folders, or stores; commands that list what they cannot read.
+# Parameters with motion: files of it, folders, or stores.
 _CLIPS = ("store", "stores", "clips", "clip", "dances", "poses", "rig", "points", "files", "start")
-_LISTING = ("inspect", "prepare")
 # Formats whose motion always has rotations.
 _ROTATED = (".bvh", ".glb", ".gltf", ".vrma", ".fbx", ".amc", ".mvnx")
 # Parameters that may have songs in place of motion.
@@ -68,9 +66,9 @@ def check_inputs(
         if parameter == "beside":
             found = [Path(each) for each in parse_names(value)]
         for path in (each for each in found if isinstance(each, Path) and str(each) != "-"):
-            if _exists(path) and name not in _LISTING:
+            if _exists(path):
                 # The first file of encode may be its model.
-                first = name == "encode" and path == found[0]
+                first = name == "encode" and path == found[0] and path.is_file()
                 place = "encode model" if first and not is_motion(path) else f"{name} {parameter}"
                 _check_kind(place, path, values.get("skeleton"))
     if name in _CONFIGS and values["model"] is None:
@@ -109,9 +107,12 @@ def _check_kind(place: str, path: Path, skeleton: str | None) -> None:
         )
         kind = "a store" if is_store(path) else "a folder" if path.is_dir() else "no file"
         if path.is_file():
-            kind = read_header(path)["format"].removeprefix("deepphase.")
+            header = read_header(path)
+            kind = header["format"].removeprefix("deepphase.")
+            if parameter == "dancer" and "dance" in header.get("data", ()):
+                kind = parameter
         if kind not in accepted:
-            hint = f"give a file of deepphase {_MAKERS.get(parameter, makers)}"
+            hint = f"give a file of deepphase {makers}"
             if kind == "motion_database" and "matcher" in accepted:
                 hint = "`deepphase train matching` makes a matcher of it"
             own = _KINDS.get(kind, (kind.replace("_", " "),))[0]
@@ -158,7 +159,10 @@ def _check_motion(place: str, path: Path, skeleton: str | None) -> None:
         fact = "--skeleton names one of the skeletons of a store, and this is none"
         raise ParameterError(fact, hint=hint, path=path)
     suffix, rotated = path.suffix.lower(), False
-    if path.is_file() and is_array_file(path) and suffix not in MOTION_FORMATS:
+    if place.startswith(("edit ", "control ")) and (path.is_dir() or is_store(path)):
+        fact = "one motion file is meant, and this is a folder or a store"
+        raise FormatError(fact, hint="give a file of it", path=path)
+    elif path.is_file() and is_array_file(path) and suffix not in MOTION_FORMATS:
         read_header(path, STORE_FORMAT)
     elif is_store(path):
         if skeleton is not None and path.is_dir():

@@ -216,16 +216,6 @@ def pops(o: ObservedRun) -> float | None:
 
 
 @run_measure(
-    "m",
-    "less",
-    "distance between predicted joints and those of the rotations and limb lengths",
-    words="predicted joints off their limbs",
-)
-def limb_error(o: ObservedRun) -> float | None:
-    return None if o.run.limb_errors is None else float(o.run.limb_errors[o.living].mean())
-
-
-@run_measure(
     "",
     "less",
     "share of seconds with a desired speed in which the joint speed relative to the root is "
@@ -293,14 +283,6 @@ def worst_clock_error(o: ObservedRun) -> float | None:
 def runaways(o: ObservedRun) -> float | None:
     away = o.mean_clock_distances
     return None if away is None else float((away > RUNAWAY_M).mean())
-
-
-@run_measure(
-    "s", "", "largest time by which a character is behind the times of its path at the end"
-)
-def path_delay(o: ObservedRun) -> float | None:
-    delays = o.run.path_delays
-    return None if delays is None else float(delays[o.characters].max())
 
 
 def _median(times: list[float]) -> float | None:

@@ -231,7 +231,7 @@ def measure(
     )
     error = np.concatenate(turned) if given and turned else np.zeros_like(weight)
     ragged = [
-        channel
+        str(channel)
         for channel, own in enumerate(health.channels)
         if own.in_use and weighted_percentile(error[:, channel], weight[:, channel], 0.5) > _RAGGED
     ]
@@ -251,15 +251,11 @@ def _channels(clips: list[PhaseParameters]) -> tuple[ChannelHealth, ...]:
     )
 
 
-def _findings(health: Health, ragged: list[int]) -> tuple[str, ...]:
+def _findings(health: Health, ragged: list[str]) -> tuple[str, ...]:
     explained, error = health.explained_variance, health.speed_error
     used, channels = sum(channel.in_use for channel in health.channels), len(health.channels)
     # The channels of a baseline are limbs, which share the rhythm.
     same, hz = ([], 0.0) if explained is None else _same_frequency(health)
-
-    def numbers(of: list[int]) -> str:
-        return ", ".join(map(str, of))
-
     findings = {
         f"only {health.frames} held-out frames were measured: more or longer clips would make "
         "these figures more reliable": health.frames < 200,
@@ -271,20 +267,20 @@ def _findings(health: Health, ragged: list[int]) -> tuple[str, ...]:
         "the rhythm is slow": error is not None and error > 0.15,
         f"only {used} of {channels} channels are in use: fewer would suffice "
         "(network.channels)": used < channels / 2,
-        f"channels {numbers(same)} have one frequency, {hz:.2f} Hz: fewer (network.channels, "
+        f"channels {', '.join(same)} have one frequency, {hz:.2f} Hz: fewer (network.channels, "
         f"such as {used - len(same) + 2}) give a plainer manifold, at some cost of explained "
         "variance": len(same) > max(used / 2, 2),
-        f"ragged channels, whose phase does not advance at their frequency: {numbers(ragged)}; "
+        f"ragged channels, whose phase does not advance at their frequency: {', '.join(ragged)}; "
         "fewer channels, or more clips, give smoother ones": bool(ragged),
     }
     return tuple(words for words, applies in findings.items() if applies)
 
 
-def _same_frequency(health: Health) -> tuple[list[int], float]:
-    """The most channels in use that have one frequency, and that, Hz."""
+def _same_frequency(health: Health) -> tuple[list[str], float]:
+    """The most channels in use that have one frequency, and it, Hz."""
     used = {at: own.frequency[1] for at, own in enumerate(health.channels) if own.in_use}
     groups = [
-        ([at for at, own in used.items() if abs(own - hz) <= _SAME * hz], hz)
+        ([str(at) for at, own in used.items() if abs(own - hz) <= _SAME * hz], hz)
         for hz in used.values()
     ]
     return max(groups, key=lambda group: len(group[0]), default=([], 0.0))

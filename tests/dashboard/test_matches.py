@@ -174,7 +174,11 @@ def test_the_moment_of_a_large_collection_plays_while_its_clips_are_read(monkeyp
     (page,) = players(app)
     assert "walk 1" in page
     assert "matched moment" not in page
+    next(each for each in app.button if each.label == "Cancel").click().run()
     ready.set()
+    app.run()
+    assert "Phases of" in words(app)
+    next(each for each in app.button if each.label == "Read on").click().run()
     until = time.monotonic() + 180
     while "matched moment" not in players(app)[0]:
         assert time.monotonic() < until

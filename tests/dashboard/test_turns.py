@@ -4,6 +4,7 @@ import threading
 import time
 
 import pytest
+from streamlit.testing.v1 import AppTest
 
 from deepphase.apps.dashboard.parts.messages import ResultCache
 
@@ -110,3 +111,19 @@ def test_a_failure_leaves_the_turn_to_others():
         with pytest.raises(ZeroDivisionError):
             cache.make(number, lambda progress: 1 / 0, lambda *step: None)
     assert cache.make("other", lambda progress: "made", lambda *step: None) == "made"
+
+
+def test_a_wait_that_was_cancelled_goes_on_when_it_is_asked_for():
+    def page() -> None:
+        import streamlit as st
+
+        from deepphase.apps.dashboard.parts.messages import shared_cache
+
+        st.title(shared_cache("tests", 1).find_or_make("key", lambda _: "made", "Making it"))
+
+    app = AppTest.from_function(page)
+    # As the button beside the bar sets it, which is there while the page waits.
+    app.session_state["cancelled"] = "key"
+    assert not app.run().title
+    app.button[0].click().run()
+    assert app.title[0].value == "made"

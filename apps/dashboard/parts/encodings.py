@@ -16,7 +16,7 @@ from deepphase.apps.dashboard.parts import collection
 from deepphase.apps.dashboard.parts.choosers import Span, suggest_moment, takes_suggestion
 from deepphase.apps.dashboard.parts.collection import OpenClips, OpenModel
 from deepphase.apps.dashboard.parts.folder import FoundFolder
-from deepphase.apps.dashboard.parts.messages import draw_bar, give_way, show_error, working
+from deepphase.apps.dashboard.parts.messages import draw_bar, give_way, shared_cache, show_error
 from deepphase.apps.reports.manifold_cloud import ground_speed
 from deepphase.arrays import Array
 from deepphase.errors import DeepPhaseError
@@ -59,8 +59,9 @@ class Encodings:
         self._signals: dict[int, Array] = {}
         self._speeds: dict[int, Array | None] = {}
         self._lock = threading.RLock()
-        # Whether a thread reads all clips, its error, and how long no page may have run for it.
-        self.reading = False
+        # Whether a thread reads all clips, whether a user ended that, its error, and how long no
+        # page may have run for it.
+        self.reading = self.cancelled = False
         self.failed: DeepPhaseError | None = None
         self._quiet_s = 0.0
         self.began = time.monotonic()
@@ -70,10 +71,12 @@ class Encodings:
 
     def phases(self, index: int) -> ClipPhases:
         """Phases of one clip at the rate of the model. SkeletonError if the clip lacks a joint."""
-        with self._lock:
-            if index not in self._phases:
-                self._read(index)
-            return self._phases[index]
+        # Without the lock where it can be: a thread holds it while it reads a clip.
+        if index not in self._phases:
+            with self._lock:
+                if index not in self._phases:
+                    self._read(index)
+        return self._phases[index]
 
     def inside(self, index: int) -> Array:
         """(frames,) bool: the interior frames of a clip; all of a clip without any."""
@@ -106,8 +109,10 @@ class Encodings:
 
     def read_on(self, first: int, quiet_s: float = _PAGE_S) -> None:
         """Read all clips in a thread, `first` first, after `quiet_s` without a page."""
+        self._quiet_s = quiet_s
+        if self.reading or self.cancelled:
+            return
         with self._lock:
-            self._quiet_s = quiet_s
             if self.reading or self.failed or self.is_whole:
                 return
             self.reading, self.began = True, time.monotonic()
@@ -117,6 +122,8 @@ class Encodings:
         try:
             spent = waited = 0.0
             for index in dict.fromkeys([first, *range(len(self.store))]):
+                if self.cancelled:
+                    break
                 if spent > _BEFORE_S:
                     waited += give_way(self._quiet_s, _MOST_WAITED_S - waited)
                 began = time.monotonic()
@@ -249,8 +256,10 @@ def read_ahead(found: FoundFolder) -> None:
 
 def all_phases(read: Encodings) -> list[ClipPhases]:
     """The phases of all clips; the page shows the progress."""
-    with working("Reading phases") as progress:
-        return read.all(progress)
+    if read.is_whole:
+        return read.all()
+    cache = shared_cache("phases of all clips", _CACHED_PAIRS)
+    return cache.find_or_make(read.key, read.all, "Reading phases")
 
 
 def reads_all(read: Encodings, first: int) -> bool:
@@ -262,12 +271,15 @@ def reads_all(read: Encodings, first: int) -> bool:
     read.read_on(first)
     if read.failed is not None:
         raise read.failed
-    st.fragment(_await_reading, run_every=_LOOK_S)(read)
+    if read.cancelled:
+        show_reading(read)
+    else:
+        st.fragment(_await_reading, run_every=_LOOK_S)(read)
     return False
 
 
 def _await_reading(read: Encodings) -> None:
-    if read.is_whole or read.failed is not None:
+    if read.is_whole or read.failed is not None or read.cancelled:
         st.rerun()
     show_reading(read)
 
@@ -275,10 +287,17 @@ def _await_reading(read: Encodings) -> None:
 def show_reading(read: Encodings) -> None:
     """Say how many clips have been read, or why not all of them."""
     known, count = len(read.known), len(read.store)
-    if read.failed is not None:
-        show_error(read.failed)
-    else:
-        draw_bar("Reading phases", known, count, read.began)
+    with st.container(horizontal=True, vertical_alignment="center"):
+        if read.failed is not None:
+            show_error(read.failed)
+        elif read.cancelled:
+            st.caption(f"Phases of {known:,} of {count:,} clips")
+            read.cancelled = not st.button("Read on", icon=":material/play_arrow:")
+            if not read.cancelled:
+                st.rerun()
+        else:
+            draw_bar("Reading phases", known, count, read.began)
+            read.cancelled = st.button("Cancel", icon=":material/stop:")
 
 
 class _KnownPhases:

@@ -158,11 +158,17 @@ class ResultCache(Generic[Cached]):
             return result
 
     def find_or_make(self, key: Hashable, make: Callable[[Progress], Cached], what: str) -> Cached:
-        """The result of a key, computed if it is not there, with progress on the page."""
+        """The result of a key, computed if it is not there, with progress on the page.
+
+        The rest of the page is left out where the user cancels it.
+        """
         result = self.find(key)
+        if result is None and get_script_run_ctx(suppress_warning=True) is None:
+            return self.make(key, make, lambda *_: None)
         if result is None:
-            with working(what, long=True) as progress:
-                result = self.make(key, make, progress)
+            result = _awaited(self, key, make, what)
+        if result is None:
+            st.stop()
         return result
 
     def make(self, key: Hashable, make: Callable[[Progress], Cached], progress: Progress) -> Cached:
@@ -234,8 +240,16 @@ def cancellable_result(
 ) -> Cached | None:
     """The result of a key, made with progress; None if that failed or was cancelled."""
     result = cache.find(key)
-    if result is not None:
-        return result
+    if result is None:
+        with shown_errors():
+            result = _awaited(cache, key, make, what)
+    return result
+
+
+def _awaited(
+    cache: ResultCache[Cached], key: Hashable, make: Callable[[Progress], Cached], what: str
+) -> Cached | None:
+    """The result of a key, with a bar and a button beside it; None once that cancelled it."""
     state = st.session_state
     if state.get(_CANCELLED) == key:
         st.info("Cancelled. Change a setting, or make it now.", icon=":material/pause:")
@@ -246,7 +260,7 @@ def cancellable_result(
         return None
     place = st.empty()
     try:
-        with shown_errors(), place.container():
+        with place.container():
             # A page may compute several results one after the other.
             st.button(
                 "Cancel", icon=":material/stop:", key=f"cancel {hash(key)}",
@@ -254,6 +268,5 @@ def cancellable_result(
             )  # fmt: skip
             with working(what, long=True) as progress:
                 return cache.make(key, make, progress)
-        return None
     finally:
         place.empty()

@@ -10,7 +10,7 @@ from itertools import count
 
 import pytest
 
-from tests.browser.dashboard_pages import PATIENCE_S, started
+from tests.browser.dashboard_pages import PATIENCE_S, WITHOUT_WEBGL, started
 
 _PROGRAMS = ("chromium", "chromium-browser", "google-chrome")
 # What Chromium says of its own accord: of attributes that Streamlit's iframes have, of plotly's
@@ -23,8 +23,8 @@ _CHATTER = (
     "GL Driver",
 )
 
-# Two pictures a second, and none of what only turns or blinks: drawn by software, they would take
-# the processor from the server.
+# Two pictures a second, and none of what only turns or blinks, nor surfaces of bodies: drawn by
+# software, they would take the processor from the server.
 _FEWER_PICTURES = """(() => {
     const still = new CSSStyleSheet();
     still.replaceSync("*, ::before, ::after { animation: none !important }");
@@ -80,7 +80,7 @@ def watched(browser) -> Iterator[Callable]:
         context.set_default_timeout(1000 * PATIENCE_S)
         contexts.append(context)
         if served:
-            context.add_init_script(_FEWER_PICTURES)
+            context.add_init_script(_FEWER_PICTURES + WITHOUT_WEBGL)
         page = context.new_page()
         page.on("pageerror", lambda error: problems.append(str(error)))
         page.on("console", lambda message: note(message.type, message.text))

@@ -22,6 +22,12 @@ _START_S, _END_S = 120, 60
 _LOOPBACK = Path(__file__).parent / "loopback"
 # A limit and not a delay: every wait ends as soon as what it waits for is there.
 PATIENCE_S = 180.0
+WITHOUT_WEBGL = """{
+    const { getContext } = HTMLCanvasElement.prototype;
+    HTMLCanvasElement.prototype.getContext = function (kind, ...rest) {
+        return kind === "webgl2" ? null : getContext.call(this, kind, ...rest);
+    };
+}"""
 
 
 @contextmanager

@@ -11,8 +11,7 @@ from deepphase.apps.live.page import live_page
 from deepphase.formats.load import load
 from deepphase.motion.clip import joint_positions
 from deepphase.terrain.heightmap import Heightmap
-from tests.browser.dashboard_pages import until
-from tests.browser.test_player import WITHOUT_WEBGL
+from tests.browser.dashboard_pages import WITHOUT_WEBGL, until
 
 pytestmark = pytest.mark.browser
 
@@ -255,7 +254,9 @@ def test_a_character_walks_up_the_stairs_of_the_list(live):
 
 
 def test_without_webgl_a_sentence_says_so_and_the_character_is_drawn(open_page, content):
-    page = open_page(content.replace("<head>", WITHOUT_WEBGL, 1), viewport=_SMALL)
+    page = open_page(
+        content.replace("<head>", f"<head><script>{WITHOUT_WEBGL}</script>"), viewport=_SMALL
+    )
     until(lambda: page.evaluate("window.deepphaseLive?.pictures > 1"))
     assert page.inner_text("#plain").startswith("This browser has no WebGL 2")
     colours = page.evaluate(

@@ -135,6 +135,19 @@ const tasks = {
       }
     });
   },
+  /** Metres between the ground and the line from the eye to the farther foot of one who goes down stairs. */
+  stairs() {
+    const camera = new FollowingCamera({ height: 1.8, length: 0.7 });
+    Object.assign(camera, { yaw: Math.PI, level: (x, z) => -0.17 * Math.floor(z / 0.3) });
+    for (let i = 0; i < 240; i++) camera.follow([0, i / 50], 0, 1 / 60, 1.8);
+    camera.frame(1.5, 1);
+    const [foot, eye] = [[camera.target[2] + 0.4, 0], [camera.eye[2], camera.eye[1]]];
+    foot[1] = camera.level(0, foot[0]) + 0.08;
+    const parts = Array.from({ length: 80 }, (_, i) => (i + 1) / 81);
+    const along = (part) => foot.map((own, axis) => own + part * (eye[axis] - own));
+    return Math.min(...parts.map(along).map(([z, y]) => y - camera.level(0, z)));
+  },
+
   /** Places in the picture of the ends of a body that runs, at its foot and top, in shares of its size. */
   camera() {
     return request.views.map(({ size, aspect, beside, heading, speed }) => {

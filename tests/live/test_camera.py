@@ -40,3 +40,8 @@ def test_a_body_of_any_shape_stays_in_the_picture_while_it_runs(tmp_path):
         assert places[:, 1].max() < 1.0, view
         # It is not a speck either.
         assert np.ptp(places, axis=0).max() > 0.1, view
+
+
+@needs_node
+def test_the_ground_hides_no_foot_on_the_way_down_stairs(tmp_path):
+    assert ask_node(tmp_path, asset_of(CONTROLLER), "stairs") > 0.0

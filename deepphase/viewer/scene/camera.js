@@ -102,8 +102,9 @@ const MOST_LAG = 0.12;
 // Share of the picture's height that is kept free above the body; least pitch.
 const ABOVE = 0.04, LOWEST = 0.03;
 
-// Share of the way from the body to the eye between places where the ground may hide the feet.
-const NEAREST = 0.06;
+// Share of the way from a foot to the eye between places where the ground may hide it; distance of the foot
+// beyond the hips, as a share of the body's height.
+const NEAREST = 0.04, STRIDE = 0.3;
 
 // The camera of the page in which one steers: its target follows a character smoothly.
 export class FollowingCamera extends Camera {
@@ -151,7 +152,7 @@ export class FollowingCamera extends Camera {
     const raised = this.target[1] - this.floor;
     this.floor = mix(this.floor, this.level(...place), 1 - Math.exp(-seconds / 0.3));
     this.target[1] = this.floor + mix(raised, MIDDLE * this.bodyHeight + Math.max(top - this.bodyHeight, 0), part);
-    this.lift = mix(this.lift, this.hidden(), 1 - Math.exp(-seconds / 0.4));
+    this.lift = mix(this.lift, this.hidden(), 1 - Math.exp(-seconds / 0.2));
     if (this.behind) {
       const ahead = heading + Math.PI;
       const off = ahead - this.yaw - 2 * Math.PI * Math.round((ahead - this.yaw) / (2 * Math.PI));
@@ -159,15 +160,17 @@ export class FollowingCamera extends Camera {
     }
   }
 
-  // Metres by which the eye is too low to see the feet past the ground between.
+  // Metres by which the eye is too low to see the farther foot past the ground between.
   hidden() {
-    const reach = this.distance * Math.cos(this.pitch);
-    let least = -Infinity;
-    for (let part = NEAREST; part <= 1; part += NEAREST) {
-      const [x, z] = [this.target[0] + part * reach * Math.sin(this.yaw), this.target[2] + part * reach * Math.cos(this.yaw)];
-      least = Math.max(least, (this.level(x, z) - this.floor) / part);
-    }
-    return clamp(least + this.floor - this.target[1] - this.distance * Math.sin(this.pitch), 0, this.distance);
+    const stride = STRIDE * this.bodyHeight, reach = this.distance * Math.cos(this.pitch) + stride;
+    const level = (part) => {
+      const away = part * reach - stride;
+      return this.level(this.target[0] + away * Math.sin(this.yaw), this.target[2] + away * Math.cos(this.yaw));
+    };
+    const foot = level(0);
+    let least = 0;
+    for (let part = NEAREST; part <= 1; part += NEAREST) least = Math.max(least, (level(part) - foot) / part);
+    return clamp(least + foot - this.target[1] - this.distance * Math.sin(this.pitch), 0, this.distance);
   }
 
   jump(place) {

@@ -112,11 +112,12 @@ class Timeline {
     for (const [y, end] of [[to, this.last], [from, this.data.clip - 1]]) {
       node("line", { class: "lane", x1: this.x(0), x2: this.x(end), y1: y, y2: y }, this.svg);
     }
-    // Many keys are small, with room between them.
-    const size = clamp((0.4 * this.wide) / this.marks.length, 1.5, KEY);
+    // Many keys are small, with room between them; lines join those that were moved, of many.
+    const room = (this.x(this.data.clip) - this.x(0)) / this.marks.length;
+    const size = clamp(0.3 * room, 0.2, KEY);
     this.marks.forEach(([frame, at], index) => {
       const [source, x] = [this.x(frame), this.x(at)];
-      node("line", { class: "moved", x1: source, y1: from, x2: x, y2: to }, this.svg);
+      if (room > KEY || frame !== at) node("line", { class: "moved", x1: source, y1: from, x2: x, y2: to }, this.svg);
       node("circle", { class: "pose", cx: source, cy: from, r: Math.min(2.5, size) }, this.svg);
       const key = node("path", {
         class: "key", d: `M${x - size} ${to}l${size} ${-KEY}l${size} ${KEY}l${-size} ${KEY}z`, tabindex: 0,

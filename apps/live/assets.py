@@ -206,6 +206,7 @@ def _motion_header(motion: Playback, layout: FeatureLayout, played: Array) -> di
             "ends": motion.limbs.ends(motion.skeleton, motion.roles),
             "contacts": np.arange(len(motion.limbs)),
             "lowest": motion.lowest_tips,
+            "fastest": None if motion.fastest is None else motion.fastest.reshape(3, -1).T,
         },
         "hinges": asdict(motion.limb_solver.hinges),
         "body": motion.body,

@@ -90,7 +90,8 @@ def generate_dances(
     character: Characters | StallGuard
     character = Characters(dancer.controller, starts, settings=settings, seed=seeds[0])
     if guard:
-        changes_s = [_change_interval_s(request.variety) for _, request in requests]
+        varieties = [_VARIETY if each.variety is None else each.variety for _, each in requests]
+        changes_s = [_CHANGES_S / each if each else np.inf for each in varieties]
         character = StallGuard(dancer, character, settings, seeds, changes_s)
 
     def step(index: int) -> Frame:
@@ -106,11 +107,6 @@ def generate_dances(
             zip(frames, requests, notes, strict=True)
         )
     ]
-
-
-def _change_interval_s(variety: float | None) -> float:
-    variety = _VARIETY if variety is None else variety
-    return _CHANGES_S / variety if variety else np.inf
 
 
 def smooth_and_lock_feet(run: Run, controller: Controller, bandwidth_hz: float, feet: bool) -> Run:

@@ -259,18 +259,14 @@ def _standing(
         last = before if clip is None else clip
         some = [idle[index] for index in generator.integers(len(idle), size=_CANDIDATES)]
         turned = [_reversed(each.clip) if generator.integers(2) else each.clip for each in some]
-        following = min(turned, key=lambda each: _apart(last, each))
+        begins = np.stack([each.rotations[0, 1:] for each in turned])
+        nearness = np.abs(np.vecdot(last.rotations[-1, 1:], begins)).mean(axis=1)
+        following = turned[int(nearness.argmax())]
         if clip is None:
             clip = following
         else:
             clip = stitched(clip, following, roles, some[0].contacts.joints[0])
     return clip.sliced(0, frames)
-
-
-def _apart(first: Clip, second: Clip) -> float:
-    """How far the local rotations at the end of one clip are from those at the begin of another."""
-    cosines = np.abs(np.vecdot(first.rotations[-1, 1:], second.rotations[0, 1:]))
-    return float(1.0 - cosines.mean())
 
 
 def _reversed(clip: Clip) -> Clip:

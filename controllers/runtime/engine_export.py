@@ -10,6 +10,7 @@ import base64
 import json
 from collections.abc import Mapping
 from dataclasses import asdict
+from operator import methodcaller
 from pathlib import Path
 from typing import Any
 
@@ -173,15 +174,10 @@ def engine_metadata(controller: Controller) -> dict[str, str]:
     """
     starts = controller.starts
     return {
-        "controller": json.dumps(describe_controller(controller), default=_listed),
+        "controller": json.dumps(describe_controller(controller), default=methodcaller("tolist")),
         "starts_inputs": _base64(starts.inputs),
         "starts_gate": _base64(starts.gate),
     }
-
-
-def _listed(value: Any) -> Any:
-    """Arrays and NumPy numbers as JSON has them."""
-    return value.tolist()
 
 
 def _base64(values: Array) -> str:

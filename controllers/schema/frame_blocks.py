@@ -151,7 +151,8 @@ class FrameBlocks:
     def _block(self, feature: Feature) -> Array:
         name, frames = feature.name, len(self)
         if feature.kind in TRAJECTORY_PATH:
-            return self._trajectory[name][self._offsets(feature)].reshape(frames, -1)
+            columns = [self.schema.config.offsets_s.index(each) for each in feature.offsets_s]
+            return self._trajectory[name][:, columns].reshape(frames, -1)
         if feature.kind.startswith("joint"):
             of_joints = self.body.positions
             if feature.kind == "joint_velocity":
@@ -181,10 +182,6 @@ class FrameBlocks:
         return {
             name: each.reshape(shape) for name, each in zip(TRAJECTORY_PATH, relative, strict=True)
         }
-
-    def _offsets(self, feature: Feature) -> tuple[slice, list[int]]:
-        every = self.schema.config.offsets_s
-        return slice(None), [every.index(offset) for offset in feature.offsets_s]
 
     def _root_velocities(self, feature: Feature) -> Array:
         root = self.body.root

@@ -285,18 +285,15 @@ def runaways(o: ObservedRun) -> float | None:
     return None if away is None else float((away > RUNAWAY_M).mean())
 
 
-def _median(times: list[float]) -> float | None:
-    """Of an even number, the later of the two in the middle: infinite times have no mean."""
-    return sorted(times)[len(times) // 2] if times else None
-
-
 def _register_response(kind: str, change: str, quantity: str, words: str) -> None:
     of_heading = quantity == "heading"
     key = "headings" if of_heading else "changes"
 
     def value(o: ObservedRun) -> float | None:
-        times = o.responses.heading if of_heading else o.responses.velocity
-        return _median(times.get(kind, []))
+        responses = o.responses.heading if of_heading else o.responses.velocity
+        # Of an even number, the later of the two in the middle: infinite times have no mean.
+        times = sorted(responses.get(kind, []))
+        return times[len(times) // 2] if times else None
 
     run_measure(
         "s",

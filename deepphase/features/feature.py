@@ -224,7 +224,9 @@ class Feature:
         set_field = object.__setattr__
         set_field(self, "joints", tuple(self.joints))
         set_field(self, "offsets_s", tuple(float(offset) for offset in self.offsets_s))
-        set_field(self, "kind", self.kind or _kind_of_name(self.name, bool(self.joints)))
+        name = f"joint_{self.name.rpartition('_')[2]}" if self.joints else self.name
+        found = (kind for kind in FEATURE_KINDS if name == kind or name.endswith(f"_{kind}"))
+        set_field(self, "kind", self.kind or next(found, name))
         if self.kind not in FEATURE_KINDS:
             raise self._wrong(f"no kind {self.kind!r}", f"kinds: {', '.join(FEATURE_KINDS)}")
         kind = FEATURE_KINDS[self.kind]
@@ -311,9 +313,3 @@ class Feature:
 
     def _wrong(self, fact: str, hint: str = "") -> ParameterError:
         return ParameterError(f"feature {self.name!r}: {fact}", hint=hint)
-
-
-def _kind_of_name(name: str, of_joints: bool) -> str:
-    if of_joints:
-        name = f"joint_{name.rpartition('_')[2]}"
-    return next((kind for kind in FEATURE_KINDS if name == kind or name.endswith(f"_{kind}")), name)

@@ -109,7 +109,8 @@ def moment_kinds(clip: Clip, frames: BodyFrames, body: Mapping[str, str] | None 
     standing = travel < _STANDING
     of = roles.kind if roles.kind in _STILL else "biped"
     still = np.ones(len(frames), bool)
-    for joints, most in zip((hands, _given(roles.head), feet), _STILL[of], strict=True):
+    head = [] if roles.head is None else [roles.head]
+    for joints, most in zip((hands, head, feet), _STILL[of], strict=True):
         still &= _activity(frames, joints, _REST_SMOOTHING_S * frames.fps) <= most * unit
     expected = _PER_TRAVEL * travel
     steady = (stepping < _STEPS[of] + expected) & (waving < _SWING + expected)
@@ -190,10 +191,6 @@ def _limbs(clip: Clip, roles: Roles) -> tuple[list[int], list[int]]:
     if roles.kind == "quadruped":
         return feet + hands, []
     return feet, hands
-
-
-def _given(joint: int | None) -> list[int]:
-    return [] if joint is None else [joint]
 
 
 def _activity(frames: BodyFrames, joints: list[int], smoothing: float) -> Array:

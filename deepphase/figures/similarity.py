@@ -81,13 +81,14 @@ def similarity_map(
     lengths = {(len(one), len(other)) for one, other in pairs.values()}
     if len(lengths) > 1:
         raise ParameterError(f"all pairs must have the same lengths, not {sorted(lengths)}")
+    headline = "Similar frames: " + " and ".join(dict.fromkeys(label(name, 30) for name in names))
     chart = make_subplots(
         rows=1,
         cols=max(len(pairs), 1),
         shared_yaxes=True,
         horizontal_spacing=0.05,
         subplot_titles=[label(name) for name in pairs] or None,
-        figure=figure(title or _headline(names), height=560),
+        figure=figure(title or headline, height=560),
     )
     longest = max((max(each) for each in lengths), default=0)
     if not longest or any(0 in each for each in lengths):
@@ -124,11 +125,6 @@ def similarity_map(
     # Above the names of the panels.
     add_note(chart, part.note).update_annotations({"yshift": 20}, selector={"xanchor": "right"})
     return chart.update_annotations(font_size=12)
-
-
-def _headline(names: tuple[str, str]) -> str:
-    one, other = (label(name, 30) for name in names)
-    return f"Similar frames: {one}" + ("" if one == other else f" and {other}")
 
 
 def _panel(name: str, one: Array, other: Array, seconds: float) -> go.Heatmap:

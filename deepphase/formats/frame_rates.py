@@ -67,10 +67,6 @@ def frame_rate(frame_time: float, decimals: int) -> float:
     return nearest_of(filter(is_written_so, USUAL_RATES)) or nearest or rate
 
 
-def _is_usual(fps: float) -> bool:
-    return any(abs(usual / fps - 1.0) < _TOLERANCE for usual in (*USUAL_RATES, *_NTSC_RATES))
-
-
 def resolve_frame_time(
     word: str, given: float | None, path: Path, line: int
 ) -> tuple[float, tuple[str, ...]]:
@@ -80,7 +76,8 @@ def resolve_frame_time(
         return float(given), (f"{instead} of {word[:40]}",)
     stated = float(word)
     decimals = _EXACT_DECIMALS if "e" in word.lower() else len(word.partition(".")[2])
-    if _SHORTEST_MS <= stated <= _LONGEST_MS and not _is_usual(stated):
+    usual = (abs(rate / stated - 1.0) < _TOLERANCE for rate in (*USUAL_RATES, *_NTSC_RATES))
+    if _SHORTEST_MS <= stated <= _LONGEST_MS and not any(usual):
         fps = frame_rate(stated / 1000.0, decimals + 3)
         fact = f"the Frame Time, {word[:40]}, is in milliseconds"
         return fps, (f"{CORRECTED}{fact}: read as {fps:.6g} frames a second",)

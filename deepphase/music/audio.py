@@ -239,10 +239,6 @@ def _not_finite(piece: Array, done: int, rate: int, path: Path) -> FormatError:
     )
 
 
-def _is_text(content: bytes) -> bool:
-    return not content[:200].translate(None, _TEXT)
-
-
 def _no_sound(content: bytes, path: Path, error: Exception) -> FormatError:
     # A container is only refused where PyAV is missing.
     container, hint = _container(content), f"wav, flac, ogg and mp3 are read; {_CONVERT}"
@@ -255,7 +251,7 @@ def _no_sound(content: bytes, path: Path, error: Exception) -> FormatError:
         fact = f"not read as sound: {known}"
     elif content[:4] == b"fLaC":
         fact = "the sound is cut off or damaged"
-    elif _is_text(content):
+    elif not content[:200].translate(None, _TEXT):
         fact = f"no sound but text: {content[:30].decode('ascii')!r} ..."
     else:
         said = str(getattr(error, "error_string", error)).rstrip(".")

@@ -94,13 +94,13 @@ def short_time_spectra(samples: Array) -> Spectra:
     with ThreadPoolExecutor(_THREADS) as threads:
         list(threads.map(read_off, range(0, frames, _FRAMES_AT_ONCE)))
     mel_power, fine_power, chroma = np.split(banded, [MEL_BANDS, MEL_BANDS + _FINE_BANDS], axis=1)
-    loudest = fine_power.max()
+    loudest, top = fine_power.max(), chroma.max(axis=1, keepdims=True)
     loudness = np.log1p(fine_power * (_ONSET_GAIN / loudest if loudest > 0 else 0.0))
     bass_bands = int((fine_centres() < _BASS_HZ).sum())
     return Spectra(
         _decibels(mel_power),
         scipy.fft.dct(_decibels(fine_power), axis=1, norm="ortho")[:, :MFCC].astype(np.float32),
-        _shares(chroma),
+        np.where(top > 1e-9, chroma / np.maximum(top, 1e-9), 0).astype(np.float32),
         # Of a song that is mostly silent the mean says nothing.
         flux / max(float(total.mean()), 0.1 * float(total.max()), 1e-12),
         _onsets(loudness),
@@ -192,11 +192,6 @@ def _decibels(power: Array) -> Array:
     return 10 * np.log10(
         np.maximum(power / np.float32(loudest), np.float32(10 ** (-_RANGE_DB / 10)))
     )
-
-
-def _shares(chroma: Array) -> Array:
-    top = chroma.max(axis=1, keepdims=True)
-    return np.where(top > 1e-9, chroma / np.maximum(top, 1e-9), 0).astype(np.float32)
 
 
 def _onsets(loudness: Array) -> Array:

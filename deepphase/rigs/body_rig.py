@@ -48,6 +48,8 @@ _AXES = "xyz"
 _SKELETON = ("parents", "offsets", "end_parents", "end_offsets")
 # Poses at a time, so that what one step reads is still in the cache.
 _BATCH = 1024
+# Radians between which the FK of legs bends.
+_BENDS = np.array([-0.1, 2.8])
 # Step of finite differences, in radians, metres or shares.
 _STEP = 1e-4
 
@@ -240,9 +242,17 @@ class BodyRig:
         controls = [*moved("body"), *turned("body"), *turned("pelvis")]
         for name in self.chains:
             controls += turned(f"{name}.bend")
+        bends = {}
+        for limb in self.limbs:
+            if (hinge := self._hinge(limb)) is not None:
+                upper, middle, last = self.rest_joints[[limb.upper, limb.middle, limb.last]]
+                own = np.arccos(np.clip(dot(unit(middle - upper), unit(last - middle)), -1.0, 1.0))
+                bends[limb.middle] = np.sort(np.sign(hinge[0]) * (_BENDS - own)).tolist()
         for joint, name in enumerate(self.skeleton.names):
             if joint and joint in carrying:
                 controls += turned(name)
+                if joint in bends:
+                    controls[-3] = Control(f"{name}.rx", "rad", 0.0, *bends[joint])
         for limb in self.limbs:
             controls += moved(f"{limb.name}.ik")
             if limb.last in carrying:
@@ -374,7 +384,11 @@ class BodyRig:
         reach = np.maximum(np.minimum(distance, longest * growth), shortest)
         axis = unit(way)
         pole = self.rest_pole(limb)[:, None] + self._three(values, f"{limb.name}.pole.t") - start
-        bend = unit(across(pole, axis))
+        bend, hinge = unit(across(pole, axis)), self._hinge(limb)
+        if hinge is not None:
+            # A pole behind a knee is mirrored: it turns to the knee's side without a jump.
+            ahead = unit(cross(axis, apply(turned[parent], hinge[:, None])))
+            bend = unit(bend - 2.0 * np.minimum(dot(bend, ahead), 0.0) * ahead)
         side = cross(axis, bend)
         first, second = one * growth, two * growth
         cosine = (first**2 + reach**2 - second**2) / (2.0 * first * reach)
@@ -396,6 +410,11 @@ class BodyRig:
             if row:
                 above = limb.chain[row - 1]
                 places[joint] = places[above] + growth * apply(turned[above], offsets[joint])
+
+    def _hinge(self, limb: RigLimb) -> Array | None:
+        """(3,) unit axis about which a leg bends; None of arms, whose upper parts roll."""
+        upper, last = self.rest_joints[[limb.upper, limb.last]]
+        return unit(cross(limb.bend, last - upper)) if "leg" in limb.name else None
 
     def _handle(self, limb: RigLimb, values: Array) -> tuple[Array, Array]:
         """Place and turn of the last joint that the IK controls of a limb ask for."""

@@ -12,11 +12,12 @@ import numpy as np
 
 from deepphase.arrays import Array, ComputedRows
 from deepphase.matching.learned.body import MatcherBody, RootPoses
-from deepphase.matching.player.playback import Playback, supports
+from deepphase.matching.player.playback import USUAL_PERCENTILE, Playback, supports
 from deepphase.matching.player.settings import CONSTANTS
 from deepphase.matching.player.trajectory_queries import FacingCoverage
 from deepphase.matching.search.exact import ExactSearcher
 from deepphase.matching.search.request import Searcher, SearchRequest
+from deepphase.motion import quaternions
 
 # States that a row is interpolated from: two before it, and two after.
 AROUND = 4
@@ -145,6 +146,8 @@ class KeptSearcher(Searcher):
 _KEPT = 1 << 14
 # Rows whose transitions are compared: as good as those of a database, with a quarter of the poses.
 _CANDIDATES = 4
+# Rows that show how fast legs usually turn.
+_RATED_ROWS = 2000
 
 
 class DecompressedRows:
@@ -220,7 +223,11 @@ class DecompressedMotion(Playback):
         rows = DecompressedRows(decompressed, len(kept))
         values = {name: _Values(partial(rows.read, name)) for name in RootPoses._fields}
         ranges = zip(kept.starts.tolist(), kept.stops.tolist(), strict=True)
-        frames = CONSTANTS.support_s * fps
+        frames, limbs = CONSTANTS.support_s * fps, body.limbs
+        some = np.unique(np.linspace(0, len(kept) - 2, _RATED_ROWS).astype(np.int64))
+        some = some[~np.isin(some + 1, kept.starts)]
+        legs = np.concatenate([limbs.upper, limbs.middle, limbs.last])
+        pair = (decompressed(each).rotations[:, legs] for each in (some, some + 1))
         return cls(
             skeleton=body.skeleton,
             roles=body.roles,
@@ -228,9 +235,9 @@ class DecompressedMotion(Playback):
             translated_joints=body.translated_joints,
             carrier=body.roles.hips,
             contacts=contacts,
-            limbs=body.limbs,
+            limbs=limbs,
             usual_acceleration=body.usual_acceleration,
-            fastest=None,
+            fastest=np.percentile(fps * quaternions.angle_between(*pair), USUAL_PERCENTILE, axis=0),
             source=body.source,
             support=np.concatenate([supports(contacts[slice(*each)], frames) for each in ranges]),
             measured=body,

@@ -311,7 +311,9 @@ class Matcher:
             )
             values = PoseValues.from_body(body, checked_rate(header["fps"]))
             _check(kept, body, arrays, len(header["labels"]))
-            _check_kinds(arrays["kinds.lengths"], len(kept))
+            lengths = arrays["kinds.lengths"]
+            if lengths.ndim != 1 or (lengths < 1).any() or sum(lengths.tolist()) != len(kept):
+                raise ValueError("kinds of moments are not those of all rows")
             sets = [checked_labels(each, "labels") for each in header["labels"]]
             contacts = _bits(arrays["contacts"], len(kept) * values.limbs)
             matcher = cls(
@@ -357,12 +359,6 @@ def _check(kept: KeptStates, body: MatcherBody, arrays: Mapping[str, Array], set
         raise ValueError("the translated joints are not those of the skeleton")
     if len(body.covered) != SECTORS:
         raise ValueError(f"directions of travel in {len(body.covered)} parts")
-
-
-def _check_kinds(lengths: Array, rows: int) -> None:
-    """Raise ValueError if rows of successive lengths are not all rows, before they are made."""
-    if lengths.ndim != 1 or lengths.min(initial=1) < 1 or sum(lengths.tolist()) != rows:
-        raise ValueError("kinds of moments are not those of all rows")
 
 
 def _states(arrays: Mapping[str, Array], part: str) -> Array:

@@ -66,6 +66,15 @@ def test_the_pole_turns_the_knee(person):
     assert ahead[2] > person.rest_joints[middle][2] + 0.05
 
 
+def test_a_pole_that_goes_behind_a_knee_is_mirrored_without_a_jump(person):
+    middle = person.limbs[0].middle
+    base = {"left_leg__blend": 1.0, "left_leg__ik__ty": 0.15, "left_leg__pole__tx": 0.3}
+    ways = [pose(person, **base, left_leg__pole__tz=z) for z in np.linspace(0.5, -3.0, 101)]
+    knees = np.array([joint(person, values, middle) for values in ways])
+    assert (knees[:, 2] > person.rest_joints[middle][2]).all()
+    assert np.abs(np.diff(knees, axis=0)).max() < 0.03
+
+
 def test_limbs_that_do_not_reach_stop_or_stretch(person):
     limb = person.limbs[0]
     far = {"left_leg__blend": 1.0, "left_leg__ik__ty": -0.3}

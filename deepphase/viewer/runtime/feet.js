@@ -1,7 +1,7 @@
 /** Foot locking: feet in contact are held in place by turning the joints of their legs. */
 
 import {
-  add, clamp, cross, distance, dot, forwardKinematics, inverse, length, multiply, rotate, scaled, smooth, subtract, turn, without,
+  add, blendTurns, clamp, cross, distance, dot, forwardKinematics, inverse, length, multiply, rotate, scaled, smooth, subtract, turn, without,
 } from "../vectors.js";
 import { faded, springRate } from "./springs.js";
 
@@ -21,6 +21,8 @@ const TINY_LENGTH = 1e-12;
 // Radians by which a bend may be beyond its range unnoticed.
 const SLACK = 1e-6;
 const NO_HINGE = { axis: [0, 0, 0], range: [-0.1, 3.0] };
+// The lock turns joints at most this many times as fast as is usual.
+const FASTER = 1.25;
 
 /** Locks the feet of one character, frame by frame. */
 export class FootLock {
@@ -35,6 +37,7 @@ export class FootLock {
     this.legs = legs.joints.map(([upper, middle, last, tip], leg) => ({
       upper, middle, last, tip, hinge: this.hinges.find(({ joint }) => joint === middle) ?? NO_HINGE, contact: legs.contacts[leg],
       end: legs.ends?.[leg] ?? [0, 0, 0], lowest: legs.lowest?.[leg] ?? -Infinity,
+      joints: [upper, middle, last], fastest: legs.fastest?.[leg] ?? [], turned: null, // Radians/s; rotations of the last frame.
       locked: false, point: [0, 0], offset: [0, 0], speed: [0, 0], moving: null, placed: [0, 0], stepLeft: 0, stepHeight: 0,
     }));
     this.worldRotations = new Float64Array(4 * this.parents.length);
@@ -45,6 +48,7 @@ export class FootLock {
    * `ground` moves feet to uneven ground; `resting` feet step to their places; `slips`: [x, z] in m by which locked feet move. */
   hold(localRotations, localPositions, contacts, seconds, { ground = null, resting = false, slips = null } = {}) {
     const { worldRotations, worldPositions } = this;
+    const captured = this.legs.map(({ joints }) => joints.map((joint) => turn(localRotations, joint)));
     forwardKinematics(this.parents, localRotations, localPositions, worldRotations, worldPositions);
     const at = (joint) => Array.from(worldPositions.subarray(3 * joint, 3 * joint + 3));
     const placesOf = (leg) => {
@@ -79,7 +83,21 @@ export class FootLock {
       });
       turned = this.constrain(localRotations);
     }
+    this.legs.forEach((leg, index) => this.slow(leg, localRotations, captured[index], seconds));
     return drop;
+  }
+
+  /** Turn a leg from its last rotations at most a quarter faster than is usual, or as captured, all joints by the same share. */
+  slow(leg, localRotations, captured, seconds) {
+    const before = leg.turned, locked = leg.joints.map((joint) => turn(localRotations, joint));
+    leg.turned = { captured, locked };
+    const shares = (before ? leg.fastest : []).map((rate, k) => {
+      const most = Math.max(FASTER * seconds * rate, angleBetween(before.captured[k], captured[k]));
+      return most / Math.max(angleBetween(before.locked[k], locked[k]), most);
+    });
+    if (!(Math.min(...shares) < 1)) return;
+    leg.turned.locked = locked.map((own, k) => blendTurns([], before.locked[k], own, Math.min(...shares)));
+    leg.joints.forEach((joint, k) => localRotations.set(leg.turned.locked[k], 4 * joint));
   }
 
   /** Turn a leg, whose joints have places in the world, so that its last joint is at its goal, and its foot by `tilt`. */
@@ -248,6 +266,8 @@ function bendChange(bend, goal, [least, largest]) {
   const reached = start + damped + exact * (goal - start - damped);
   return clamp(reached, Math.min(start, 0), largest) - bend;
 }
+
+const angleBetween = (a, b) => 2 * Math.acos(Math.min(Math.abs(a.reduce((sum, each, k) => sum + each * b[k], 0)), 1));
 
 /** The smallest rotation from one direction to another; about `aside` if they are opposite. */
 function shortestTurn(start, goal, aside) {

@@ -24,16 +24,10 @@ _MOST_COPIES = 64
 @brief_repr
 @dataclass(frozen=True)
 class MusicConfig:
-    """Audio features of the dancer.
+    """Audio features of the dancer."""
 
-    Parameters
-    ----------
-    features
-        Names of the audio features that are inputs: mel, mfcc, chroma, spectral_flux,
-        onset_strength, beat, zero_crossing_rate, beat_phase, bar_phase, beat_cycle, bar_cycle,
-        tempo_bpm.
-    """
-
+    # Names of the audio features that are inputs: mel, mfcc, chroma, spectral_flux, onset_strength,
+    # beat, zero_crossing_rate, beat_phase, bar_phase, beat_cycle, bar_cycle, tempo_bpm.
     features: tuple[str, ...] = ("onset_strength", "spectral_flux", "beat_cycle", "bar_cycle")
 
     def __post_init__(self) -> None:
@@ -44,20 +38,14 @@ class MusicConfig:
 @brief_repr
 @dataclass(frozen=True)
 class DanceTraining:
-    """Training data of the dancer.
+    """Training data of the dancer."""
 
-    Parameters
-    ----------
-    timing
-        The clock of dances: "bars" re-times each dance to the bars of its song, by one rate and one
-        offset, where the height of the hips shows the bars clearly; recordings drift by a beat a
-        minute and more. "recorded" leaves all dances as they are.
-    tempo_copies
-        Number of copies of each training dance and its song at other tempi, spread evenly over
-        .8 to 1.25 of the song's.
-    """
-
+    # The clock of dances: "bars" re-times each dance to the bars of its song, by one rate and one
+    # offset, where the height of the hips shows the bars clearly; recordings drift by a beat a
+    # minute and more. "recorded" leaves all dances as they are.
     timing: DanceTiming = "bars"
+    # Number of copies of each training dance and its song at other tempi, spread evenly over .8 to
+    # 1.25 of the song's.
     tempo_copies: int = 0
 
     def __post_init__(self) -> None:

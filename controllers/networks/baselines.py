@@ -21,19 +21,12 @@ from deepphase.controllers.networks.network import (
 
 @dataclass(frozen=True)
 class PlainConfig(ControllerNetworkConfig):
-    """Feed-forward network.
+    """Feed-forward network."""
 
-    Parameters
-    ----------
-    hidden
-        Width of the two hidden layers. None: chosen so that the parameter count equals that of a
-        PFNN with 512 hidden units.
-    dropout
-        Dropout probability of the inputs of each layer.
-    """
-
+    # Width of the two hidden layers. None: chosen so that the parameter count equals that of a PFNN
+    # with 512 hidden units.
     hidden: int | None = None
-    dropout: float = 0.3
+    dropout: float = 0.3  # Dropout probability of the inputs of each layer
 
     def __post_init__(self) -> None:
         require_in(self, hidden=(1, 1e6), dropout=(0, BELOW_1))

@@ -26,24 +26,12 @@ from deepphase.errors import ParameterError
 
 @dataclass(frozen=True)
 class ExpertsConfig(ControllerNetworkConfig):
-    """Gated mixture of experts; the defaults are DeepPhase's.
+    """Gated mixture of experts; the defaults are DeepPhase's."""
 
-    Parameters
-    ----------
-    experts
-        Number of experts, whose weights are blended.
-    gating_hidden
-        Width of the two hidden layers of the gating network.
-    hidden
-        Width of the two hidden layers of the prediction network.
-    dropout
-        Dropout probability of the inputs of each layer, in both networks.
-    """
-
-    experts: int = 8
-    gating_hidden: int = 128
-    hidden: int = 512
-    dropout: float = 0.3
+    experts: int = 8  # Number of experts, whose weights are blended
+    gating_hidden: int = 128  # Width of the two hidden layers of the gating network
+    hidden: int = 512  # Width of the two hidden layers of the prediction network
+    dropout: float = 0.3  # Dropout probability of the inputs of each layer, in both networks
 
     def __post_init__(self) -> None:
         counts = dict.fromkeys(("experts", "gating_hidden", "hidden"), (1, 1e6))

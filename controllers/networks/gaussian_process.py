@@ -36,22 +36,13 @@ _INITIAL_LENGTHS, _LENGTHS = (1.0, 0.5, 3.0, 0.2), (1e-2, 1e2)
 
 @dataclass(frozen=True)
 class GaussianProcessConfig(ControllerNetworkConfig):
-    """Gaussian processes; the defaults are the PFNN paper's.
+    """Gaussian processes; the defaults are the PFNN paper's."""
 
-    Parameters
-    ----------
-    samples
-        Number of training frames that each process keeps, drawn at random.
-    phases
-        Number of processes around the cycle, of which the two nearest are interpolated; 1 is a
-        single process with the phase as an input.
-    seed
-        Random seed for the draw of the frames.
-    """
-
-    samples: int = 3000
+    samples: int = 3000  # Number of training frames that each process keeps, drawn at random
+    # Number of processes around the cycle, of which the two nearest are interpolated; 1 is a single
+    # process with the phase as an input.
     phases: int = 1
-    seed: int = 0
+    seed: int = 0  # Random seed for the draw of the frames
 
     def __post_init__(self) -> None:
         require_in(self, samples=(1, 1e9), phases=(1, 1e6))

@@ -25,28 +25,16 @@ from deepphase.errors import ParameterError
 
 @dataclass(frozen=True)
 class PfnnConfig(ControllerNetworkConfig):
-    """Phase-functioned neural network; the defaults are the paper's.
+    """Phase-functioned neural network; the defaults are the paper's."""
 
-    Parameters
-    ----------
-    hidden
-        Width of the two hidden layers.
-    points
-        Number of control points of the spline of weights; at least 4.
-    cyclic
-        Whether the spline is closed. If not, the phase runs from 0 to 1, as in a punch.
-    spline
-        Spline of the weights: the paper's "catmull_rom"; or "natural", whose second derivative is
-        continuous, with as many parameters.
-    dropout
-        Dropout probability of the inputs of each layer.
-    """
-
-    hidden: int = 512
-    points: int = 4
+    hidden: int = 512  # Width of the two hidden layers
+    points: int = 4  # Number of control points of the spline of weights; at least 4
+    # Whether the spline is closed. If not, the phase runs from 0 to 1, as in a punch.
     cyclic: bool = True
+    # Spline of the weights: the paper's "catmull_rom"; or "natural", whose second derivative is
+    # continuous, with as many parameters.
     spline: SplineKind = "catmull_rom"
-    dropout: float = 0.3
+    dropout: float = 0.3  # Dropout probability of the inputs of each layer
 
     def __post_init__(self) -> None:
         # A cubic spline has four points at least.

@@ -32,29 +32,16 @@ _MIN_VARIANCE = 1e-8
 
 @dataclass(frozen=True)
 class VariationalConfig(ControllerNetworkConfig):
-    """Variational phase-functioned network (VINN); the defaults are the paper's var1n2n3.
+    """Variational phase-functioned network (VINN); the defaults are the paper's var1n2n3."""
 
-    Parameters
-    ----------
-    hidden
-        Width of the two hidden layers.
-    variational
-        Stochastic layers, one or more of 1, 2 and 3.
-    redraw
-        When a run draws new noise: every "frame", or at every "step" of the character.
-    spline
-        Spline of the weights, as of a PFNN: "catmull_rom" or "natural".
-    dropout
-        Dropout probability of the inputs of each layer.
-    divergence_weight
-        Weight of the divergence from a standard normal distribution in the loss; the paper has 0.
-    """
-
-    hidden: int = 512
-    variational: tuple[int, ...] = (1,)
+    hidden: int = 512  # Width of the two hidden layers
+    variational: tuple[int, ...] = (1,)  # Stochastic layers, one or more of 1, 2 and 3
+    # When a run draws new noise: every "frame", or at every "step" of the character.
     redraw: Redraw = "step"
+    # Spline of the weights, as of a PFNN: "catmull_rom" or "natural".
     spline: SplineKind = "catmull_rom"
-    dropout: float = 0.3
+    dropout: float = 0.3  # Dropout probability of the inputs of each layer
+    # Weight of the divergence from a standard normal distribution in the loss; the paper has 0.
     divergence_weight: float = 0.0
 
     def __post_init__(self) -> None:

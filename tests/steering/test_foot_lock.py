@@ -12,6 +12,9 @@ from tests.motion.bodies import HUMAN, body, standing
 
 FPS = 60.0
 STILL = FootLockSettings(follow_share=0.0)
+SKELETON, _ = body(HUMAN)
+LIMBS = LegChains.from_skeleton(SKELETON, find_roles(SKELETON))
+SOLVER = LimbSolver.from_poses(SKELETON, find_roles(SKELETON), LIMBS)
 
 
 def sliding(
@@ -21,15 +24,9 @@ def sliding(
 
     From frame `rests` on it rests. `turned` gets the held rotations of its legs.
     """
-    skeleton, _ = body(HUMAN)
-    roles = find_roles(skeleton)
-    limbs = LegChains.from_skeleton(skeleton, roles)
-    solver = LimbSolver.from_poses(skeleton, roles, limbs)
-    lock = FootLock(solver, 1, settings, **lock)
-    clip = standing(skeleton, frames=1)
-    crouch = clip.rotations.copy()
-    half = 0.35
-    for hip, knee in zip(limbs.upper, limbs.middle, strict=True):
+    lock = FootLock(SOLVER, 1, settings, **lock)
+    clip, crouch, half = standing(SKELETON, frames=1), standing(SKELETON, frames=1).rotations, 0.35
+    for hip, knee in zip(LIMBS.upper, LIMBS.middle, strict=True):
         crouch[0, hip] = [-np.sin(half / 2), 0, 0, np.cos(half / 2)]
         crouch[0, knee] = [np.sin(half), 0, 0, np.cos(half)]
     held, moved = [], []
@@ -38,12 +35,12 @@ def sliding(
         resting = rests is not None and frame >= rests
         local[:, 0, 2] += speed * (rests if resting else frame) / FPS
         rotations = crouch.copy()
-        moved.append(solver.transforms(rotations, local).positions[3, :, 0])
+        moved.append(SOLVER.transforms(rotations, local).positions[3, :, 0])
         rest = np.array([resting])
         lock.apply(rotations, local, np.array([contact]), 1 / FPS, offsets, rest, slips)
-        held.append(solver.transforms(rotations, local).positions[3, :, 0])
+        held.append(SOLVER.transforms(rotations, local).positions[3, :, 0])
         if turned is not None:
-            turned.append(rotations[0, solver.joints])
+            turned.append(rotations[0, SOLVER.joints])
     return np.array(held), np.array(moved)
 
 
@@ -147,21 +144,17 @@ def test_a_foot_that_is_moved_from_the_motion_is_held_where_it_stands():
 
 
 def test_a_foot_that_the_leg_cannot_bring_down_points_its_toes():
-    skeleton, _ = body(HUMAN)
-    roles = find_roles(skeleton)
-    limbs = LegChains.from_skeleton(skeleton, roles)
-    solver = LimbSolver.from_poses(skeleton, roles, limbs)
-    clip = standing(skeleton, frames=1)
+    clip = standing(SKELETON, frames=1)
     local = clip.local_positions()
-    flat = solver.transforms(clip.rotations, local).positions[2:, :, 0]
+    flat = SOLVER.transforms(clip.rotations, local).positions[2:, :, 0]
     # Stretched legs over ground that is 12 cm lower: the hips need time to come down.
     ground = Heightmap(np.full((1, 1), -0.12), 1.0)
-    lock = FootLock(solver, 1, ground=FootGround(ground, flat[..., 1], 1))
+    lock = FootLock(SOLVER, 1, ground=FootGround(ground, flat[..., 1], 1))
     gaps = []
     for _ in range(5):
         rotations = clip.rotations.copy()
         drop = lock.apply(rotations, local, np.array([(True, False)]), 1 / FPS)
-        last, tips = solver.transforms(rotations, local).positions[2:, :, 0]
+        last, tips = SOLVER.transforms(rotations, local).positions[2:, :, 0]
         gaps.append(np.stack([last, tips])[..., 1] - flat[..., 1] - drop + 0.12)
     heel, toe = np.array(gaps)[-1, :, 0]
     assert heel > 0.02

@@ -243,7 +243,7 @@ def matches(work: Path) -> None:
     names = open_store(store).names
     clip, frame = ("15", 431) if "15" in names else (names[0], 200)
     run(f"match query {database} {clip} --frame {frame} -k 3 -o {near}", near)
-    with opened(near / "index.html", height=600) as shown:
+    with opened(player_of(near / "index.html"), height=600) as shown:
         player_at(shown, 0.5, "q" * 2)
         save(photograph(shown), "matches")
 
@@ -320,6 +320,8 @@ def dashboard(work: Path) -> None:
         started() as address,
         opened(f"{address}/manifold", height=860, width=1480, scale=1.1, plain="") as shown,
     ):
+        settled(shown)
+        until(lambda: "Reading phases" not in shown.inner_text("body"))
         settled(shown)
         shown.wait_for_timeout(3000)
         save(photograph(shown), "dashboard")

@@ -122,6 +122,8 @@ def _check_kind(place: str, path: Path, skeleton: str | None) -> None:
         open_store(path)
     elif parameter in _CLIPS:
         _check_motion(place, path, skeleton)
+    elif place == "app folder" and not path.is_dir():
+        raise FormatError("not a folder", hint="give the folder of the files", path=path)
     elif place == "play song":
         from deepphase.viewer.take import PlayerSong
 
@@ -159,7 +161,9 @@ def _check_motion(place: str, path: Path, skeleton: str | None) -> None:
         fact = "--skeleton names one of the skeletons of a store, and this is none"
         raise ParameterError(fact, hint=hint, path=path)
     suffix, rotated = path.suffix.lower(), False
-    if place.startswith(("edit ", "control ")) and (path.is_dir() or is_store(path)):
+    if place.startswith(("edit ", "control ", "train rig rig")) and (
+        path.is_dir() or is_store(path)
+    ):
         fact = "one motion file is meant, and this is a folder or a store"
         raise FormatError(fact, hint="give a file of it", path=path)
     elif path.is_file() and is_array_file(path) and suffix not in MOTION_FORMATS:

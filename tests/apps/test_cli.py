@@ -161,6 +161,7 @@ def test_inputs_of_another_kind_are_refused_before_torch_and_before_anything_is_
         ["play", swings, "--song", made["a.csv"]],
         ["fit", "phases", made["empty.bvh"]],
         ["fit", "ground", made["a.csv"]],
+        ["train", "rig", swings],
         ["train", "editor", made["song.ogg"]],
         ["encode", store, "--skeleton", "nobody"],
         ["encode", model, swings, "--skeleton", "nobody"],

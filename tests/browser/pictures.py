@@ -322,7 +322,6 @@ def dashboard(work: Path) -> None:
     ):
         settled(shown)
         until(lambda: "Reading phases" not in shown.inner_text("body"))
-        settled(shown)
         shown.wait_for_timeout(3000)
         save(photograph(shown), "dashboard")
 

@@ -271,13 +271,16 @@ def _leap(run: Run, motion: MeasuredMotion) -> float:
 def _skips(motion: MeasuredMotion) -> float:
     """Share of the steps of a body on two feet that travels which the foot before makes again."""
     lifted, feet = _LIFTED_S * motion.fps, motion.contacts.T
+    travels = motion.smoothed_speeds > 3.0 * motion.standing_speed
     landings = sorted(
         (start, foot)
         for foot, flags in enumerate(feet)
         for (_, before), (start, _) in pairwise([(-len(flags), 0), *true_runs(flags)])
-        if start - before > lifted and motion.smoothed_speeds[start] > 3.0 * motion.standing_speed
+        if start - before > lifted and travels[start]
     )
-    again = sum(before == foot for (_, before), (_, foot) in pairwise(landings))
+    # A body that has stopped begins on either foot.
+    pairs = [pair for pair in pairwise(landings) if travels[pair[0][0] : pair[1][0]].all()]
+    again = sum(before == foot for (_, before), (_, foot) in pairs)
     return again / len(landings) if len(feet) == 2 and again > 1 else 0.0
 
 

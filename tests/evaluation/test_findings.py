@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
 from scipy.spatial.transform import Rotation
 
 from deepphase.controllers.runtime.characters import Characters
-from deepphase.evaluation.findings import ground_findings
+from deepphase.evaluation.findings import _skips, ground_findings
 from deepphase.evaluation.findings import run_findings as findings_of_run
 from deepphase.evaluation.measurement import ObservedRun
 from deepphase.evaluation.motion_measures import measured_data
@@ -32,6 +33,16 @@ def walked():
     data = measured_data([clip], controller.schema)
     run = rollout(Characters(controller, starts), None, SECONDS)
     return replace(run, desired_positions=run.positions.copy()), data, np.full(len(run), SPEED)
+
+
+def test_a_body_that_has_stopped_begins_on_either_foot():
+    contacts, speeds = np.zeros((180, 2), bool), np.ones(180)
+    for foot, start in ((0, 10), (1, 40), (1, 70), (0, 100), (0, 130)):
+        contacts[start : start + 20, foot] = True
+    body = SimpleNamespace(fps=60, contacts=contacts, smoothed_speeds=speeds, standing_speed=0.1)
+    assert _skips(body) == 2 / 5
+    speeds[[62, 122]] = 0.0
+    assert _skips(body) == 0.0
 
 
 def test_characters_that_do_as_desired_are_no_finding(walked):

@@ -84,8 +84,7 @@ def test_feet_below_the_lowest_place_are_lifted_to_it_and_others_stay():
 
 
 def test_feet_of_a_body_at_rest_step_to_their_places_one_at_a_time():
-    settings = FootLockSettings(follow_share=0.0)
-    held, moved = sliding([(True, True)] * 100, rests=25, settings=settings)
+    held, moved = sliding([(True, True)] * 100, rests=25, settings=STILL)
     assert (moved[25:, :, 2] - held[25:, :, 2]).max() > 0.08
     assert np.abs(moved[-1] - held[-1]).max() < 0.07
     lifted = held[..., 1] - moved[..., 1] > 0.005

@@ -28,6 +28,7 @@ WITHOUT_WEBGL = """{
         return kind === "webgl2" ? null : getContext.call(this, kind, ...rest);
     };
 }"""
+HEAD_WITHOUT_WEBGL = f"<head><script>{WITHOUT_WEBGL}</script>"
 
 
 @contextmanager

@@ -11,7 +11,7 @@ from deepphase.apps.live.page import live_page
 from deepphase.formats.load import load
 from deepphase.motion.clip import joint_positions
 from deepphase.terrain.heightmap import Heightmap
-from tests.browser.dashboard_pages import WITHOUT_WEBGL, until
+from tests.browser.dashboard_pages import HEAD_WITHOUT_WEBGL, until
 
 pytestmark = pytest.mark.browser
 
@@ -254,9 +254,7 @@ def test_a_character_walks_up_the_stairs_of_the_list(live):
 
 
 def test_without_webgl_a_sentence_says_so_and_the_character_is_drawn(open_page, content):
-    page = open_page(
-        content.replace("<head>", f"<head><script>{WITHOUT_WEBGL}</script>"), viewport=_SMALL
-    )
+    page = open_page(content.replace("<head>", HEAD_WITHOUT_WEBGL, 1), viewport=_SMALL)
     until(lambda: page.evaluate("window.deepphaseLive?.pictures > 1"))
     assert page.inner_text("#plain").startswith("This browser has no WebGL 2")
     colours = page.evaluate(

@@ -10,7 +10,7 @@ from deepphase.synthetic.gait_motion import locomotion
 from deepphase.viewer.actor import Actor, links_of
 from deepphase.viewer.page import player_html
 from deepphase.viewer.take import Channels, Curve, Marker, PlayerSong, Take
-from tests.browser.dashboard_pages import WITHOUT_WEBGL, drawn_state
+from tests.browser.dashboard_pages import HEAD_WITHOUT_WEBGL, drawn_state
 from tests.browser.dashboard_pages import until as holds
 from tests.figures.made_phases import FPS, made_phases
 from tests.viewer.player_pages import made_actor, made_costs, made_take, wav_bytes
@@ -404,9 +404,7 @@ def test_a_clip_is_a_body_or_a_skeleton_which_it_is_without_webgl(open_page, bod
     assert shares[0] == shares[2] == 1
     assert shares[1] < 0.5
     assert page.is_hidden("#plain")
-    page = open_page(
-        player_html([take]).replace("<head>", f"<head><script>{WITHOUT_WEBGL}</script>", 1)
-    )
+    page = open_page(player_html([take]).replace("<head>", HEAD_WITHOUT_WEBGL, 1))
     wait_until_drawn(page)
     assert page.inner_text("#plain").startswith("This browser has no WebGL 2")
     assert 0 < page.evaluate(SHARE_DRAWN) < 0.5

@@ -157,7 +157,7 @@ def _check_motion(place: str, path: Path, skeleton: str | None) -> None:
 
     sung = SONG_SUFFIXES if place in _SONGS else ()
     if skeleton is not None and place.endswith((" clips", " files")) and not is_store(path):
-        hint = f"leave it out, or first: deepphase prepare {path} -o mocap.store"
+        hint = "leave it out, or give a store of deepphase prepare"
         fact = "--skeleton names one of the skeletons of a store, and this is none"
         raise ParameterError(fact, hint=hint, path=path)
     suffix, rotated = path.suffix.lower(), False

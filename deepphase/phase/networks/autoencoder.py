@@ -274,6 +274,12 @@ class _FourierConvolution(torch.autograd.Function):
 
 def _products(left: Tensor, right: Tensor, sign: int) -> Tensor:
     """left * conj(right), or left * right where `sign` is -1, of parts (2, bins, ., .)."""
+    if torch.compiler.is_exporting():
+        # Files have no operator that writes into a part.
+        ours = torch.bmm(left[0], right[0]) + sign * torch.bmm(left[1], right[1])
+        return torch.stack(
+            [ours, torch.bmm(left[1], right[0]) - sign * torch.bmm(left[0], right[1])]
+        )
     out = left.new_empty(*left.shape[:3], right.shape[3])
     torch.bmm(left[0], right[0], out=out[0]).baddbmm_(left[1], right[1], alpha=sign)
     torch.bmm(left[1], right[0], out=out[1]).baddbmm_(left[0], right[1], alpha=-sign)

@@ -30,6 +30,7 @@ TINY = (
     *("--set=training.windows=640", "--set=training.batch_size=32"),
     *("--set=trainer.accelerator=cpu", "--set=trainer.devices=1"),
 )
+GOLDEN = Path(__file__).parents[1] / "golden/inputs"
 COMMANDS = ["inspect", "prepare", "train phase", "encode", "doctor"]
 
 
@@ -191,7 +192,7 @@ def test_an_unknown_command():
         (["prepare", "x", "-o", "y", "--fps", "nan"], "--fps: expected a number, not 'nan'"),
         (["train", "controller", "x", "y", "-o", "z"], "unrecognized arguments: y"),
         (
-            ["train", "phase", ".", "-o", "y", "--set", "network.channels=five"],
+            ["train", "phase", GOLDEN, "-o", "y", "--set", "network.channels=five"],
             "network.channels must be int, not 'five'",
         ),
         (["train", "phase", ".", "-o", "y", "--conf", "paper"], "did you mean --config"),

@@ -70,25 +70,23 @@ def modules() -> list[Path]:
     return [path for name in ("deepphase", *BESIDE) for path in (ROOT / name).rglob("*.py")]
 
 
-@pytest.mark.parametrize("path", modules(), ids=lambda path: str(path.relative_to(ROOT)))
-def test_imports_run_one_way(path):
-    module = name_of(path)
+def test_imports_run_one_way():
     rank = {name: index for index, layer in enumerate(LAYERS) for name in layer}
-    unit = unit_of(module)
-    if unit == "deepphase":
-        # Only the public names, which are imported when they are used, come from further down.
-        below = {
-            name for name in imports(path) if unit_of(name) in {f"deepphase.{n}" for n in BESIDE}
-        }
-        assert below <= {"deepphase.controllers", "deepphase.matching"}
-        return
-    for name in imports(path):
-        other = unit_of(name)
-        if name.split(".")[0] != "deepphase" or other == unit:
+    beside = {f"deepphase.{name}" for name in BESIDE}
+    for path in modules():
+        module, found = name_of(path), {n for n in imports(path) if n.split(".")[0] == "deepphase"}
+        unit = unit_of(module)
+        if unit == "deepphase":
+            # Only the public names, imported when they are used, come from further down.
+            below = {name for name in imports(path) if unit_of(name) in beside}
+            assert below <= {"deepphase.controllers", "deepphase.matching"}
             continue
-        assert rank[other] < rank[unit], f"{module} imports {name}"
-    if unit in TORCH_FREE:
-        assert not {n for n in imports(path) if n.split(".")[0] in ("torch", "pytorch_lightning")}
+        late = {
+            name for name in found if unit_of(name) != unit and rank[unit_of(name)] >= rank[unit]
+        }
+        assert not late, f"{module} imports {late}"
+        packages = {name.split(".")[0] for name in imports(path)}
+        assert unit not in TORCH_FREE or not packages & {"torch", "pytorch_lightning"}, module
 
 
 def test_every_module_has_one_name():

@@ -98,16 +98,18 @@ def _pair_by_structure(skeleton: Skeleton, names: list[JointName], pairs: Array)
             # The fingers of one hand are alike, and no sides.
             if (partner != parent or (a < b and names[a].part != "finger"))
             and below[a] == below[b]
-            and (
-                names[a].side != names[b].side
-                if names[a].side and names[b].side
-                else names[a].part == names[b].part
-            )
+            and _may_mirror(names[a], names[b])
         )
         for difference, a, b in candidates:
             alike = difference < _LENGTH_TOLERANCE and total[a] > 1e-3 * scale
             if (alike or partner != parent) and pairs[a] == a and pairs[b] == b:
                 pairs[a], pairs[b] = b, a
+
+
+def _may_mirror(first: JointName, second: JointName) -> bool:
+    if first.side and second.side:
+        return first.side != second.side
+    return first.part == second.part
 
 
 class Limb(NamedTuple):

@@ -238,8 +238,7 @@ class PathGoals:
             _, back = decayed(places[:, None], drift[:, None], halflife, offsets_s[:, None])
             facings = facings + _bearings(back, rate[:, None] * ways)
             turned = turned - _bearings(drift, rate * way)
-        beside = path.facings_at(now + 1.0 / 60.0) - path.facings_at(now - 1.0 / 60.0)
-        rates = root_states.rates[which] - rate[:, 0] * (30.0 * beside)
+        rates = root_states.rates[which] - rate[:, 0] * self._facing_rates(now)
         twist = decayed_offset(
             turned[:, None], rates[:, None], settings.facing_halflife_s, offsets_s
         )
@@ -291,6 +290,10 @@ class PathGoals:
         share = np.clip(1.0 - speed / _SLOW, 0.0, 1.0) * np.clip(1.0 - nearer / _SLOW, 0.0, 1.0)
         share *= np.minimum(2.0 * self.settings.slack_m / distance, 1.0)
         return share[:, None] * away
+
+    def _facing_rates(self, times: Array) -> Array:
+        step, facings_at = 1.0 / 60.0, self.path.facings_at
+        return (facings_at(times + step) - facings_at(times - step)) / (2.0 * step)
 
 
 def _led(leads: Array, way: Array) -> Array:

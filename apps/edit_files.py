@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
+from deepphase.apps.input_checks import no_rotations
 from deepphase.apps.options import OptionGroup, claim_file, claimed, folder_reader
 from deepphase.apps.terminal import next_step, note, warn
 from deepphase.errors import FormatError, ParameterError, SkeletonError
@@ -163,11 +164,7 @@ def read_body(path: Path) -> Clip:
 
     clip = load(path, **folder_reader(path))
     if not isinstance(clip, Clip) or not clip.has_rotations:
-        raise SkeletonError(
-            "these are points without rotations, which inverse kinematics cannot turn",
-            hint="make a skeleton with rotations of them first: deepphase solve",
-            path=path,
-        )
+        raise no_rotations(path)
     standing_limbs(clip, find_roles(clip.skeleton, clip=clip))
     return clip
 

@@ -8,9 +8,10 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from deepphase.apps.live.sources import live_sources, read_glb
 from deepphase.apps.options import parse_names
 from deepphase.config import config_path, read_yaml
-from deepphase.errors import CheckpointError, FormatError, ParameterError
+from deepphase.errors import CheckpointError, FormatError, ParameterError, SkeletonError
 from deepphase.packages import require_packages
 
 # Kinds of deepphase files -> what each is, and the command that makes it.
@@ -65,15 +66,26 @@ def check_inputs(
         found = value if isinstance(value, list) else [value]
         if parameter == "beside":
             found = [Path(each) for each in parse_names(value)]
-        for path in (each for each in found if isinstance(each, Path) and str(each) != "-"):
+        paths = [each for each in found if isinstance(each, Path) and str(each) != "-"]
+        for path in paths:
             if _exists(path):
                 # The first file of encode may be its model.
-                first = name == "encode" and path == found[0] and path.is_file()
+                first = name == "encode" and path is found[0] and path.is_file()
                 place = "encode model" if first and not is_motion(path) else f"{name} {parameter}"
                 _check_kind(place, path, values.get("skeleton"))
+        clips = [each for each in paths if parameter in _CLIPS and is_motion(each)]
+        # Of several files, those that cannot be read are left out.
+        if len(clips) == 1 and clips[0].is_file() and clips[0].suffix.lower() == ".bvh":
+            from deepphase.formats.bvh.reader import read_front
+
+            read_front(clips[0])
+    if name == "train dance":
+        _check_songs(values["dances"], values["songs"])
     if name in _CONFIGS and values["model"] is None:
         _check_phases(name, values, changes)
-    if name == "export" and not values["web"]:
+    if name == "export" and values["web"]:
+        live_sources(values["model"])
+    elif name == "export":
         require_packages("onnx", "onnxruntime", "onnxscript")
     if isinstance(values.get("output"), Path):
         _check_output(values["output"])
@@ -122,8 +134,13 @@ def _check_kind(place: str, path: Path, skeleton: str | None) -> None:
         open_store(path)
     elif parameter in _CLIPS:
         _check_motion(place, path, skeleton)
+    elif place == "live source":
+        live_sources(path)
+    elif parameter == "body":
+        read_glb(path)
     elif place == "app folder" and not path.is_dir():
-        raise FormatError("not a folder", hint="give the folder of the files", path=path)
+        hint = "give the folder of the files, or leave it out for samples"
+        raise FormatError("not a folder", hint=hint, path=path)
     elif place == "play song":
         from deepphase.viewer.take import PlayerSong
 
@@ -153,20 +170,24 @@ def _check_motion(place: str, path: Path, skeleton: str | None) -> None:
     )
     from deepphase.corpus.store import groups_with
     from deepphase.formats.array_file import is_array_file, read_header
-    from deepphase.formats.load import MOTION_FORMATS, format_of, load
+    from deepphase.formats.load import MOTION_FORMATS, format_of, holds_points, load
 
     sung = SONG_SUFFIXES if place in _SONGS else ()
-    if skeleton is not None and place.endswith((" clips", " files")) and not is_store(path):
-        hint = "leave it out, or give a store of deepphase prepare"
-        fact = "--skeleton names one of the skeletons of a store, and this is none"
-        raise ParameterError(fact, hint=hint, path=path)
     suffix, rotated = path.suffix.lower(), False
-    if place.startswith(("edit ", "control ", "train rig rig")) and (
-        path.is_dir() or is_store(path)
-    ):
-        fact = "one motion file is meant, and this is a folder or a store"
+    if skeleton is not None and place.endswith((" clips", " files")) and not is_store(path):
+        inside = files_under(path) if path.is_dir() else [path]
+        fact, hint = "--skeleton applies to clips, and these are songs", "leave it out"
+        if suffix not in sung and any(map(is_motion_file, inside)):
+            fact = "--skeleton names one of the skeletons of a store, and this is none"
+            hint += ", or give a store of deepphase prepare"
+        raise ParameterError(fact, hint=hint, path=path)
+    one = place.startswith(("edit ", "control ", "train rig rig"))
+    if (one and path.is_dir()) or (is_store(path) and (one or place == "solve points")):
+        fact = f"a motion file is meant, and this is a {'store' if is_store(path) else 'folder'}"
         raise FormatError(fact, hint="give a file of it", path=path)
-    elif path.is_file() and is_array_file(path) and suffix not in MOTION_FORMATS:
+    if one and holds_points(path):
+        raise no_rotations(path)
+    if path.is_file() and is_array_file(path) and suffix not in MOTION_FORMATS:
         read_header(path, STORE_FORMAT)
     elif is_store(path):
         if skeleton is not None and path.is_dir():
@@ -187,6 +208,29 @@ def _check_motion(place: str, path: Path, skeleton: str | None) -> None:
     if rotated and place == "solve points":
         fact, hint = "the motion has joint rotations already", "give point tracks"
         raise FormatError(fact, hint=f"{hint}: positions of points without rotations", path=path)
+
+
+def _check_songs(dances: Path, songs: Path | None) -> None:
+    """Raise ParameterError where no song lies beside the motion files of dances."""
+    from deepphase.corpus.motion_files import SONG_SUFFIXES, files_under, is_store
+
+    folder = songs or (dances if dances.is_dir() else dances.parent)
+    found = [each for each in files_under(folder) if each.suffix.lower() in SONG_SUFFIXES]
+    if dances.is_file():
+        found = [each for each in found if each.stem == dances.stem]
+    if not found and not is_store(dances):
+        hint = f"put a sound file of the same name ({', '.join(SONG_SUFFIXES)}) beside each clip"
+        hint += ", or give the folder of the songs with --songs"
+        raise ParameterError("no clip has a song beside it", hint=hint, path=folder)
+
+
+def no_rotations(path: Path) -> SkeletonError:
+    """The error of what is to be turned, and is points."""
+    return SkeletonError(
+        "these are points without rotations",
+        hint="make a skeleton with rotations of them first: deepphase solve",
+        path=path,
+    )
 
 
 def _check_phases(name: str, values: Mapping[str, Any], changes: Mapping[str, Any]) -> None:

@@ -153,8 +153,9 @@ def _songs(path: Path, features: tuple[str, ...] | None, on_progress: Progress) 
 
 def start_model(path: Path, corpus: Any) -> PhaseModel:
     """The model that a training starts from; one for any skeleton is bound to the clips."""
-    from deepphase.phase.extractor import load_model, reads_songs
+    from deepphase.phase.extractor import load_model
     from deepphase.phase.model import PhaseModel
+    from deepphase.phase.song_signals import reads_songs
 
     model: Any = PhaseModel.load(path) if reads_songs(path) else load_model(path)
     if isinstance(corpus, ClipStore):

@@ -11,7 +11,6 @@ from pathlib import Path
 from deepphase.apps.dashboard.parts.folder import FOLDER_VARIABLE
 from deepphase.apps.hosts import HOST, HOST_NAMES_VARIABLE, free_port, host_names
 from deepphase.apps.terminal import next_step, note
-from deepphase.errors import FormatError
 
 # Settings of Streamlit: no telemetry, and no connections from other machines.
 _SETTINGS = {
@@ -49,12 +48,6 @@ def command(folder: Path | None = None, port: int | None = None) -> None:
     """
     from deepphase.apps.dashboard.parts.widgets import THEME
 
-    if folder is not None and not folder.is_dir():
-        raise FormatError(
-            "not a folder" if os.path.exists(folder) else "no such folder",
-            hint="give a folder with stores, models or motion files, or leave it out for samples",
-            path=folder,
-        )
     names = host_names(os.environ.get(HOST_NAMES_VARIABLE, ""))
     free_port(port, 8501)
     os.environ[HOST_NAMES_VARIABLE] = ",".join(names)

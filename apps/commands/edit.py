@@ -118,7 +118,6 @@ def inbetween_command(
         Turn and move the second clip to where the path of the first leads. It stays at its place
         otherwise.
     """
-    from deepphase.edit.inbetween import between_keys, in_between, way_speed
     from deepphase.edit.targets import read_keys
 
     wanted = 2 if keys is None else 1
@@ -133,6 +132,8 @@ def inbetween_command(
             hint="times of keys are in the column time of --keys",
         )
     named = None if keys is None else read_keys(keys)
+
+    from deepphase.edit.inbetween import between_keys, in_between, way_speed
 
     given, editor = open_clips(clips, output, edit, without="shipped")
     assert editor is not None
@@ -175,7 +176,6 @@ def constrain_command(
     feet
         Hold feet still in contacts, also where they slide in the clip. On a path they are held.
     """
-    from deepphase.edit.constrain import constrained
     from deepphase.edit.targets import read_targets
     from deepphase.steering.path import read_path
 
@@ -185,6 +185,8 @@ def constrain_command(
         )
     wanted = [] if targets is None else read_targets(targets)
     way = None if path is None else read_path(path)
+
+    from deepphase.edit.constrain import constrained
 
     # Feet alone need no editor, and bodies of other kinds have none.
     without: Without = "biped" if wanted or way is not None else "none"

@@ -40,18 +40,17 @@ def command(
     csv
         Also write CLIP.phases.csv.
     """
+    from deepphase.corpus.clips import clips_in
     from deepphase.corpus.motion_files import SONG_SUFFIXES, is_store, unique_stems
+    from deepphase.corpus.songs import song_entries
+    from deepphase.files import check_writable
+    from deepphase.phase.song_signals import reads_songs
+    from deepphase.shipped import SHIPPED
 
     # Refused before torch is imported.
     songs = [path for path in files if path.suffix.lower() in SONG_SUFFIXES]
     if songs and songs[0] == files[0]:
         raise _song_without_model(songs[0], "no model of songs is given")
-    from deepphase.corpus.clips import clips_in
-    from deepphase.corpus.songs import song_entries
-    from deepphase.files import check_writable
-    from deepphase.phase.extractor import encode_files, opened_model, reads_songs
-    from deepphase.shipped import SHIPPED
-
     shipped = SHIPPED["any_skeleton"]
     model, files = (shipped.path, files) if is_motion(files[0]) else (files[0], files[1:])
     if not files:
@@ -59,12 +58,10 @@ def command(
             "no clips are given", hint="name motion files, folders or stores after the model"
         )
     of_songs = reads_songs(model)
-    if of_songs and skeleton is not None:
-        raise ParameterError(
-            "--skeleton applies to clips, and these are songs", hint="leave it out"
-        )
     if songs and not of_songs:
         raise _song_without_model(songs[0], f"{model.name} reads motion")
+    from deepphase.phase.extractor import encode_files, opened_model
+
     # Files that are not models are refused before a folder is made and clips are looked for.
     loaded: Any = opened_model(model)
     if model == shipped.path:

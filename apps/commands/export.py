@@ -40,7 +40,16 @@ def command(
     for part in ("motion", "search"):
         claim(output.with_suffix(f".{part}.onnx"))
     if web:
-        _write_page(model, output, body, terrain)
+        from deepphase.apps.live.assets import asset_of
+        from deepphase.apps.live.page import live_page
+        from deepphase.apps.runs.goals import chosen_ground
+        from deepphase.files import atomic_write
+
+        ground = chosen_ground(terrain)
+        page = live_page(asset_of(model), name=model.stem, body=body, ground=ground)
+        with atomic_write(output) as written_page:
+            size = written_page.write(page.encode("utf-8", "replace"))
+        note(f"page: {output} ({size / 1e6:.1f} MB)")
         next_step("live", model)
         return
     for name, value in {"terrain": terrain, "body": body}.items():
@@ -53,25 +62,6 @@ def command(
         for each in parity:
             note(f"{each.batch:>6}  {each.output:<10} {each.difference:.1e}")
         note(f"ONNX file: {file}")
-
-
-def _write_page(model: Path, output: Path, body: Path | None, terrain: str | None) -> None:
-    from deepphase.apps.live.sources import live_sources, read_glb
-
-    # Refused before anything long is imported.
-    live_sources(model)
-    if body is not None:
-        read_glb(body)
-    from deepphase.apps.live.assets import asset_of
-    from deepphase.apps.live.page import live_page
-    from deepphase.apps.runs.goals import chosen_ground
-    from deepphase.files import atomic_write
-
-    ground = chosen_ground(terrain)
-    page = live_page(asset_of(model), name=model.stem, body=body, ground=ground)
-    with atomic_write(output) as file:
-        size = file.write(page.encode("utf-8", "replace"))
-    note(f"page: {output} ({size / 1e6:.1f} MB)")
 
 
 def _exported(model: Path, output: Path) -> dict[Path, list[Parity]]:

@@ -35,16 +35,12 @@ def command(
     browser
         Print the address only, and leave the browser closed.
     """
-    from deepphase.apps.live.sources import live_sources, read_glb
-
-    # Refused before anything long is imported.
-    sources = live_sources(source)
-    if body is not None:
-        read_glb(body)
     from deepphase.apps.hosts import HOST, free_port
     from deepphase.apps.live.server import LiveServer
+    from deepphase.apps.live.sources import live_sources
     from deepphase.apps.runs.goals import chosen_ground
 
+    sources = live_sources(source)
     chosen = chosen_ground(terrain)
     first = next(iter(sources.values()))
     folder = source or Path()

@@ -113,11 +113,7 @@ class FigureData:
         cloud = self.cloud
         labels = [{in_words(name).lower(): each[name] for name in each} for each in self.labels]
         speeds = [ground_speed(self.model, values) for values in self.signals]
-        return {
-            "clip": cloud.by_clip(),
-            **cloud.by_labels(labels, 12),
-            **cloud.measured(speeds),
-        }
+        return {"clip": cloud.by_clip(), **cloud.by_labels(labels, 12), **cloud.measured(speeds)}
 
 
 def _interior(clip: ClipPhases) -> Array:

@@ -257,11 +257,6 @@ class ObservedRun:
         frames = round(BLEND_S * self.run.fps)
         return np.concatenate([near_marked(flags, frames) for flags in self.jumps or ()])
 
-    def at_jumps(self, values: Callable[[MeasuredMotion], Array]) -> Array | None:
-        """Values of the frames within the blend of a jump; None without one."""
-        has_jumps = self.jumps is not None and self.blended.any()
-        return self.every(values)[self.blended] if has_jumps else None
-
 
 _Value = Callable[[ObservedRun], float | None]
 

@@ -246,11 +246,6 @@ def desired_speed(o: ObservedRun) -> float | None:
     return None if commanded is None else float(np.linalg.norm(commanded, axis=-1)[o.living].mean())
 
 
-@run_measure("rad/s", "", "mean size of the root's", "turning_rate", words="turns of the root")
-def turning_rate(o: ObservedRun) -> float:
-    return o.mean(lambda motion: np.abs(motion.turn_rates))
-
-
 @run_measure(
     "m",
     "less",
@@ -376,18 +371,6 @@ def idle_speeds(motion: MeasuredMotion, desired: Array) -> Array:
 )
 def limited_goals(o: ObservedRun) -> float | None:
     return None if o.run.limited is None else float(o.run.limited.mean())
-
-
-@run_measure(
-    "m/s2",
-    "less",
-    "the largest of any joint within 0.1 s of jumps",
-    "usual_acceleration",
-    words="largest acceleration at jumps",
-)
-def jump_acceleration(o: ObservedRun) -> float | None:
-    accelerations = o.at_jumps(lambda motion: motion.accelerations)
-    return None if accelerations is None else float(accelerations.max())
 
 
 @run_measure(

@@ -244,9 +244,7 @@ def phase_strips(
     add_note(chart, ", ".join(filter(None, (opacity, part.note))), side="left")
     half = 0.5 * part.step / fps
     chart.update_xaxes(
-        title_text="Time (s)",
-        range=[float(time[0]) - half, float(time[-1]) + half],
-        showgrid=False,
+        title_text="Time (s)", range=[float(time[0]) - half, float(time[-1]) + half], showgrid=False
     )
     chart.update_yaxes(
         title_text="Phase of each channel<br>(a row is 1 cycle)",

@@ -45,11 +45,7 @@ def frame_distances(one: Array, other: Array) -> Array:
 
 
 def similarity_map(
-    pairs: Mapping[str, tuple[Array, Array]],
-    fps: float,
-    *,
-    names: tuple[str, str],
-    title: str = "",
+    pairs: Mapping[str, tuple[Array, Array]], fps: float, *, names: tuple[str, str], title: str = ""
 ) -> go.Figure:
     """One panel per feature: the axes are the times of two clips, bright pixels similar frames.
 

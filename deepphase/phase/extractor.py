@@ -26,7 +26,7 @@ from deepphase.phase.manifold import ManifoldProjection
 from deepphase.phase.model import FORMAT, Paths, PhaseModel
 from deepphase.phase.parameters import ClipPhases, save_csv, save_phases
 from deepphase.phase.signals import JointVelocities, PointVelocities
-from deepphase.phase.song_signals import SongSignals
+from deepphase.phase.song_signals import reads_songs
 from deepphase.progress import Progress, reported
 from deepphase.shipped import SHIPPED
 from deepphase.training.optimizer import threads_after
@@ -230,14 +230,6 @@ def fit_phases(
         )
     options = {"normalised": True} if normalised else {}
     return kind.fit(store, window_s=window_s, description=description, progress=progress, **options)
-
-
-def reads_songs(path: str | Path) -> bool:
-    """Whether a file is a phase model of songs; CheckpointError where it is none of ours."""
-    header = read_header(path)
-    signals = header.get("signals")
-    kind = signals.get("kind") if isinstance(signals, dict) else None
-    return header["format"] == FORMAT and kind == SongSignals.KIND
 
 
 # Below this many bytes of data per process, starting one costs more than it saves.

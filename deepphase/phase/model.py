@@ -36,13 +36,7 @@ from deepphase.formats.array_file import fitting_parts, is_array_file, read_arra
 from deepphase.formats.header_values import checked_mapping
 from deepphase.motion.clip import Clip
 from deepphase.music.features import SongFeatures
-from deepphase.phase.config import (
-    ANY_SKELETON,
-    SHIPPED,
-    NetworkConfig,
-    PhaseConfig,
-    registered,
-)
+from deepphase.phase.config import ANY_SKELETON, SHIPPED, NetworkConfig, PhaseConfig, registered
 from deepphase.phase.health import Health, TrainedSkeleton
 from deepphase.phase.manifold import ManifoldProjection
 from deepphase.phase.networks.autoencoder import PeriodicAutoencoder

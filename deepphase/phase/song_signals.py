@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any, ClassVar
 
 import numpy as np
 
 from deepphase.arrays import Array
 from deepphase.errors import ParameterError
+from deepphase.formats.array_file import read_header
 from deepphase.formats.header_values import checked_number, checked_texts
 from deepphase.music.features import FPS, SONG_FEATURE_KINDS, SongFeatures, check_names, value_names
 
@@ -114,3 +116,9 @@ class SongSignals:
     def scaled(self, values: Array) -> Array:
         """(frames, signals) float32: the features' values over the scale."""
         return values / np.array(self.scale, np.float32)
+
+
+def reads_songs(path: str | Path) -> bool:
+    """Whether a file is a phase model of songs; CheckpointError where it is none of ours."""
+    signals = read_header(path).get("signals")
+    return isinstance(signals, dict) and signals.get("kind") == SongSignals.KIND

@@ -57,12 +57,14 @@ def test_a_port_that_is_taken_meanwhile_is_passed_over(tmp_path, monkeypatch, ca
     assert f"open http://127.0.0.1:{given['server_port']} " in "".join(capsys.readouterr())
 
 
-def test_what_is_opened_ahead_asks_no_page(tmp_path, monkeypatch):
+def test_what_is_opened_ahead_asks_no_page_and_a_store_has_its_own_name(tmp_path, monkeypatch):
     save(locomotion(1, 3.0).clip, tmp_path / "walk.bvh")
     monkeypatch.delattr(collection.st, "query_params")
     opened = collection.open_ahead(look_into(tmp_path))
     assert opened is not None
     assert opened[0].store.names == ("walk",)
+    assert main(["prepare", str(tmp_path), "-o", str(tmp_path / "s.store")]) == 0
+    assert [file.name for file in look_into(tmp_path / "s.store").files] == ["s.store"]
 
 
 def test_the_server_listens_locally_and_sends_no_telemetry(tmp_path, monkeypatch):

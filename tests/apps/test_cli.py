@@ -146,9 +146,12 @@ def test_inspect_prepare_and_wrong_files_need_no_torch(swings, model, tmp_path):
 def test_inputs_of_another_kind_are_refused_before_torch_and_before_anything_is_made(
     swings, model, tmp_path
 ):
-    made = {name: tmp_path / name for name in ("song.ogg", "empty.bvh", "array.npy", "a.csv")}
+    names = ("song.ogg", "empty.bvh", "array.npy", "a.csv", "torn.bvh", "points.npz")
+    made = {name: tmp_path / name for name in names}
     for path in made.values():
         path.write_bytes(b"")
+    made["torn.bvh"].write_text("HIERARCHY\nROOT x\n{")
+    np.savez(made["points.npz"], positions=np.zeros((60, 4, 3)), names=list("abcd"), fps=30.0)
     np.save(made["array.npy"], np.zeros((3, 4)))
     made["a.csv"].write_text("t,x,z\n0,0,0\n")
     (tmp_path / "none").mkdir()
@@ -161,6 +164,10 @@ def test_inputs_of_another_kind_are_refused_before_torch_and_before_anything_is_
         ["evaluate", model, tmp_path / "none"], ["encode", tmp_path / "store", "--skeleton", "no"],
         ["encode", model, swings, "--skeleton", "nobody"],
         ["match", "run", made["a.csv"], "--beside", made["a.csv"]],
+        ["encode", model, made["song.ogg"]], ["encode", model, model],
+        ["train", "phase", made["torn.bvh"]], ["solve", tmp_path / "store"],
+        ["edit", "constrain", next(swings.iterdir()), "--targets", made["song.ogg"]],
+        ["edit", "repair", made["points.npz"]], ["train", "rig", made["points.npz"]],
     ]  # fmt: skip
     before = sorted(tmp_path.iterdir())
     calls = [[*map(str, each), "-o", str(tmp_path / "out")] for each in words]

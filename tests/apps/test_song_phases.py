@@ -65,7 +65,7 @@ def test_encode_goes_on_past_files_that_are_no_songs(folder, model, tmp_path, ca
         (["train", "phase", "songs", "--skeleton", "x"], "--skeleton applies to clips"),
         (["train", "phase", "songs", "--features", "loudness"], "no song feature 'loudness'"),
         (["train", "phase", "songs/cover.txt"], "cover.txt"),
-        (["encode", "songs.model", "songs", "--skeleton", "x"], "--skeleton names one"),
+        (["encode", "songs.model", "songs", "--skeleton", "x"], "these are songs"),
         (["encode", "songs.model", "clips"], "no songs"),
         (["encode", "songs.model", "songs/torn.wav"], "torn.wav"),
         (["evaluate", "songs.model", "clips"], "of songs"),

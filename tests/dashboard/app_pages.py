@@ -17,10 +17,7 @@ _LIMIT_S = 180
 
 
 def opened(
-    address: str,
-    monkeypatch,
-    folder: Path | None = None,
-    query: Mapping[str, str] | None = None,
+    address: str, monkeypatch, folder: Path | None = None, query: Mapping[str, str] | None = None
 ) -> AppTest:
     """A page of a new session, drawn; `query` is a part of its address."""
     monkeypatch.setenv(FOLDER_VARIABLE, "" if folder is None else str(folder))

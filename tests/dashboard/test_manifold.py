@@ -206,12 +206,7 @@ def titles(app) -> list[str]:
 
 def test_the_page_shows_the_manifold_and_what_lies_beside(monkeypatch):
     app = read_through(opened("manifold", monkeypatch))
-    assert titles(app) == [
-        "Phase manifold",
-        "Joint velocities",
-        "Without phases",
-        "Poses",
-    ]
+    assert titles(app) == ["Phase manifold", "Joint velocities", "Without phases", "Poses"]
     large, *small = pictures(app)
     assert "latent unit" in large["spaces"]["PCA"]["axes"][0]
     # One moment in all of them: what the player plays has a path in each.

@@ -12,10 +12,10 @@ from deepphase.music.audio import HOP, SAMPLE_RATE
 from deepphase.music.cache import song_features
 from deepphase.music.features import features_of
 from deepphase.phase.config import PhaseConfig
-from deepphase.phase.extractor import load_extractor, reads_songs
+from deepphase.phase.extractor import load_extractor
 from deepphase.phase.model import PhaseModel
 from deepphase.phase.signal_corpus import SignalCorpus
-from deepphase.phase.song_signals import SONG_FEATURES
+from deepphase.phase.song_signals import SONG_FEATURES, reads_songs
 from deepphase.phase.training.train import train_phase
 from deepphase.synthetic.song import make_song
 from tests.formula_motion import swinging

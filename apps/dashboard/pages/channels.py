@@ -10,8 +10,8 @@ import streamlit as st
 
 from deepphase.apps.dashboard.parts import choosers, collection, encodings, widgets
 from deepphase.apps.dashboard.parts.choosers import Span
-from deepphase.apps.dashboard.parts.encodings import BY_CLIPS_AND_MODEL, Encodings
-from deepphase.apps.dashboard.parts.messages import shown_errors
+from deepphase.apps.dashboard.parts.encodings import Encodings
+from deepphase.apps.dashboard.parts.messages import ResultCache, shared_cache, shown_errors
 from deepphase.apps.reports.phase_pages import example_window
 from deepphase.apps.reports.player import takes_of_clips
 from deepphase.arrays import Array
@@ -113,11 +113,6 @@ def clip_window(read: Encodings, network: PhaseModel, index: int, at_s: float) -
     return example_window(network, values, frame, clip=read.store.names[index])
 
 
-@st.cache_resource(
-    max_entries=_CACHED_CLIPS,
-    show_spinner="Measuring the joints of each channel",
-    hash_funcs=BY_CLIPS_AND_MODEL,
-)
 def followed(read: Encodings, index: int) -> FollowedJoints:
     """Joints that each channel follows in a clip: the variance that it predicts by itself."""
     extractor, clip = read.extractor, read.store.clip(index)
@@ -244,7 +239,9 @@ def _joints(read: Encodings, index: int, _: Span) -> None:
         "phase and amplitude. Joints that move at the channel's frequency have high shares, "
         "whatever their phase lag.]"
     )
-    result = followed(read, index)
+    cache: ResultCache[FollowedJoints] = shared_cache("followed joints", _CACHED_CLIPS)
+    what = "Measuring the joints of each channel"
+    result = cache.find_or_make((read.key, index), lambda _: followed(read, index), what)
     parameters = read.phases(index).parameters[read.inside(index)]
     sentences = result.sentences(np.median(parameters.frequency, axis=0))
     st.markdown("\n".join(f"- {sentence}" for sentence in sentences))

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import streamlit as st
 
-from deepphase.apps.dashboard.parts import choosers, collection, session, widgets
+from deepphase.apps.dashboard.parts import choosers, collection, messages, session, widgets
 from deepphase.apps.dashboard.parts.collection import OpenClips
 from deepphase.apps.dashboard.parts.folder import FoundFolder, look_again, open_folder
 from deepphase.apps.dashboard.parts.messages import error_sentence, plain, shown_errors, working
@@ -27,6 +27,7 @@ from deepphase.motion.clip import FASTEST_FPS, SLOWEST_FPS, Clip
 from deepphase.motion.contacts import foot_contacts
 from deepphase.motion.orientation import AXES
 from deepphase.motion.roles import find_roles
+from deepphase.progress import Progress
 
 # Collections of up to so many frames get their contacts measured at once, in about a second.
 _MAX_AUTO_FRAMES = 40_000
@@ -41,6 +42,8 @@ _MAX_VALUES, _FEW_VALUES = 200, 13
 _MAX_LEFT_OUT = 20
 # Label filters in the row above the table.
 _MAX_FILTERS = 3
+# Session state: the clips whose contacts are asked for, and the uploads that are not read.
+_ASKED, _LEFT = "contacts asked", "uploads left"
 # Key of the upload of motion files, and the option of commands that doubts of a rate name.
 _UPLOADER, _GIVES_RATE = "motion files", "--file-fps"
 # Column of the table, as it is named in the downloaded one -> how it is shown.
@@ -83,28 +86,30 @@ def page() -> None:
     if chosen is not None:
         with right:
             _played(clips, chosen)
-    if clips.store.frames <= _MAX_AUTO_FRAMES:
+    if clips.store.frames <= _MAX_AUTO_FRAMES or st.session_state.get(_ASKED) == clips.key:
         # Behind the player, which waits for nothing.
         _measure_missing(clips)
 
 
-@st.cache_resource(max_entries=_CACHED_STORES, show_spinner=False, hash_funcs=collection.BY_KEY)
-def _contacts(clips: OpenClips) -> dict[int, tuple[float | None, float | None]]:
-    """Index of a measured clip -> % of feet and frames on the ground, and its floor, m."""
-    return {}
+def _contacts() -> messages.ResultCache[list[tuple[float | None, float | None]]]:
+    """Of collections, the % of feet and frames on the ground of each clip, and its floor, m."""
+    return messages.shared_cache("contacts", _CACHED_STORES)
 
 
 def _measure_missing(clips: OpenClips) -> None:
     """Measure contacts that are not known, and draw the page with them."""
-    contacts, store = _contacts(clips), clips.store
-    if len(contacts) == len(store):
-        return
-    with working("Measuring ground contacts") as progress:
+    store = clips.store
+
+    def measured(progress: Progress) -> list[tuple[float | None, float | None]]:
+        found = []
         for index in range(len(store)):
-            if index not in contacts:
-                contacts[index] = _on_ground(store.clip(index))
-                progress("clips", index + 1, len(store), "")
-    st.rerun()
+            found.append(_on_ground(store.clip(index)))
+            progress("clips", index + 1, len(store), "")
+        return found
+
+    if _contacts().find(clips.key) is None:
+        _contacts().find_or_make(clips.key, measured, "Measuring ground contacts")
+        st.rerun()
 
 
 def _on_ground(clip: Clip) -> tuple[float | None, float | None]:
@@ -139,12 +144,11 @@ def _table(clips: OpenClips) -> int | None:
             "No clip matches the filters: remove words or labels.", icon=":material/filter_alt_off:"
         )
         return None
-    contacts = _contacts(clips)
-    whole = len(contacts) == len(store)
+    contacts = _contacts().find(clips.key)
     labels = sorted(store.label_names, key=lambda name: name not in known)
     names = [store.names[index] for index in shown]
     choosers.say_unknown(store.names)
-    measured = [contacts[index] for index in shown] if whole else []
+    measured = [] if contacts is None else [contacts[index] for index in shown]
     table: dict[str, list[Any]] = {
         "Clip": names,
         "Seconds": [round(float(store.lengths[index]) / store.fps, 2) for index in shown],
@@ -171,12 +175,11 @@ def _table(clips: OpenClips) -> int | None:
     widgets.scroll_table("clips", row)
     with st.container(horizontal=True):
         widgets.offer_table(table, "clips")
-        if (
-            not whole
-            and store.frames > _MAX_AUTO_FRAMES
-            and st.button("Measure ground contacts", icon=":material/footprint:")
-        ):
-            _measure_missing(clips)
+        if contacts is None and store.frames > _MAX_AUTO_FRAMES:
+            st.button(
+                "Measure ground contacts", icon=":material/footprint:",
+                on_click=lambda: st.session_state.update({_ASKED: clips.key}),
+            )  # fmt: skip
     return shown[row]
 
 
@@ -341,9 +344,11 @@ def _uploader() -> None:
     )  # fmt: skip
     outcomes: dict[str, UploadResult] = st.session_state.setdefault("upload results", {})
     known = {id: own.rates.get(result.file) == result.rate for id, result in outcomes.items()}
-    fresh = [file for file in files or [] if not known.get(file.file_id)]
+    left: set[str] = st.session_state.setdefault(_LEFT, set())
+    fresh = [file for file in files or [] if not known.get(file.file_id, file.file_id in left)]
     if fresh:
-        with working("Reading your files") as progress:
+        ids = [file.file_id for file in fresh]
+        with working("Reading your files", lambda: left.update(ids)) as progress:
             for done, file in enumerate(fresh, start=1):
                 if file.file_id in known:
                     own.remove_clips(outcomes[file.file_id].file)
@@ -354,7 +359,10 @@ def _uploader() -> None:
             collection.choose_own_clip(added[-1].name)
             st.rerun()
     for file in files or []:
-        _outcome(outcomes[file.file_id])
+        if file.file_id in outcomes:
+            _outcome(outcomes[file.file_id])
+    if any(file.file_id not in outcomes for file in files or []):
+        st.button("Read the other files", icon=":material/play_arrow:", on_click=left.clear)
     if own.clips and st.button("Remove my files", icon=":material/delete:"):
         own.remove_clips()
         st.rerun()

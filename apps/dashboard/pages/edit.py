@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import secrets
 from collections.abc import Callable, Hashable, Mapping
 from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import Any, cast
 
 import numpy as np
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
-from deepphase.apps.dashboard.parts import drawing, widgets
+from deepphase.apps.dashboard.parts import drawing, messages, widgets
 from deepphase.apps.dashboard.parts.choosers import (
     SHOWN_S,
     ListedSource,
@@ -24,7 +26,7 @@ from deepphase.apps.dashboard.parts.collection import (
     open_clips,
     play_meanwhile,
 )
-from deepphase.apps.dashboard.parts.messages import plain, shown_errors, working
+from deepphase.apps.dashboard.parts.messages import plain, shown_errors
 from deepphase.apps.dashboard.parts.trainings import EDITORS, offer_editor_training
 from deepphase.arrays import Array, true_runs
 from deepphase.edit.bound_editor import bound_editor
@@ -217,8 +219,10 @@ def _choices(timeline: DeltaGenerator, shown: DeltaGenerator) -> Edits:
             if begins:
                 with shown.container():
                     play_meanwhile(clips.store, names.index(chosen), _PLAYER_HEIGHT)
-            with working(edit.words, long=True):
-                edits.add(edit, task, open=not apply)
+            # Each is asked for by a click or a stroke, and made anew.
+            once, cache = secrets.token_hex(8), messages.shared_cache("edited clips", 1)
+            make = partial(cache.find_or_make, once, lambda _: edit.make(), edit.words)
+            edits.add(replace(edit, make=make), task, open=not apply)
             st.rerun()
     listed = edits.steps[-_LISTED:]
     for number, step in enumerate(listed, start=1 + edits.dropped + len(edits.steps) - len(listed)):

@@ -131,9 +131,11 @@ def configured_folder() -> Path | None:
 
 
 def writable_folder() -> Path | None:
-    """The folder that the program was started on, if it can be written to."""
+    """The folder that the program was started on, if it can be written to and is no store."""
     folder = configured_folder()
-    return folder if folder is not None and os.access(folder, os.W_OK) else None
+    if folder is None or is_store_folder(folder) or not os.access(folder, os.W_OK):
+        return None
+    return folder
 
 
 def open_folder() -> FoundFolder | None:
@@ -162,7 +164,8 @@ def look_into(folder: Path) -> FoundFolder:
         suffix = path.suffix.lower()
         try:
             if path.name == STORE_JSON and is_store_folder(path.parent):
-                name = path.parent.relative_to(folder).as_posix()
+                inner = path.parent.relative_to(folder)
+                name = inner.as_posix() if inner.name else folder.name
                 files.append(FoundFile.described(path.parent, name))
             elif motion_files.is_motion_file(path):
                 recorded = path.parent == folder / motion_files.RECORDINGS_FOLDER

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import secrets
 import threading
 import time
 from collections.abc import Callable, Hashable, Iterator
@@ -90,35 +91,39 @@ def draw_bar(
     what: str, done: int, total: int, began: float, words: str = "", *, place: Any = st
 ) -> None:
     """Draw a bar with its counts and the time left; `began` as `time.monotonic` gave it."""
-    share = min(max(done / max(total, 1), 0.0), 1.0)
-    left = (time.monotonic() - began) * (1 - share) / share if share > 0 else 0.0
-    parts = [f"{what}, {done:,} of {total:,}" if total else what]
+    share, passed = min(max(done / max(total, 1), 0.0), 1.0), time.monotonic() - began
+    left = passed * (1 - share) / share if share > 0 else 0.0
+    parts = [f"{what}, {done:,} of {total:,}" if total else f"{what}, {passed:.0f} s so far"]
     parts += [f"{left:.0f} s left"] if share > 0 and left >= 1 else []
     parts += [plain(words)] if words else []
     place.progress(share, text=", ".join(parts))
 
 
 @contextmanager
-def working(what: str, *, long: bool = False) -> Iterator[Progress]:
-    """Context with a progress callback for long work: a bar with a text and the time left.
+def working(what: str, cancel: Callable[[], None], *, long: bool = False) -> Iterator[Progress]:
+    """Context with a progress callback for long work: a bar, the time left, and Cancel below it.
 
-    It is drawn at once for work that is known to be `long`, which may not report for seconds, and
-    is removed at the end. Another page or a changed setting interrupts the work.
+    They are drawn at once for work that is known to be `long`, which may not report for seconds,
+    and removed at the end. Another page, a changed setting or Cancel, which calls `cancel` before
+    the page runs again, interrupts the work.
     """
-    place = st.empty()
-    if long:
-        place.progress(0.0, text=what)
-    began = time.monotonic()
-    drawn = 0.0
+    place, began, drawn, bar = st.empty(), time.monotonic(), 0.0, None
 
     def progress(step: str, done: int, total: int, words: str) -> None:
-        nonlocal drawn
+        nonlocal drawn, bar
         now = time.monotonic()
-        if now - began < _SHOW_AFTER_S or (now - drawn < _UPDATE_S and done < total):
-            return
-        drawn = now
-        draw_bar(f"{what}: {step}", done, total, began, words, place=place)
+        if bar is None and (long or now - began >= _SHOW_AFTER_S):
+            with place.container():
+                bar = st.empty()
+                # A page may do several works one after the other.
+                key = f"cancel {what} {secrets.token_hex(4)}"
+                st.button("Cancel", icon=":material/stop:", key=key, on_click=cancel)
+        if bar is not None and (now - drawn >= _UPDATE_S or (total and done >= total)):
+            drawn = now
+            draw_bar(f"{what}: {step}" if step else what, done, total, began, words, place=bar)
 
+    if long:
+        progress("", 0, 0, "")
     try:
         yield progress
     finally:
@@ -213,6 +218,7 @@ class ResultCache(Generic[Cached]):
             while not _turns.acquire(timeout=_LOOK_S):
                 progress(*work.said)
             try:
+                work.said = "", 0, 0, ""
                 work.result = make(progress)
             finally:
                 _turns.release()
@@ -258,15 +264,5 @@ def _awaited(
             on_click=lambda: state.pop(_CANCELLED, None),
         )  # fmt: skip
         return None
-    place = st.empty()
-    try:
-        with place.container():
-            # A page may compute several results one after the other.
-            st.button(
-                "Cancel", icon=":material/stop:", key=f"cancel {hash(key)}",
-                on_click=lambda: state.update({_CANCELLED: key}),
-            )  # fmt: skip
-            with working(what, long=True) as progress:
-                return cache.make(key, make, progress)
-    finally:
-        place.empty()
+    with working(what, lambda: state.update({_CANCELLED: key}), long=True) as progress:
+        return cache.make(key, make, progress)

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Hashable
+from collections.abc import Callable, Hashable
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Any, cast
 
 import streamlit as st
 
-from deepphase.apps.dashboard.parts.folder import Stamp, open_folder, stamp_of
+from deepphase.apps.dashboard.parts.folder import open_folder, stamp_of
+from deepphase.apps.dashboard.parts.messages import shared_cache
 from deepphase.apps.dashboard.parts.session import safe_name, session
 from deepphase.apps.dashboard.parts.widgets import choose_one
 from deepphase.apps.reports.player import ogg_vorbis
@@ -200,30 +202,38 @@ def _choose_passage(song: OpenSong) -> tuple[float, float]:
     return start, stop
 
 
-@st.cache_resource(max_entries=_CACHED_SONGS, show_spinner="Making the song")
+def _shared(key: Hashable, make: Callable[[], Any], what: str = "Reading the song") -> Any:
+    """What all sessions share of a song, made once."""
+    return shared_cache("songs", _CACHED_SONGS).find_or_make(key, lambda _: make(), what)
+
+
 def made_song(seed: int, seconds: float, bpm: float, beats_per_bar: int, swing: float) -> OpenSong:
     """A song by formula; see :func:`deepphase.synthetic.song.make_song`."""
-    song = make_song(seed, seconds, tempo_bpm=bpm, beats_per_bar=beats_per_bar, swing=swing)
-    content = ogg_vorbis(song.samples, song.sample_rate)
-    features = features_of(song.samples, name=f"made song {bpm:g} bpm")
-    return OpenSong(hashlib.sha256(content).hexdigest(), features, content)
+
+    def made() -> OpenSong:
+        song = make_song(seed, seconds, tempo_bpm=bpm, beats_per_bar=beats_per_bar, swing=swing)
+        content = ogg_vorbis(song.samples, song.sample_rate)
+        features = features_of(song.samples, name=f"made song {bpm:g} bpm")
+        return OpenSong(hashlib.sha256(content).hexdigest(), features, content)
+
+    key = "made", seed, seconds, bpm, beats_per_bar, swing
+    return cast(OpenSong, _shared(key, made, "Making the song"))
 
 
 def folder_song(path: Path, name: str, bpm: float | None = None) -> OpenSong:
     """A song of the open folder, with the beats in the file beside it if there is one."""
     stamp = stamp_of(path)
     _check_size(stamp[2], name)
-    beats = beats_beside(path)
-    return _of_folder(stamp, None if beats is None else stamp_of(beats), name, bpm)
+    found = beats_beside(path)
+    beats = None if found is None else stamp_of(found)
 
+    def opened() -> OpenSong:
+        content = path.read_bytes()
+        _check_length(content, name)
+        features = replace(song_features(path, bpm=bpm), name=path.stem)
+        return OpenSong((features.sha256, beats, bpm), features, content, beats is not None)
 
-@st.cache_resource(max_entries=_CACHED_SONGS, show_spinner="Reading the song")
-def _of_folder(stamp: Stamp, beats: Stamp | None, name: str, bpm: float | None) -> OpenSong:
-    path = Path(stamp[0])
-    content = path.read_bytes()
-    _check_length(content, name)
-    features = replace(song_features(path, bpm=bpm), name=path.stem)
-    return OpenSong((features.sha256, beats, bpm), features, content, beats is not None)
+    return cast(OpenSong, _shared((stamp, beats, name, bpm), opened))
 
 
 def uploaded_song(
@@ -239,21 +249,16 @@ def uploaded_song(
     key = (hashlib.sha256(content).hexdigest(), None if beats is None else beats.sha256, bpm)
     try:
         _check_length(content, name)
-        features = _features(key, content, beats)
+        about: dict[str, Any] = {"name": "song", "sha256": key[0], "beats": beats, "bpm": bpm}
+        features: SongFeatures = _shared(
+            key, lambda: features_of(decoded(content, "song"), **about)
+        )
     except FormatError as error:
         if error.line is not None:  # of the file of beats
             raise
         raise FormatError(error.fact, hint=error.hint, path=Path(name)) from None
     # The cached features are shared by all sessions; the name is this session's.
     return OpenSong(key, replace(features, name=name), content, beats is not None)
-
-
-@st.cache_resource(max_entries=_CACHED_SONGS, show_spinner="Reading the song")
-def _features(
-    key: tuple[str, str | None, float | None], _content: bytes, _beats: GivenBeats | None
-) -> SongFeatures:
-    samples = decoded(_content, "song")
-    return features_of(samples, name="song", sha256=key[0], beats=_beats, bpm=key[2])
 
 
 def _check_size(size: int, name: str) -> None:

@@ -19,11 +19,7 @@ from deepphase.apps.dashboard.parts.collection import choose_own_clip, open_clip
 from deepphase.apps.dashboard.parts.encodings import all_phases, known_phases, open_encodings
 from deepphase.apps.dashboard.parts.folder import FoundFile
 from deepphase.apps.dashboard.parts.session import UPLOAD_FPS, prepared_upload, session
-from deepphase.apps.dashboard.parts.widgets import (
-    browser_component,
-    is_dark,
-    sentence,
-)
+from deepphase.apps.dashboard.parts.widgets import browser_component, is_dark, sentence
 from deepphase.apps.demo import CONTROLLER
 from deepphase.apps.live.assets import controller_asset, matcher_asset
 from deepphase.apps.live.page import driven_run, live_page, read_driven

@@ -226,10 +226,9 @@ def offer_editor_training() -> None:
     with place.container(), temporary_folder(session().folder) as folder:
         from deepphase.edit.training import train_editor
 
-        # A click ends the run of a page, and its training with it.
-        st.button("Cancel", icon=":material/stop:", key="cancel it")
         st.caption("Any click ends the training, and nothing of it is kept.")
-        with working("Training the editor", long=True) as progress:
+        # A click ends the run of a page, and its training with it.
+        with working("Training the editor", lambda: None, long=True) as progress:
             config = EditorConfig.load("masked", **{"training.windows": windows})
             editor = train_editor(
                 clips.store, config, folder=folder, progress=progress, accelerator="cpu"

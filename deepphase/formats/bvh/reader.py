@@ -78,31 +78,9 @@ def load_bvh(
     path = Path(path)
     # Checked before a long file is read.
     unit_m = checked_options(unit, up, fps)
-    fault = partial(FormatError, path=path)
-    content = _normalized(read_content(path))
-    if not content or content.isspace():
-        raise fault("this is an empty file", hint=EXPORT_AGAIN)
-    if not _HIERARCHY.match(content):
-        found = foreign_content(content) or "it does not begin with HIERARCHY"
-        raise fault(f"this is not a BVH file: {found}", line=1)
-    notes: list[str] = []
-    if b"," in content or b";" in content:
-        content = _WITH_COMMAS.sub(partial(_without_commas, notes), content)
-    begin = _MOTION.search(content)
-    front = content[: begin.start(1)] if begin else content
-    try:
-        text = front.decode("utf-8")
-    except UnicodeDecodeError:
-        text = front.decode("latin-1")
-        notes.append("joint names are not UTF-8 and were read as Latin-1")
-    hierarchy, size = parse_hierarchy(text, path), len(content)
-    if begin is None:
-        line = text.count("\n") + 1
-        raise fault("no MOTION: the file holds only a rest pose", line=line)
-    width = sum(map(len, hierarchy.channels))
-    motion = parse_motion(
-        content, begin.end(), width, path, fps=fps, allow_truncated=allow_truncated
-    )
+    hierarchy, content, begin, notes = read_front(path)
+    size, width = len(content), sum(map(len, hierarchy.channels))
+    motion = parse_motion(content, begin, width, path, fps=fps, allow_truncated=allow_truncated)
     del content
     check_pose_count(len(motion.values), len(hierarchy.names), size, path)
     if radians:
@@ -137,6 +115,32 @@ def load_bvh(
     if all(f"{axis}position" in hierarchy.channels[0] for axis in "XYZ"):
         return _with_root_offset(clip)
     return clip
+
+
+def read_front(path: Path) -> tuple[Hierarchy, bytes, int, list[str]]:
+    """The joints of a BVH file, its content, the byte where its motion begins, and notes."""
+    fault = partial(FormatError, path=path)
+    content = _normalized(read_content(path))
+    if not content or content.isspace():
+        raise fault("this is an empty file", hint=EXPORT_AGAIN)
+    if not _HIERARCHY.match(content):
+        found = foreign_content(content) or "it does not begin with HIERARCHY"
+        raise fault(f"this is not a BVH file: {found}", line=1)
+    notes: list[str] = []
+    if b"," in content or b";" in content:
+        content = _WITH_COMMAS.sub(partial(_without_commas, notes), content)
+    begin = _MOTION.search(content)
+    front = content[: begin.start(1)] if begin else content
+    try:
+        text = front.decode("utf-8")
+    except UnicodeDecodeError:
+        text = front.decode("latin-1")
+        notes.append("joint names are not UTF-8 and were read as Latin-1")
+    hierarchy = parse_hierarchy(text, path)
+    if begin is None:
+        line = text.count("\n") + 1
+        raise fault("no MOTION: the file holds only a rest pose", line=line)
+    return hierarchy, content, begin.end(), notes
 
 
 def _without_commas(notes: list[str], match: re.Match[bytes]) -> bytes:

@@ -41,14 +41,27 @@ def command(
         Also write CLIP.phases.csv.
     """
     from deepphase.corpus.clips import clips_in
-    from deepphase.corpus.motion_files import SONG_SUFFIXES, is_store, unique_stems
+    from deepphase.corpus.motion_files import (
+        SONG_SUFFIXES,
+        files_under,
+        is_motion_file,
+        is_store,
+        unique_stems,
+    )
     from deepphase.corpus.songs import song_entries
     from deepphase.files import check_writable
     from deepphase.phase.song_signals import reads_songs
     from deepphase.shipped import SHIPPED
 
     # Refused before torch is imported.
-    songs = [path for path in files if path.suffix.lower() in SONG_SUFFIXES]
+    songs = [
+        path
+        for path in files
+        if path.suffix.lower() in SONG_SUFFIXES
+        or (
+            path.is_dir() and not is_store(path) and not any(map(is_motion_file, files_under(path)))
+        )
+    ]
     if songs and songs[0] == files[0]:
         raise _song_without_model(songs[0], "no model of songs is given")
     shipped = SHIPPED["any_skeleton"]
@@ -111,8 +124,9 @@ def _claim_phases(path: Path, model_sha256: str) -> None:
 
 
 def _song_without_model(song: Path, fact: str) -> ParameterError:
+    one = "SONG" if song.is_dir() else song
     return ParameterError(
-        f"{song.name} is a song, and {fact}",
+        f"{song.name} {'has songs' if song.is_dir() else 'is a song'}, and {fact}",
         hint="train a model of songs (deepphase train phase SONGS -o song.model) and give it "
-        f"first: deepphase encode song.model {song}; or dance to the song: deepphase dance {song}",
+        f"first: deepphase encode song.model {song}; or dance to a song: deepphase dance {one}",
     )

@@ -13,11 +13,7 @@ import numpy as np
 
 from deepphase.arrays import Array, counted, short_repr, timed
 from deepphase.config import require
-from deepphase.corpus.groups import (
-    check_one_body,
-    group_arrays,
-    spread_translations,
-)
+from deepphase.corpus.groups import check_one_body, group_arrays, spread_translations
 from deepphase.corpus.store_writer import write_store
 from deepphase.errors import ParameterError, SkeletonError
 from deepphase.formats.reading import unique_names

@@ -18,12 +18,7 @@ from typing import Any
 import numpy as np
 
 from deepphase.arrays import Array
-from deepphase.corpus.groups import (
-    bodies_of,
-    group_arrays,
-    once,
-    spread_translations,
-)
+from deepphase.corpus.groups import bodies_of, group_arrays, once, spread_translations
 from deepphase.corpus.motion_files import STORE_FORMAT, STORE_JSON, is_store_folder, place_aside
 from deepphase.errors import CheckpointError, ParameterError
 from deepphase.files import json_hash, temporary_folder, writing
@@ -157,9 +152,7 @@ class StoreWriter:
         return [body for part in parts for body in self._bodies([numbers[index] for index in part])]
 
     def finish(
-        self,
-        options: Mapping[str, Any] | None = None,
-        left_out: Iterable[Mapping[str, Any]] = (),
+        self, options: Mapping[str, Any] | None = None, left_out: Iterable[Mapping[str, Any]] = ()
     ) -> None:
         """Write the store. Raises CheckpointError where it cannot be written."""
         if self._fps is None:

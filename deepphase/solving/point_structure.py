@@ -338,10 +338,7 @@ def _body_tree(
 
 
 def _as_structure(
-    names: tuple[str, ...],
-    above: Mapping[int, int],
-    notes: list[str],
-    middle: tuple[int, ...] = (),
+    names: tuple[str, ...], above: Mapping[int, int], notes: list[str], middle: tuple[int, ...] = ()
 ) -> PointStructure:
     """The structure of points below others, or below a root at the mean of `middle` points."""
     order = {point: joint for joint, point in enumerate(above, start=len(middle) > 0)}

@@ -23,13 +23,17 @@ class PlayerFrame {
     this.frames = [];
     // The clip that a click asked the page for; null once the page plays another.
     this.asked = null;
+    // What plays until this has drawn, and is then hidden.
+    const last = window.deepphasePlayers;
+    this.before = last?.meanwhile ? last : null;
     // For clouds of the page, and for tests.
     root.deepphaseFrames = window.deepphasePlayers = this;
   }
 
   // Once for each run of the page: `id` names what `page`, the HTML of a player, plays.
-  show({ id, page, clip, height, at }) {
+  show({ id, page, clip, height, at, meanwhile }) {
     window.deepphasePlayers = this;
+    this.meanwhile = meanwhile;
     this.asked = null;
     if (this.desired === id) return;
     this.desired = id;
@@ -44,7 +48,7 @@ class PlayerFrame {
     frame.deepphaseClip = clip;
     if (!adopted) {
       frame.style.height = `${this.shown?.offsetHeight || height}px`;
-      if (this.shown) frame.classList.add("next");
+      if (this.shown || this.before) frame.classList.add("next");
       frame.srcdoc = page;
       this.root.append(frame);
     }
@@ -52,10 +56,11 @@ class PlayerFrame {
     const began = performance.now();
     const look = () => {
       if (this.desired !== id || !frame.isConnected) return;
-      if (playerOf(frame)?.isDrawn() || performance.now() > began + LATEST_MS) this.put(frame);
+      const alone = this.before && !this.before.root.isConnected;
+      if (alone || playerOf(frame)?.isDrawn() || performance.now() > began + LATEST_MS) this.put(frame);
       else setTimeout(look, LOOK_MS);
     };
-    if (this.shown || firstPlayer()) look();
+    if (this.shown || this.before || firstPlayer()) look();
     else this.put(frame);
   }
 
@@ -84,6 +89,8 @@ class PlayerFrame {
     frame.hidden = false;
     frame.classList.remove("next");
     firstPlayer()?.remove();
+    if (this.before) this.before.root.hidden = true;
+    this.before = null;
     this.shown = frame;
     while (this.frames.length > KEPT + 1) this.drop(this.frames[0]);
   }

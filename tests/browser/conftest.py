@@ -48,7 +48,7 @@ def chromium() -> Iterator:
             # A page may play at once, as one does that was clicked.
             args=[
                 *("--headless=new", "--no-sandbox", "--disable-gpu-compositing"),
-                "--autoplay-policy=no-user-gesture-required",
+                *("--autoplay-policy=no-user-gesture-required", "--process-per-site"),
             ],
         )
         yield launched
@@ -62,26 +62,39 @@ def browser() -> Iterator:
         yield launched
 
 
+@pytest.fixture(scope="package")
+def served(browser, address):
+    """The context of all pages of the dashboard: as long as one is open, their process stays.
+
+    It has compiled the scripts of Streamlit, which takes half of the time until a page is drawn.
+    """
+    context = browser.new_context(viewport={"width": 1440, "height": 900})
+    context.add_init_script(_FEWER_PICTURES + WITHOUT_WEBGL)
+    context.new_page().goto(f"{address}/_stcore/health")
+    yield context
+    context.close()
+
+
 @pytest.fixture
-def watched(browser) -> Iterator[Callable]:
+def watched(browser, request) -> Iterator[Callable]:
     """A function that opens a URL; whatever goes wrong in the page fails the test.
 
     It asks for nothing that is elsewhere.
     """
     problems: list[str] = []
-    contexts = []
+    opened_here = []
 
     def opened(url: str, **options):
-        served = url.startswith("http")
-        place = url[: url.index("/", 7)] if served else "file:"
+        if url.startswith("http"):
+            place = url[: url.index("/", 7)]
+            page = request.getfixturevalue("served").new_page()
+            opened_here.append(page)
+        else:
+            place = "file:"
+            opened_here.append(browser.new_context(**options))
+            page = opened_here[-1].new_page()
+        page.set_default_timeout(1000 * PATIENCE_S)
         own = (place, place.replace("http", "ws"), "data:", "blob:", "about:")
-        options = {"viewport": {"width": 1440, "height": 900}} | options
-        context = browser.new_context(**options)
-        context.set_default_timeout(1000 * PATIENCE_S)
-        contexts.append(context)
-        if served:
-            context.add_init_script(_FEWER_PICTURES + WITHOUT_WEBGL)
-        page = context.new_page()
         page.on("pageerror", lambda error: problems.append(str(error)))
         page.on("console", lambda message: note(message.type, message.text))
         page.on("dialog", lambda dialog: (problems.append(dialog.message), dialog.dismiss()))
@@ -98,8 +111,8 @@ def watched(browser) -> Iterator[Callable]:
             problems.append(f"requested {url}")
 
     yield opened
-    for context in contexts:
-        context.close()
+    for page_or_context in opened_here:
+        page_or_context.close()
     assert problems == []
 
 
@@ -128,8 +141,8 @@ def address():
 def visit(watched, address) -> Callable:
     """A function that opens a page of the dashboard."""
 
-    def opened(page_name: str, **options):
-        page = watched(f"{address}/{page_name}", **options)
+    def opened(page_name: str):
+        page = watched(f"{address}/{page_name}")
         page.wait_for_selector("h1")
         return page
 

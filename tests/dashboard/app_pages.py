@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
+from functools import cache
 from pathlib import Path
 
+from streamlit.components.v2 import manifest_scanner
 from streamlit.testing.v1 import AppTest
 from streamlit.util import calc_hash
 
@@ -14,6 +16,8 @@ from deepphase.apps.dashboard.parts.folder import FOLDER_VARIABLE
 
 SCRIPT = Path(deepphase.apps.dashboard.script.__file__).parent / "run.py"
 _LIMIT_S = 180
+# Each run of an AppTest looks for components in all installed packages; once is enough.
+manifest_scanner.scan_component_manifests = cache(manifest_scanner.scan_component_manifests)
 
 
 def opened(

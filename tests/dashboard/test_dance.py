@@ -34,7 +34,7 @@ from deepphase.synthetic.song import make_song
 from tests.controllers.made_dances import TINY, BeatAndBarPhases
 from tests.controllers.made_dances import made_dances as some_dances
 from tests.dashboard.app_pages import opened, players, words
-from tests.dashboard.test_control import chosen, widget
+from tests.dashboard.test_control import chosen, take, widget
 
 _SHORT_S = 6
 
@@ -66,13 +66,6 @@ def reader(monkeypatch):
     own = Session()
     monkeypatch.setattr(songs, "session", lambda: own)
     return own.folder
-
-
-def take(app) -> dict:
-    """What the page's player shows."""
-    (page,) = players(app)
-    (shown,) = json.loads(re.search(r'id="scene">(.*?)</script>', page, re.S)[1])["takes"]
-    return shown
 
 
 def _numbers(cells):

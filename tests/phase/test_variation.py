@@ -11,24 +11,14 @@ from deepphase.phase.config import PhaseConfig, TrainingConfig
 from deepphase.phase.training.data import PhaseData, VariedWindows, WindowVariation, with_headings
 from deepphase.phase.windows import gather, gather_at_rates
 from deepphase.synthetic.gait_motion import locomotion
-from tests.formula_motion import swinging, tiny_phases
-
-
-def config(**changes) -> PhaseConfig:
-    tiny = {
-        "training.windows": 640,
-        "training.batch_size": 24,
-        "training.mirror": 0.0,
-        "training.tempo": 0.3,
-        "training.heading_deg": 20.0,
-        "training.reversal": 0.0,
-    }
-    return tiny_phases(**{**tiny, **changes})
+from tests.formula_motion import swinging
+from tests.phase.test_mapped_signals import config
 
 
 def data_of(rank: int = 0, size: int = 1, memory: int | None = None, **changes) -> PhaseData:
     clips = [swinging(0.8 + 0.2 * each, 40.0, seed=each)[0] for each in range(4)]
-    data = PhaseData(ClipStore.from_clips(clips), config(**changes), memory=memory)
+    varied = {"training.tempo": 0.3, "training.heading_deg": 20.0} | changes
+    data = PhaseData(ClipStore.from_clips(clips), config(**varied), memory=memory)
     data.trainer = SimpleNamespace(world_size=size, global_rank=rank, global_step=0, training=True)
     return data
 
@@ -118,10 +108,10 @@ def test_two_processes_vary_windows_as_one_would(memory):
 
 
 def test_the_default_config_plays_quadrupeds_forwards_only():
-    config = PhaseConfig.load("default")
-    assert config.training.reversal is None
+    default = PhaseConfig.load("default")
+    assert default.training.reversal is None
     for body, reversal in (("biped", 0.3), ("other", 0.3), (None, 0.3), ("quadruped", 0.0)):
-        assert config.for_body(body).training.reversal == reversal
+        assert default.for_body(body).training.reversal == reversal
     given = PhaseConfig.load("default", **{"training.reversal": 0.2})
     assert given.for_body("quadruped") == given
     dogs = ClipStore.from_clips([locomotion(seed, 2.0, body="quadruped").clip for seed in (1, 2)])

@@ -38,7 +38,7 @@ def opened(
 def players(app: AppTest) -> list[str]:
     """The pages that the page's players are, without those that the next one hides."""
     found = [each for each in components(app) if "clip" in each and "height" in each]
-    return [each["page"] for each in found if not each["meanwhile"]] or [each["page"] for each in found]
+    return [each["page"] for each in [one for one in found if not one["meanwhile"]] or found]
 
 
 def components(app: AppTest) -> list[dict]:

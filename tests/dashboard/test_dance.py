@@ -100,9 +100,8 @@ def test_it_opens_on_a_dance_with_sound_beats_and_phases(monkeypatch):
         lambda **given: (seen.append((given["key"], given["data"]["meanwhile"])), draw(**given))[1],
     )
     app = opened("dance", monkeypatch)
-    # Something plays before it is made, and until that has drawn.
     keys = ("player meanwhile", "player meanwhile dance", "player ")
-    assert seen == list(zip(keys, (True, True, False), strict=True))
+    assert seen == list(zip(keys, (True, True, False), strict=True)), "it plays until then"
     shown = take(app)
     assert shown["duration"] == pytest.approx(20, abs=0.1)
     assert shown["song"]["mime"] == "audio/ogg"

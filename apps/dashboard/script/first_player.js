@@ -18,7 +18,7 @@
     const inside = Math.min(innerWidth - (innerWidth < PHONE ? 0 : SIDEBAR), WIDEST) - SIDES;
     const isWide = innerWidth > NARROW, width = isWide && share < 1 ? share * (inside - GAP) : inside;
     const frame = Object.assign(document.createElement("iframe"), { title: "Player", className: "first-player" });
-    frame.style.cssText = `position: fixed; z-index: 1; top: ${isWide ? top : top + more}px; right: ${SIDES / 2}px; width: ${width}px;
+    frame.style.cssText = `position: fixed; z-index: 10; top: ${isWide ? top : top + more}px; right: ${SIDES / 2}px; width: ${width}px;
       height: 640px; box-sizing: border-box; border: 1px solid rgba(133, 137, 143, 0.28); border-radius: 10px`;
     const given = new URLSearchParams(location.search), began = performance.now();
     if (matchMedia("(prefers-color-scheme: dark)").matches) given.set("dark", "1");

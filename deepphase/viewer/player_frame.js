@@ -24,8 +24,7 @@ class PlayerFrame {
     // The clip that a click asked the page for; null once the page plays another.
     this.asked = null;
     // What plays until this has drawn, and is then hidden.
-    const last = window.deepphasePlayers;
-    this.before = last?.meanwhile ? last : null;
+    this.before = window.deepphasePlayers?.meanwhile ? window.deepphasePlayers : null;
     // For clouds of the page, and for tests.
     root.deepphaseFrames = window.deepphasePlayers = this;
   }

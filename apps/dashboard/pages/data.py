@@ -33,7 +33,7 @@ from deepphase.progress import Progress
 _MAX_AUTO_FRAMES = 40_000
 _TABLE_HEIGHT, _PLAYER_HEIGHT = 352, 830
 # Pixels of a letter of a name, and of the widest column of names.
-_LETTER_PX, _WIDEST_NAME_PX = 7.3, 290
+_LETTER_PX, _WIDEST_NAME_PX = 7.8, 290
 # Collections in the cache of contacts that all sessions share.
 _CACHED_STORES = 8
 # A label with more values gets no filter, and one with fewer gets one even if every clip differs.
@@ -42,7 +42,7 @@ _MAX_VALUES, _FEW_VALUES = 200, 13
 _MAX_LEFT_OUT = 20
 # Label filters in the row above the table.
 _MAX_FILTERS = 3
-# Session state: the clips whose contacts are asked for, and the uploads that are not read.
+# Session state: clips whose contacts are asked for, and uploads that are not read.
 _ASKED, _LEFT = "contacts asked", "uploads left"
 # Key of the upload of motion files, and the option of commands that doubts of a rate name.
 _UPLOADER, _GIVES_RATE = "motion files", "--file-fps"

@@ -180,7 +180,8 @@ def _choices(timeline: DeltaGenerator, shown: DeltaGenerator) -> Edits | None:
     source = chooser("Editor", EDITORS.name, editor_sources())
     editor = source.open()
     clips = open_clips()
-    if source.id == _SHIPPED and find_roles(clips.store.skeleton).kind != "biped":
+    first = clips.store.clip(0)
+    if source.id == _SHIPPED and find_roles(first.skeleton, clip=first).kind != "biped":
         st.info(
             "The shipped editor is for bodies on two legs: this is its example. Train one on the "
             "open clips below.",

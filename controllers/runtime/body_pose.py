@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numba import float32, int64, void
@@ -133,8 +134,8 @@ class CharacterFeet:
     `limbs` are the legs, `columns` (limbs,) the places of their feet among the contacts. `soles`
     (2, limbs) metres of the last joints and tips of all limbs over uneven ground while they stand,
     see `deepphase.terrain.laying.median_soles`. Hinges are found from `poses` (poses, joints, 4),
-    local rotations, or else from the rest pose. `lowest`: last joint of each limb -> metres: lowest
-    place of its tip on a flat floor, to which feet are lifted.
+    local rotations, or else from the rest pose. `measures` of the clips say where the lowest places
+    of tips on a flat floor are, to which feet are lifted, how fast joints turn, and the soles.
     """
 
     def __init__(
@@ -143,10 +144,10 @@ class CharacterFeet:
         schema: ControllerSchema,
         characters: int,
         ground: Heightmap | None = None,
-        soles: Array | None = None,
-        lowest: Mapping[str, float] | None = None,
         poses: Array | None = None,
+        measures: Mapping[str, Any] | None = None,
     ) -> None:
+        measures = measures or {}
         roles = find_roles(skeleton, description=dict(schema.body))
         every = LegChains.from_skeleton(skeleton, roles).on_floor(skeleton, roles)
         columns = {skeleton.index(name): column for column, name in enumerate(schema.feet)}
@@ -161,17 +162,22 @@ class CharacterFeet:
         self._solver = solver = LimbSolver.from_poses(skeleton, roles, limbs, poses, self.ends)
         self.joints, self.hinges = solver.joints, solver.hinges
         self.soles = None
-        if soles is not None:
+        if (soles := measures.get("soles")) is not None:
             of_limb = dict(zip(every.last.tolist(), np.asarray(soles, np.float64).T, strict=True))
             self.soles = np.stack([of_limb[int(last)] for last in limbs.last], axis=1)
         under = None
         if ground is not None and self.soles is not None:
             under = FootGround(ground, self.soles, characters)
-        self.lowest = None
-        if lowest:
+        self.lowest = self.fastest = None
+        if lowest := measures.get("lowest_tips"):
             self.lowest = np.array([lowest[skeleton.names[int(last)]] for last in limbs.last])
+        # (3 * limbs,) radians/s; files of earlier releases have no rates.
+        rates = measures.get("usual_rotations", {})
+        names = [skeleton.names[joint] for joint in solver.joints.tolist()]
+        if set(names) <= set(rates):
+            self.fastest = np.radians([rates[name] for name in names])
         low = self.lowest if under is None else None
-        self.lock = FootLock(solver, characters, ground=under, lowest=low)
+        self.lock = FootLock(solver, characters, ground=under, lowest=low, fastest=self.fastest)
 
     @property
     def stepping(self) -> Array:

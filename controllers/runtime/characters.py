@@ -103,9 +103,8 @@ class Characters:
             schema,
             count,
             ground,
-            controller.data.get("soles"),
-            controller.data.get("lowest_tips"),
             controller.poses,
+            controller.data,
         )
         self._network = network or RunningNetwork(controller.network, count, seed)
         self._phases = running_phases(schema, starts.gate, self.settings.phase_blend)

@@ -115,14 +115,13 @@ def _blocks(layout: FeatureLayout) -> dict[str, list[int]]:
 def _limbs(controller: Controller) -> dict[str, dict[str, Array]]:
     """Joints (legs, 4) of each leg from the hip to the tip, with its contact column, and the
     hinges of knees, elbows and hocks."""
-    lowest = controller.data.get("lowest_tips")
     feet = CharacterFeet(
-        controller.skeleton, controller.schema, 1, lowest=lowest, poses=controller.poses
+        controller.skeleton, controller.schema, 1, poses=controller.poses, measures=controller.data
     )
-    limbs = feet.limbs
-    lowest = {} if feet.lowest is None else {"lowest": feet.lowest}
+    limbs, rates = feet.limbs, feet.fastest
     legs = {
-        **lowest,
+        "lowest": feet.lowest,
+        "fastest": None if rates is None else rates.reshape(3, -1).T,
         "ends": feet.ends,
         "joints": np.stack([limbs.upper, limbs.middle, limbs.last, limbs.tips], axis=1),
         "contacts": feet.columns,
@@ -133,8 +132,7 @@ def _limbs(controller: Controller) -> dict[str, dict[str, Array]]:
 def _ground(controller: Controller) -> dict[str, Any]:
     """Soles (2, legs), metres of ankles and toes over the ground."""
     schema, skeleton = controller.schema, controller.skeleton
-    given = controller.data.get("soles")
-    feet = CharacterFeet(skeleton, schema, 1, soles=given)
+    feet = CharacterFeet(skeleton, schema, 1, measures=controller.data)
     soles = feet.soles
     if soles is None:
         # Controllers without heights have no measured ones: the lowest places of the start states.

@@ -251,6 +251,7 @@ def measured_data(clips: Iterable[Clip], body: MeasuredBody) -> dict[str, Any]:
     clips, frames           number of measured clips and frames
     joint_rotation          degrees per second, mean over joints: a spread over frames
     joint_rotations         degrees per second of each joint by its name, mean over frames
+    usual_rotations         degrees per second of each joint: 99.9th percentile over frames
     jerk                    m/s^3, mean over joints: a spread over frames
     usual_acceleration      m/s^2: 99.9th percentile over frames of the joint that accelerates most
     largest_contact_speed   m/s over the ground of the slowest point of feet in contact
@@ -342,6 +343,9 @@ def measured_data(clips: Iterable[Clip], body: MeasuredBody) -> dict[str, Any]:
             name: round(float(rate), 4)
             for name, rate in zip(body.joints, rates.mean(axis=0), strict=True)
         },
+        "usual_rotations": dict(
+            zip(body.joints, np.percentile(rates, _USUAL_PERCENTILE, axis=0).tolist(), strict=True)
+        ),
         "jerk": _spread(every_frame["jerks"]),
         "usual_acceleration": float(np.percentile(every_frame["accelerations"], _USUAL_PERCENTILE)),
         "largest_contact_speed": largest,

@@ -82,6 +82,20 @@ def test_600_frames_with_facings_and_labels_stay_within_a_millimetre(
     assert largest_distance(python, script) < _MM
 
 
+def test_the_lock_turns_no_leg_faster_than_the_file_s_clips_do(shipped, tmp_path):
+    rates = dict.fromkeys(shipped.skeleton.names, 200.0)
+    slow = replace(shipped, data={**shipped.data, "usual_rotations": rates})
+    sticks = wandering(120, 3, {"gait": shipped.schema.label_values})
+    (free, _), (made, goals) = (
+        python_run(CharacterSource(each), sticks, 120) for each in (shipped, slow)
+    )
+    options = {"blend": "balanced", "goal": goals[0]}
+    frames = ask_node(tmp_path, controller_asset(slow), "run", goals=goals, options=options)
+    python, script = positions_of(slow, made), positions_in(frames)
+    assert largest_distance(python, script) < _MM
+    assert largest_distance(python, positions_of(shipped, free)) > 0.02
+
+
 @pytest.mark.parametrize(
     ("file", "foot_ik", "count"),
     [(CONTROLLER, True, 4), (CONTROLLER, False, 4), (SHIPPED["dog"].path, True, 6)],

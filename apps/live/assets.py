@@ -35,6 +35,7 @@ from deepphase.matching.player.trajectory_search import KEEPING, max_improvement
 from deepphase.motion.roles import find_roles
 from deepphase.phase.manifold import ring_projection
 from deepphase.steering.foot_lock import FootLockSettings
+from deepphase.steering.root_correction import CORRECTION
 
 Weights = Literal["float32", "float16"]
 
@@ -222,7 +223,7 @@ def _motion_header(motion: Playback, layout: FeatureLayout, played: Array) -> di
             "max_improvement": max_improvement(layout),
             "keeping": KEEPING,
         },
-        "player": asdict(CONSTANTS) | {"candidates": motion.candidates},
+        "player": asdict(CONSTANTS) | asdict(CORRECTION) | {"candidates": motion.candidates},
         "ground": {"soles": motion.soles},
         "ground_heights": _ground_heights(layout),
         "foot_lock": asdict(PlayerSettings().foot_lock_settings),

@@ -116,10 +116,7 @@ class FetchingGoals(ForwardedGoals):
     """
 
     def __init__(
-        self,
-        goal_source: GoalSource,
-        balls: Callable[[], tuple[Array, Array, Array]],
-        speed: float,
+        self, goal_source: GoalSource, balls: Callable[[], tuple[Array, Array, Array]], speed: float
     ) -> None:
         super().__init__(goal_source)
         self._balls, self._speed = balls, speed

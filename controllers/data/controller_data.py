@@ -21,7 +21,7 @@ from deepphase.controllers.data.starts_and_stops import starts_and_stops
 from deepphase.controllers.networks.normalised import NormalisedController
 from deepphase.controllers.networks.registry import network_kind
 from deepphase.controllers.runtime.controller import Controller
-from deepphase.controllers.schema.config import AUTO, GATES_OF_PHASES, SchemaConfig
+from deepphase.controllers.schema.config import AUTO, GATES_OF_PHASES
 from deepphase.controllers.schema.frame_blocks import PhaseSource, SuddenGoal
 from deepphase.controllers.schema.schema import ControllerSchema
 from deepphase.corpus.clip_store import ClipStore
@@ -121,8 +121,8 @@ class ControllerData:
         """
         gate = network_kind(config.name).gate
         options, schema_config = config.training, config.schema
-        _check_grounds(store, schema_config, grounds)
-        _check_balls(store, schema_config, balls)
+        _check_given(store, grounds, schema_config.heights, "heights", "grounds")
+        _check_given(store, balls, schema_config.ball, "ball", "balls")
         if gate not in GATES_OF_PHASES:
             phases = None
         if phases is not None and phases.fps != store.fps:
@@ -278,37 +278,23 @@ class ControllerData:
         ]
 
 
-def _check_grounds(store: ClipStore, config: SchemaConfig, grounds: ClipGrounds | None) -> None:
-    if config.heights != (grounds is not None):
+def _check_given(
+    store: ClipStore, given: ClipGrounds | ClipBalls | None, wanted: bool, key: str, noun: str
+) -> None:
+    """ParameterError unless grounds or balls of the clips are given where the schema has `key`."""
+    if wanted != (given is not None):
+        option = "--terrain" if key == "heights" else "--ball"
         raise ParameterError(
-            "a controller with heights needs the ground of its clips"
-            if config.heights
-            else "there is ground, but the controller has no heights",
-            hint="give both --terrain and schema.heights=true, or neither",
+            f"a controller with {key} needs the {noun} of its clips"
+            if wanted
+            else f"the {noun} of clips are given, but the controller has no {key}",
+            hint=f"give both {option} and schema.{key}=true, or neither",
         )
-    if grounds is None:
-        return
-    if not set(grounds.names) & set(store.names):
+    if given is not None and not set(given.names) & set(store.names):
         raise ParameterError(
-            f"none of the {len(grounds)} grounds is that of a clip of the store",
-            hint=f"ground of {grounds.names[0]!r}, a clip {store.names[0]!r}; fit the ground to "
-            "the store itself",
-        )
-
-
-def _check_balls(store: ClipStore, config: SchemaConfig, balls: ClipBalls | None) -> None:
-    if config.ball != (balls is not None):
-        raise ParameterError(
-            "a controller with a ball needs the balls of its clips"
-            if config.ball
-            else "there are balls, but the controller has none",
-            hint="give both --ball and schema.ball=true, or neither",
-        )
-    if balls is not None and not set(balls.names) & set(store.names):
-        raise ParameterError(
-            f"none of the {len(balls)} balls is that of a clip of the store",
-            hint=f"ball of {balls.names[0]!r}, a clip {store.names[0]!r}; fit the balls to the "
-            "store itself",
+            f"none of the {len(given)} {noun} is of a clip of the store",
+            hint=f"{noun} of {given.names[0]!r}, a clip {store.names[0]!r}; fit them to the store "
+            "itself",
         )
 
 

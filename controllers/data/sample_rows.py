@@ -93,10 +93,7 @@ class SampleSplit:
 
     @classmethod
     def from_samples(
-        cls,
-        samples: ControllerSamples,
-        share: float,
-        kinds: Callable[[str], Array] | None = None,
+        cls, samples: ControllerSamples, share: float, kinds: Callable[[str], Array] | None = None
     ) -> SampleSplit:
         """Hold out about this share of the samples, file by file.
 

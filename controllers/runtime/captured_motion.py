@@ -173,12 +173,7 @@ class CharacterDetail:
         self._shown, self._offset = np.zeros((2, count, len(self._columns)), np.float32)
 
     def add(
-        self,
-        outputs: Array,
-        inputs: Array,
-        gate: Array,
-        without: Array,
-        styles: Sequence[str],
+        self, outputs: Array, inputs: Array, gate: Array, without: Array, styles: Sequence[str]
     ) -> None:
         """Add the detail of a frame to outputs (characters, dims), in place.
 

@@ -33,13 +33,16 @@ from deepphase.controllers.runtime.roots import PoseHistory, StandingRoots, goal
 from deepphase.errors import ParameterError
 from deepphase.features.feature import complex_of, pairs
 from deepphase.phase.parameters import PhaseParameters
-from deepphase.steering.goal_sources import GoalSource, RootStates
+from deepphase.steering.goal_sources import GoalSource, PathGoals, RootStates
+from deepphase.steering.root_correction import RootCorrection
 from deepphase.steering.run import Frame, RunnerSpec
 from deepphase.terrain.heightmap import Heightmap
 
 Tracks = Mapping[str, Array]
 # Bound of all outputs in SI units; larger values mean that the network has diverged.
 _MAX_OUTPUT = 1e3
+# Radians by which roots turn towards a path per metre of their way, beside their own turn.
+_ADJUST_TURN = 0.5
 _IDENTITY = np.array([1.0, 0.0, 0.0, 0.0, 1.0, 0.0], np.float32)
 
 
@@ -107,7 +110,7 @@ class Characters:
             controller.data,
         )
         self._network = network or RunningNetwork(controller.network, count, seed)
-        self._phases = running_phases(schema, starts.gate, self.settings.phase_blend)
+        self._phases = running_phases(schema, starts.gate)
         whole = self._input.trajectory
         turn = np.exp(-1j * facing)[:, None]
         self._history = PoseHistory(
@@ -134,6 +137,15 @@ class Characters:
         ]
         self._parts: tuple[CharacterPart, ...] = tuple(each for each in parts if each is not None)
         self._standing = StandingRoots(count, self._seconds)
+        # Four feet slide more by it than the path gains.
+        share = self.settings.adjust_share if len(self._feet.columns) == 2 else 0.0
+        self._correction = RootCorrection(
+            count,
+            self._seconds,
+            share=share,
+            turn=_ADJUST_TURN if share else 0.0,
+            standing_speed=controller.data.get("standing_speed", 0.0),
+        )
         self._rest = None
         if controller.rest is not None:
             self._rest = CharacterRest(controller.rest, schema, count)
@@ -257,7 +269,8 @@ class Characters:
             # Captured rest sways about its place.
             stands &= ~self._rest.resting
         outputs = self._bounded(outputs)
-        self._move(outputs, stands)
+        # Goals of a stick have no place.
+        self._move(outputs, stands, goal_source if isinstance(goal_source, PathGoals) else None)
         pose, limb_errors = self._read_pose(outputs)
         contacts = np.clip(outputs[:, self._slices["contact"]], 0.0, 1.0)
         self._network.redraw(((contacts > 0.5) & (self._contacts <= 0.5)).any(axis=1))
@@ -335,19 +348,25 @@ class Characters:
         self._outputs = outputs
         return outputs
 
-    def _move(self, outputs: Array, stands: Array) -> None:
+    def _move(self, outputs: Array, stands: Array, path: PathGoals | None) -> None:
         """Move the roots by the predicted step, and read the future trajectory from there.
 
-        `stands` is (characters,) bool: the goal stands.
+        `stands` is (characters,) bool: the goal stands. Steps are corrected towards a path.
         """
         place, angle = self._history.place, self._history.angle
         velocity = complex_of(outputs[:, self._slices["root_velocity"]])[:, 0]
         velocity = self._standing.steadied(velocity, stands)
-        goal = place + self._seconds * velocity * np.exp(-1j * angle)
-        self._rate = outputs[:, self._slices["root_turn"]][:, 0].astype(np.float64)
-        self._velocity = (goal - place) / self._seconds
+        step = self._seconds * velocity * np.exp(-1j * angle)
+        turn = self._seconds * outputs[:, self._slices["root_turn"]][:, 0].astype(np.float64)
+        if path is not None:
+            target, facing = path.target()
+            gap = complex_of(target)[:, 0] - place - step
+            turn = self._correction.turn(turn, step / self._seconds, angle, gap, facing)
+            step = step + self._correction.shift(step, gap)
+        goal = place + step
+        self._rate, self._velocity = turn / self._seconds, step / self._seconds
         self._future = self._reader.read(outputs)
-        turned = angle + self._seconds * self._rate
+        turned = angle + turn
         now = self._future.velocities[:, 0] * np.exp(-1j * turned)
         self._history.record(goal, turned, now)
 

@@ -199,29 +199,26 @@ class Controller:
             "starts.gate": starts.gate,
             "starts.frames": starts.frames,
         }
-        rest = self.rest
-        if rest is not None:
-            arrays |= {"rest.outputs": rest.outputs, "rest.stops": rest.stops}
-        detail = self.detail
-        if detail is not None:
-            arrays |= {f"detail.{name}": getattr(detail, name) for name in ARRAYS}
         header = {
             "config": self.config.as_mapping(),
             "schema": self.schema.as_mapping(),
             "skeleton": {"names": list(self.skeleton.names)},
             "starts": list(starts.names),
-            "rest": None
-            if rest is None
-            else {"styles": list(rest.styles), "captured": rest.captured},
-            "detail": None
-            if detail is None
-            else {"styles": list(detail.styles), "step": detail.step, "reach": detail.reach},
+            "rest": None,
+            "detail": None,
             "phases": dict(self.phases),
             "data": dict(self.data),
             "health": dict(self.health),
             "provenance": dict(self.provenance),
             "source": {name: getattr(self.source, name) for name in _SOURCE},
         }
+        if (rest := self.rest) is not None:
+            arrays |= {"rest.outputs": rest.outputs, "rest.stops": rest.stops}
+            header["rest"] = {"styles": list(rest.styles), "captured": rest.captured}
+        if (detail := self.detail) is not None:
+            arrays |= {f"detail.{name}": getattr(detail, name) for name in ARRAYS}
+            styles = list(detail.styles)
+            header["detail"] = {"styles": styles, "step": detail.step, "reach": detail.reach}
         write_arrays(path, arrays, header, format=FORMAT, version=VERSION)
 
     @classmethod

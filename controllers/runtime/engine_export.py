@@ -24,6 +24,7 @@ from deepphase.controllers.networks.normalised import NormalisedController
 from deepphase.controllers.runtime.body_pose import CharacterFeet
 from deepphase.controllers.runtime.controller import Controller
 from deepphase.controllers.runtime.frame import CharacterSettings
+from deepphase.controllers.runtime.network_state import PHASE_BLEND
 from deepphase.controllers.runtime.roots import history_times
 from deepphase.controllers.schema.schema import ControllerSchema
 from deepphase.export.onnx_file import PARITY_BATCHES, Parity, export_onnx
@@ -73,7 +74,7 @@ def describe_controller(controller: Controller) -> dict[str, Any]:
             "run": float(controller.data.get("top_speed", 0.0)),
         },
         "settings": {
-            "phase_blend": settings.phase_blend,
+            "phase_blend": PHASE_BLEND,
             "label_halflife_s": settings.label_halflife_s,
             "feedback": settings.feedback,
             **goal_settings(),

@@ -26,11 +26,12 @@ class CharacterSettings:
         Weight of the goals against the prediction in the future trajectory: one of the pairs of
         `BLENDS`, or others. With the balanced one, the default, people and dogs keep their speed
         and path twice as well as with the natural one, and move as the data do.
-    phase_blend
-        Share of the predicted phase against the advanced one (DeepPhase, eq. 9).
     feedback
         Joint positions in the next inputs: those of the "pose", with the skeleton's limb lengths,
         or the network's own "prediction", as in the papers.
+    adjust_share
+        Maximum correction of the root of a body on two feet towards its place on a path, as a share
+        of its own speed and turn; 0 corrects nothing. Networks overrun corners.
     label_halflife_s
         Half-life in seconds of a change of label; 0 changes it at once.
     detail
@@ -43,8 +44,8 @@ class CharacterSettings:
 
     position_bias: float = BLENDS["balanced"][0]
     direction_bias: float = BLENDS["balanced"][1]
-    phase_blend: float = 0.5
     feedback: Feedback = "pose"
+    adjust_share: float = 0.2
     label_halflife_s: float = 0.1
     detail: bool = True
     foot_ik: bool = True
@@ -52,7 +53,7 @@ class CharacterSettings:
 
     def __post_init__(self) -> None:
         require_in(
-            self, position_bias=(ABOVE_0, 1e9), direction_bias=(ABOVE_0, 1e9), phase_blend=(0, 1),
+            self, position_bias=(ABOVE_0, 1e9), direction_bias=(ABOVE_0, 1e9), adjust_share=(0, 1),
             label_halflife_s=(0, 1e9),
         )  # fmt: skip
         require_one_of(self, feedback=Feedback)

@@ -21,6 +21,8 @@ from deepphase.phase.parameters import PhaseParameters
 # Shorter vectors have no direction, and for more nearly opposite directions no mean is defined.
 MIN_LENGTH = 1e-8
 NEARLY_OPPOSITE = 1e-4
+# Share of the predicted phase against the advanced one (DeepPhase, eq. 9).
+PHASE_BLEND = 0.5
 
 
 def updated_phases(
@@ -29,7 +31,7 @@ def updated_phases(
     frequency: Tensor,
     amplitude: Tensor,
     seconds: float,
-    blend: float = 0.5,
+    blend: float = PHASE_BLEND,
 ) -> Tensor:
     """Phase vectors one step later, (..., 2 * channels), each channel of length `amplitude`.
 
@@ -199,24 +201,19 @@ class RunningPhases(Protocol):
         ...
 
 
-def running_phases(schema: ControllerSchema, gate: Array, blend: float) -> RunningPhases | None:
+def running_phases(schema: ControllerSchema, gate: Array) -> RunningPhases | None:
     """The phases of initial states with these gates (characters, dims); None if they have none."""
     if schema.gate is None or not schema.channels:
         return None
     if "phase" in schema.gate:
         return SinglePhase(schema, schema.gate, gate)
-    return ManifoldHistory(schema, schema.gate, gate, blend)
+    return ManifoldHistory(schema, schema.gate, gate)
 
 
 class SinglePhase:
     """A single phase, which advances at the predicted rate."""
 
-    def __init__(
-        self,
-        schema: ControllerSchema,
-        layout: FeatureLayout,
-        gate: Array,
-    ) -> None:
+    def __init__(self, schema: ControllerSchema, layout: FeatureLayout, gate: Array) -> None:
         self._block = layout.slices["phase"]
         self._rate_block = schema.outputs.slices["phase_rate"]
         self._seconds = 1.0 / schema.fps
@@ -239,17 +236,11 @@ class SinglePhase:
 class ManifoldHistory:
     """Phase vectors: past ones as recorded, those from now on by eq. 9 of DeepPhase."""
 
-    def __init__(
-        self,
-        schema: ControllerSchema,
-        layout: FeatureLayout,
-        gate: Array,
-        blend: float,
-    ) -> None:
+    def __init__(self, schema: ControllerSchema, layout: FeatureLayout, gate: Array) -> None:
         self._gate_block = layout.slices["phase_manifold"]
         names = ("phase_manifold", "phase_frequency", "phase_amplitude")
         self._blocks = [schema.outputs.slices[name] for name in names]
-        self._seconds, self._blend = 1.0 / schema.fps, blend
+        self._seconds = 1.0 / schema.fps
         offsets = np.array(layout["phase_manifold"].offsets_s)
         count, past = len(gate), int((offsets < 0.0).sum())
         self._past = np.round(offsets[:past] * schema.fps).astype(np.int64)
@@ -281,7 +272,7 @@ class ManifoldHistory:
             frequency,
             amplitude,
             self._seconds,
-            self._blend,
+            PHASE_BLEND,
             MIN_LENGTH,
             NEARLY_OPPOSITE,
         )

@@ -68,9 +68,9 @@ class ClosedLoop(nn.Module):
     gate_here: Tensor
     gate_there: Tensor
 
-    def __init__(self, schema: ControllerSchema, blend: float = 0.5) -> None:
+    def __init__(self, schema: ControllerSchema) -> None:
         super().__init__()
-        self._seconds, self._blend = 1.0 / schema.fps, blend
+        self._seconds = 1.0 / schema.fps
         self._gated = schema.gate is not None
         # Buffers move to the device once, with the module.
         for name, layout in (("inputs", schema.inputs), ("gate", schema.gate)):
@@ -113,7 +113,7 @@ class ClosedLoop(nn.Module):
                 outputs[:, block].reshape(shape) for block in self._updates
             )
             old = input_gate[:, self._manifold].reshape(shape)
-            new = updated_phases(old, predicted, frequency, amplitude, self._seconds, self._blend)
+            new = updated_phases(old, predicted, frequency, amplitude, self._seconds)
             gate = _changed(gate, self._manifold, lambda _: new.flatten(1))
         if self._phase is not None:
             rate = outputs[:, self._rate].clamp(min=0.0)

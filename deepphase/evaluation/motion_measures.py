@@ -339,10 +339,9 @@ def measured_data(clips: Iterable[Clip], body: MeasuredBody) -> dict[str, Any]:
         "clips": len(gathered["idle"]),
         "frames": len(speed),
         "joint_rotation": _spread(rates.mean(axis=1)),
-        "joint_rotations": {
-            name: round(float(rate), 4)
-            for name, rate in zip(body.joints, rates.mean(axis=0), strict=True)
-        },
+        "joint_rotations": dict(
+            zip(body.joints, rates.mean(axis=0).round(4).tolist(), strict=True)
+        ),
         "usual_rotations": dict(
             zip(body.joints, np.percentile(rates, _USUAL_PERCENTILE, axis=0).tolist(), strict=True)
         ),

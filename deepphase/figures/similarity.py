@@ -45,7 +45,7 @@ def frame_distances(one: Array, other: Array) -> Array:
 
 
 def similarity_map(
-    pairs: Mapping[str, tuple[Array, Array]], fps: float, *, names: tuple[str, str], title: str = ""
+    pairs: Mapping[str, tuple[Array, Array]], fps: float, *, names: tuple[str, str]
 ) -> go.Figure:
     """One panel per feature: the axes are the times of two clips, bright pixels similar frames.
 
@@ -62,8 +62,6 @@ def similarity_map(
         Frames a second of all of them.
     names
         Names of the first clip (horizontal axis) and the second (vertical axis).
-    title
-        Title of the figure.
 
     Raises
     ------
@@ -84,7 +82,7 @@ def similarity_map(
         shared_yaxes=True,
         horizontal_spacing=0.05,
         subplot_titles=[label(name) for name in pairs] or None,
-        figure=figure(title or headline, height=560),
+        figure=figure(headline, height=560),
     )
     longest = max((max(each) for each in lengths), default=0)
     if not longest or any(0 in each for each in lengths):

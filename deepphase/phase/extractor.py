@@ -193,7 +193,6 @@ def fit_phases(
     method: str = "contact",
     *,
     window_s: float = 2.0,
-    normalised: bool = False,
     description: Mapping[str, Any] | None = None,
     progress: Progress | None = None,
 ) -> Baseline:
@@ -208,8 +207,6 @@ def fit_phases(
         velocity along its main direction) or "pfnn" (one phase, of the foot strikes).
     window_s
         Seconds around a frame that its phases are fitted to.
-    normalised
-        For "pca" only: amplitude without a unit instead of m/s.
     description
         A skeleton description (`load_description`).
 
@@ -224,12 +221,7 @@ def fit_phases(
         listed = f"methods: {', '.join(BASELINES)}"
         raise ParameterError(f"there is no method {method!r}", hint=listed)
     kind = BASELINES[method]
-    if normalised and "normalised" not in kind.OPTIONS:
-        raise ParameterError(
-            f"normalised is an option of pca, not of {method}", hint="leave it out"
-        )
-    options = {"normalised": True} if normalised else {}
-    return kind.fit(store, window_s=window_s, description=description, progress=progress, **options)
+    return kind.fit(store, window_s=window_s, description=description, progress=progress)
 
 
 # Below this many bytes of data per process, starting one costs more than it saves.

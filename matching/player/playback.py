@@ -381,12 +381,7 @@ def _in_root_space(
 
 
 def _tip_contacts(
-    clip: Clip,
-    roles: Roles,
-    limbs: LegChains,
-    transforms: tuple[Array, Array],
-    *,
-    any_height: bool,
+    clip: Clip, roles: Roles, limbs: LegChains, transforms: tuple[Array, Array], *, any_height: bool
 ) -> tuple[Array, float]:
     """(frames, limbs) contacts of each limb's tip, by speed alone on ground, and the floor."""
     flags = np.zeros((len(clip), len(limbs)), bool)

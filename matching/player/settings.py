@@ -44,18 +44,9 @@ class PlayerConstants:
     smooth: float = 0.65
     smooth_per_s: float = 0.7
     least_smooth: float = 1.5
-    # Half-life of a change of the root's correction, and of its step where feet support it.
-    settling_s: float = 0.03
     # Seconds after the begin, and before the end, of a contact in which a limb carries less.
     support_s: float = 0.08
     free: float = 0.1  # Share of the root's own motion beside that of a limb that carries the body
-    # Half-lives of the corrections of the facing, and of the root's place.
-    facing_halflife_s: float = 0.12
-    adjust_halflife_s: float = 0.2
-    # steer_s, most_steer: A body beside its path turns to where the path is in so many seconds, by
-    # at most this angle in radians.
-    steer_s: float = 0.2
-    most_steer: float = 0.35
 
 
 CONSTANTS = PlayerConstants()

@@ -13,13 +13,13 @@ from deepphase.features.feature import complex_of
 from deepphase.matching.player.playback import Playback
 from deepphase.matching.player.settings import CONSTANTS
 from deepphase.motion import quaternions
+from deepphase.steering.root_correction import RootCorrection
 from deepphase.steering.springs import (
     angular_velocities,
     damping_share,
     decayed,
     rotation_offsets,
     spring_rate,
-    wrapped_angle,
 )
 
 # Halflife in seconds of the difference of posture between two moments of rest: as slow as a shift
@@ -177,14 +177,12 @@ class Transitions:
         )
 
 
-class RootSteps:
+class RootSteps(RootCorrection):
     """Steps of the roots of characters that play rows.
 
     Transitions change the legs, and corrections turn the body: with the clip's own steps feet on
     the floor would slide. Steps are changed so that the feet that carry the body move over the
-    ground as they do in the clip: a body turns about these feet. It turns to its path where it is
-    beside it, and a small correction, with which feet slide, does the rest: at most `share` of the
-    motion's own step and turn, with `turn` radians per metre more.
+    ground as they do in the clip: a body turns about these feet. A `RootCorrection` does the rest.
     """
 
     def __init__(
@@ -197,39 +195,15 @@ class RootSteps:
         turn: float,
     ) -> None:
         count = len(poses[0])
-        self._playback, self._seconds = playback, seconds
-        self._share, self._most_turn = share, turn
-        self._tips = playback.tips(*poses).T
+        standing_speed = playback.standing_speed
+        super().__init__(count, seconds, share=share, turn=turn, standing_speed=standing_speed)
+        self._playback, self._tips = playback, playback.tips(*poses).T
         # m/s in root space, as complex x + i z, beside the clip's own velocity.
         self._extra = np.zeros(count, np.complex128)
-        # Metres in the world as complex numbers, and radians, a frame.
-        self._shift, self._turn = np.zeros(count, np.complex128), np.zeros(count)
 
     def begin(self, which: Array, velocities: Array) -> None:
         """Begin transitions of characters with velocities (which, 2) beside the new clip's own."""
         self._extra[which] = complex_of(velocities)[:, 0]
-
-    def turn(
-        self, turned: Array, velocity: Array, angle: Array, gap: Array, facing: Array
-    ) -> Array:
-        """(characters,) radians by which roots turn in this frame.
-
-        `turned` (characters,) radians of the motion's own turn; `velocity, gap` (characters,)
-        complex x + i z in the world: m/s of the motion, and metres from root to target; `angle,
-        facing` (characters,) Radians: of the root, and desired.
-        """
-        seconds, speed = self._seconds, np.abs(velocity)
-        travels = speed > self._playback.standing_speed
-        # Positive to the left of the way: a positive turn about Y has a negative complex angle.
-        aside = np.where(travels, -(gap * velocity.conj()).imag, 0.0) / np.maximum(speed, 1e-9) ** 2
-        steer = np.clip(aside / CONSTANTS.steer_s, -CONSTANTS.most_steer, CONSTANTS.most_steer)
-        share = damping_share(CONSTANTS.facing_halflife_s, seconds)
-        turn = share * wrapped_angle(facing + steer - angle - turned)
-        most = self._share * np.abs(turned) + self._most_turn * speed * seconds
-        # A correction that begins or ends at once would jerk the body.
-        settled = damping_share(CONSTANTS.settling_s, seconds)
-        self._turn += settled * (np.clip(turn, -most, most) - self._turn)
-        return turned + self._turn
 
     def step(
         self,
@@ -258,18 +232,5 @@ class RootSteps:
         weight = weights.sum(axis=0) + CONSTANTS.free
         carried = (weights * wanted).sum(axis=0) / self._seconds
         goal = (carried + CONSTANTS.free * complex_of(free)[:, 0]) / weight
-        self._extra += damping_share(CONSTANTS.settling_s, self._seconds) * (goal - self._extra)
+        self._extra += self._settled * (goal - self._extra)
         return clip_step + self._seconds * self._extra
-
-    def shift(self, step: Array, gap: Array) -> Array:
-        """(characters,) complex metres in the world of the correction towards targets.
-
-        `step, gap` (characters,) complex metres in the world: of the step, and from the root after
-        it to the target.
-        """
-        correction = damping_share(CONSTANTS.adjust_halflife_s, self._seconds) * gap
-        limit = self._share * np.abs(step)
-        correction *= np.minimum(1.0, limit / np.maximum(np.abs(correction), 1e-12))
-        settled = damping_share(CONSTANTS.settling_s, self._seconds)
-        self._shift += settled * (correction - self._shift)
-        return self._shift

@@ -15,7 +15,7 @@ from deepphase.errors import ParameterError
 from deepphase.features.body_frames import BodyFrames
 from deepphase.formats.load import load
 from deepphase.matching.database.database import MotionDatabase
-from deepphase.matching.database.frame_reader import TrackReader, floor_tracks, has_ground_heights
+from deepphase.matching.database.frame_reader import floor_tracks, has_ground_heights
 from deepphase.matching.search.request import Searcher
 from deepphase.motion import quaternions
 from deepphase.motion.clip import Clip
@@ -26,11 +26,7 @@ if TYPE_CHECKING:
 
 
 def clip_queries(
-    database: MotionDatabase,
-    clip: Clip,
-    model: PhaseExtractor | None = None,
-    *,
-    tracks: TrackReader | None = None,
+    database: MotionDatabase, clip: Clip, model: PhaseExtractor | None = None
 ) -> tuple[np.ndarray, Clip]:
     """Query of every frame of a clip.
 
@@ -40,8 +36,8 @@ def clip_queries(
     """
     if clip.fps != database.fps:
         clip = resample(clip, database.fps)
-    if tracks is None and has_ground_heights(database.layout):
-        tracks = floor_tracks(database.layout)
+    layout = database.layout
+    tracks = floor_tracks(layout) if has_ground_heights(layout) else None
     return database.normalised(database.reader(model, tracks).read(clip)["features"]), clip
 
 

@@ -41,18 +41,10 @@ class FormulaPhases:
 
 
 class TruePhases(FormulaPhases):
-    """The stride's true phase of made motions, and another that goes 2.5 times as fast.
+    """The true phase of the strides of `motions`, and another that goes 2.5 times as fast."""
 
-    Parameters
-    ----------
-    motions
-        Whose clips are encoded.
-    order
-        Of the two channels.
-    """
-
-    def __init__(self, *motions, order=(0, 1)) -> None:
-        self._motions, self._order = {each.clip.name: each for each in motions}, list(order)
+    def __init__(self, *motions) -> None:
+        self._motions = {each.clip.name: each for each in motions}
 
     def encode(self, clip) -> ClipPhases:
         motion = self._motions[clip.name]
@@ -60,10 +52,8 @@ class TruePhases(FormulaPhases):
         fast = np.cumsum(frequency[:, 1]) / clip.fps
         phase = wrapped(np.stack([motion.phase[:, 0], fast], axis=1))
         parts = (phase, frequency, np.ones_like(phase), 0 * phase)
-        parts = [part[:, self._order].astype(np.float32) for part in parts]
-        return ClipPhases(
-            PhaseParameters(*parts), super().encode(clip).interior, clip.fps, clip.name
-        )
+        made = PhaseParameters(*(part.astype(np.float32) for part in parts))
+        return ClipPhases(made, super().encode(clip).interior, clip.fps, clip.name)
 
 
 def walking_store() -> ClipStore:

@@ -24,11 +24,7 @@ from deepphase.steering.goal_sources import PathGoals
 from deepphase.steering.path import GroundPath, circle
 from deepphase.steering.run import rollout
 from deepphase.synthetic.gait_motion import locomotion
-from tests.controllers.made_controllers import (
-    FormulaPhases,
-    config_with,
-    samples_for,
-)
+from tests.controllers.made_controllers import FormulaPhases, config_with, samples_for
 from tests.controllers.replaying import replay_of, unchanged
 
 
@@ -152,6 +148,18 @@ def styled(store: ClipStore) -> tuple[Controller, InitialStates]:
 def one_hot_of(character: Characters) -> np.ndarray:
     block = character.controller.schema.inputs.slices["style"]
     return character.network_inputs[0][0, block].reshape(13, 2)
+
+
+def test_a_body_beside_its_path_is_brought_to_it():
+    clip = locomotion(2, 6.0).clip
+    path = GroundPath(np.array([0.0, 10.0]), np.array([[0.5, 0.0], [0.5, 12.0]]))
+    apart = []
+    for share in (0.0, 0.2):
+        controller, starts, _ = replay_of(clip, "mann", [90])
+        settings = CharacterSettings(adjust_share=share)
+        run = rollout(Characters(controller, starts, settings=settings), PathGoals(path), 1.0)
+        apart.append(float(np.linalg.norm(run.positions[0, -1] - run.desired_positions[0, -1])))
+    assert apart[1] < 0.2 * apart[0]
 
 
 def test_labels_change_as_wished_and_the_past_stays(store):

@@ -10,11 +10,7 @@ from deepphase.controllers.schema.config import SchemaConfig
 from deepphase.controllers.schema.frame_blocks import FrameBlocks
 from deepphase.corpus.clip_store import ClipStore
 from deepphase.errors import ParameterError
-from tests.controllers.made_controllers import (
-    FREQUENCIES,
-    FormulaPhases,
-    samples_for,
-)
+from tests.controllers.made_controllers import FREQUENCIES, FormulaPhases, samples_for
 from tests.formula_motion import swinging
 
 

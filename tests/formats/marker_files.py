@@ -20,13 +20,9 @@ def c3d_bytes(
     positions: np.ndarray,
     labels: Sequence[str],
     *,
-    rate: float = 100.0,
-    units: str = "mm",
     processor: int = 84,
     scale: float = -1.0,
     analog: int = 0,
-    more: dict[str, Sequence[str]] | None = None,
-    first: int = 1,
 ) -> bytes:
     """A C3D file; NaN is a marker that is not seen. `scale` above 0 stores whole numbers."""
     order = ">" if processor == 86 else "<"
@@ -53,20 +49,16 @@ def c3d_bytes(
     def count(name: str, value: int) -> bytes:
         return chunk(name, 1, bytes([2, 0]) + struct.pack(f"{order}H", value) + b"\0")
 
-    parameters = chunk("POINT", -1, b"\0") + number("RATE", rate) + texts("UNITS", [units])
+    parameters = chunk("POINT", -1, b"\0") + number("RATE", 100.0) + texts("UNITS", ["mm"])
     parameters += count("USED", points) + count("FRAMES", min(frames, 65535))
     parameters += number("SCALE", scale)
     for start in range(0, len(labels), 255):
         name = "LABELS" if start == 0 else f"LABELS{start // 255 + 1}"
         parameters += texts(name, labels[start : start + 255])
-    for name, values in (more or {}).items():
-        parameters += texts(name, values)
     blocks = -(-(len(parameters) + 6) // 512)
     section = (bytes([1, 80, blocks, processor]) + parameters).ljust(512 * blocks, b"\0")
-    header = bytes([2, 80]) + struct.pack(
-        f"{order}5H", points, analog, first, min(first + frames - 1, 65535), 10
-    )
-    header += real(scale) + struct.pack(f"{order}2H", 2 + blocks, 1) + real(rate)
+    header = bytes([2, 80]) + struct.pack(f"{order}5H", points, analog, 1, min(frames, 65535), 10)
+    header += real(scale) + struct.pack(f"{order}2H", 2 + blocks, 1) + real(100.0)
     seen = np.isfinite(positions[..., 0])
     values = np.concatenate(
         [np.nan_to_num(positions / abs(scale)), np.where(seen, 0.0, -1.0)[..., None]], axis=-1

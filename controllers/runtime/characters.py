@@ -41,8 +41,8 @@ from deepphase.terrain.heightmap import Heightmap
 Tracks = Mapping[str, Array]
 # Bound of all outputs in SI units; larger values mean that the network has diverged.
 _MAX_OUTPUT = 1e3
-# Radians by which roots turn towards a path per metre of their way, beside their own turn.
-_ADJUST_TURN = 0.5
+# Radians per metre of their way by which roots turn towards a path at most, over the share.
+_ADJUST_TURN = 2.5
 _IDENTITY = np.array([1.0, 0.0, 0.0, 0.0, 1.0, 0.0], np.float32)
 
 
@@ -139,12 +139,9 @@ class Characters:
         self._standing = StandingRoots(count, self._seconds)
         # Four feet slide more by it than the path gains.
         share = self.settings.adjust_share if len(self._feet.columns) == 2 else 0.0
+        standing = controller.data.get("standing_speed", 0.0)
         self._correction = RootCorrection(
-            count,
-            self._seconds,
-            share=share,
-            turn=_ADJUST_TURN if share else 0.0,
-            standing_speed=controller.data.get("standing_speed", 0.0),
+            count, self._seconds, share=share, turn=_ADJUST_TURN * share, standing_speed=standing
         )
         self._rest = None
         if controller.rest is not None:

@@ -8,6 +8,7 @@ import pytest
 
 from deepphase.errors import CheckpointError
 from deepphase.files import PREFIX, SUFFIX, atomic_write, mapped_array, temporary_folder
+from tests.test_atomic_write import full_disk
 
 
 def test_what_a_killed_program_left_is_removed_after_a_day(tmp_path):
@@ -45,11 +46,5 @@ def test_a_mapped_array_has_no_name(tmp_path):
 
 @pytest.mark.skipif(not hasattr(os, "posix_fallocate"), reason="room is not reserved here")
 def test_a_mapped_array_without_room_is_an_error(tmp_path):
-    resource = pytest.importorskip("resource")
-    limits = resource.getrlimit(resource.RLIMIT_FSIZE)
-    resource.setrlimit(resource.RLIMIT_FSIZE, (1000, limits[1]))
-    try:
-        with pytest.raises(CheckpointError, match="temporary data cannot be written"):
-            mapped_array((1000, 1000), np.float32, tmp_path)
-    finally:
-        resource.setrlimit(resource.RLIMIT_FSIZE, limits)
+    with full_disk(), pytest.raises(CheckpointError, match="temporary data cannot be written"):
+        mapped_array((1000, 1000), np.float32, tmp_path)

@@ -299,7 +299,10 @@ def stitched(
     both but the first one of the second, with name and labels of the first.
     """
     dt = 1.0 / first.fps
-    base = _base(first, roles.hips)
+    # The lowest joint from the hips upwards whose place changes; it moves the body.
+    base, moving = roles.hips, set(first.translated_joints.tolist())
+    while base not in moving:
+        base = int(first.skeleton.parents[base])
     parent = int(first.skeleton.parents[base])
     rotations, positions = global_transforms(first)
     new_rotations, new_positions = (each.astype(np.float64) for each in global_transforms(second))
@@ -370,14 +373,6 @@ def _angular_velocity(rotations: Array, dt: float) -> Array:
     """The same of rotations, rad/s."""
     steps = [angular_velocities(rotations[i], rotations[i + 1], dt) for i in range(2)]
     return 1.5 * steps[0] - 0.5 * steps[1]
-
-
-def _base(clip: Clip, hips: int) -> int:
-    """The lowest joint from the hips upwards whose place changes; it moves the body."""
-    joint, moving = hips, set(clip.translated_joints.tolist())
-    while joint not in moving:
-        joint = int(clip.skeleton.parents[joint])
-    return joint
 
 
 def _chain(clip: Clip, joint: int) -> list[int]:

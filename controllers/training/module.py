@@ -5,11 +5,9 @@ from __future__ import annotations
 import math
 from typing import Any
 
-import numpy as np
 import torch
 from torch import Tensor
 
-from deepphase.arrays import Array
 from deepphase.controllers.config import RECORDED_SHARE, ControllerConfig
 from deepphase.controllers.data.controller_batches import ControllerBatches, FrameBatch
 from deepphase.controllers.data.controller_data import ControllerData
@@ -26,7 +24,6 @@ from deepphase.controllers.training.closed_loop import (
 )
 from deepphase.controllers.training.course import CourseChecks
 from deepphase.errors import ParameterError
-from deepphase.features.layout import FeatureLayout
 from deepphase.training.resumable import ResumableModule
 
 # Weights in the loss, in m2/s2: the root's mean velocity error since the first of the unrolled
@@ -97,11 +94,16 @@ class ControllerModule(ResumableModule):
         self._checks = CourseChecks(config, data, batches.total_samples)
         layers = [each for each in controller.modules() if isinstance(each, Dropout)]
         self._dropouts = [(layer, layer.p) for layer in layers]
+        # Noise of the pose's inputs, and weights of outputs in the loss, which are 1 on average.
+        inputs, outputs = data.schema.inputs, data.schema.outputs
+        noise, weights = torch.zeros(inputs.dims), torch.ones(outputs.dims)
+        for name in inputs.slices.keys() & set(POSE_BLOCKS):
+            noise[inputs.slices[name]] = inputs[name].weight * options.pose_noise
+        for name in outputs.slices.keys() & set(PHASE_BLOCKS):
+            weights[outputs.slices[name]] = options.phase_weight
         # Buffers move to the device with the module.
-        noise = torch.from_numpy(_pose_columns(data.schema.inputs)) * options.pose_noise
-        weights = torch.from_numpy(_loss_weights(data.schema.outputs, options.phase_weight))
         self.register_buffer("_noise", noise, persistent=False)
-        self.register_buffer("_weights", weights, persistent=False)
+        self.register_buffer("_weights", weights / weights.mean(), persistent=False)
 
     def rate(self, step: int, total: float) -> float:
         """Learning rate of the config's schedule, as a share of the highest."""
@@ -269,21 +271,3 @@ def restarted_rate(epoch: float, initial: float, factor: float) -> float:
     while epoch >= length:
         epoch, length = epoch - length, length * factor
     return 0.5 * (1.0 + math.cos(math.pi * epoch / length))
-
-
-def _pose_columns(layout: FeatureLayout) -> Array:
-    """(dims,) float32 weights of the pose's columns, 0 in all others."""
-    columns = np.zeros(layout.dims, np.float32)
-    for name in POSE_BLOCKS:
-        if name in layout.slices:
-            columns[layout.slices[name]] = layout[name].weight
-    return columns
-
-
-def _loss_weights(layout: FeatureLayout, phase_weight: float) -> Array:
-    """(dims,) float32 weights of outputs in the loss, 1 on average."""
-    weights = np.ones(layout.dims, np.float32)
-    for name in PHASE_BLOCKS:
-        if name in layout.slices:
-            weights[layout.slices[name]] = phase_weight
-    return weights / weights.mean()

@@ -11,7 +11,7 @@ from scipy.ndimage import maximum_filter1d, minimum_filter1d
 
 from deepphase.arrays import Array, true_runs
 from deepphase.evaluation.measurement import ObservedRun, sliding_of_data
-from deepphase.evaluation.motion_measures import BENT_BACK, MeasuredMotion
+from deepphase.evaluation.motion_measures import BENT_BACK, FEET_APART, MeasuredMotion
 from deepphase.evaluation.run_measures import AT_REST_M_S, RUNAWAY_M, idle_speeds
 from deepphase.evaluation.runs import seconds_of, smoothed_velocities
 from deepphase.motion.clip import velocities
@@ -45,6 +45,10 @@ _JUMP, _SLIDES, _LEAN_DEGREES, _LEAN_SHARE = 2.5, 2.5, 10.0, 0.02
 _LEAP_SHARE, _LEAP_S, _CROUCH_SHARE, _CROUCH_S = 0.25, 0.1, 0.8, 0.25
 # Share of steps on the foot of the step before from which on bodies skip; seconds of a lifted foot.
 _SKIP_SHARE, _LIFTED_S = 0.25, 0.1
+# Multiple of the data's usual distance between the feet at the same speed, for so long; share of
+# the leg that a body is off its path.
+_APART, _APART_S, _OFF_PATH = 1.2, 0.1, 0.75
+_STRIDES = (("splayed the legs", "sideways"), ("lunged", "lengthways"))
 # Metres a second by which they are faster at least; the contacts of captures slide at up to .08.
 _SLIDES_MORE = 0.1
 # Seconds from which on a path's delay is said.
@@ -85,6 +89,16 @@ def run_findings(observed: ObservedRun) -> list[str]:
             f"worst went {slow:.2f} of {desired_speed:.2f} m/s, {way:.0f} degrees off its facing; "
             f"try clips that go so{other_way}"
         )
+    off = observed.path_distances
+    ways = [] if off is None else [(off[i], motions[i].leg) for i in living.tolist()]
+    # Those that are off it all the time have run away.
+    left = [own for own, leg in ways if own.max() > _OFF_PATH * leg > 0 and own.mean() < RUNAWAY_M]
+    if left:
+        most = max(left, key=np.max)
+        findings.append(
+            f"{_some(len(left), count)} left the path by up to {100 * most.max():.0f} cm "
+            f"({most.argmax() / run.fps:.1f} s); try a slower or rounder path{other_way}"
+        )
     if statues := [i for i in living.tolist() if _is_statue(run, i, motions[i], data, desired[i])]:
         findings.append(
             f"{_some(len(statues), count)} stood like a statue in more than {_STATUE_SHARE:.0%} "
@@ -98,13 +112,17 @@ def run_findings(observed: ObservedRun) -> list[str]:
             f"{max(fast):.2f} m/s in the slowest half second, or after they stood; try more clips "
             "that stop, or of a controller training.made_stops=0.3"
         )
-    if lifeless := [i for i in living.tolist() if _is_lifeless(motions[i], data, desired[i])]:
+    resting = [idle_speeds(motions[i], desired[i]) for i in living.tolist()]
+    life = _LIFELESS_SHARE * float(data.get("idle_speed", 0.0))
+    if lifeless := [own for own in resting if own.size and own.mean() < life]:
         findings.append(
             f"{_some(len(lifeless), count)} stood without life: joints move less than a quarter as "
             f"fast as in the data's idle frames ({100.0 * data['idle_speed']:.1f} cm/s); try more "
             "clips of bodies that stand"
         )
-    if bent := _bent_knees(bodies, data):
+    share = _BENT_SHARE + float(data.get("bent_back", 0.0))
+    bends = [each.bends for each in bodies if each.bends.size]
+    if bent := [-float(own.min()) for own in bends if (own < -BENT_BACK).mean() > share]:
         findings.append(
             f"{_some(len(bent), count)} bent a knee backward: the worst by {max(bent):.0%} of "
             f"the leg; try clips that go as desired{other_way}"
@@ -126,6 +144,14 @@ def run_findings(observed: ObservedRun) -> list[str]:
             f"{_some(len(skips), count)} skipped or hopped: {max(skips):.0%} of the steps were on "
             "the foot of the step before; try clips that walk and run"
         )
+    for name, (did, way) in zip(FEET_APART, _STRIDES, strict=True):
+        if wide := [found for each in bodies if (found := _feet_apart(each, data, name))]:
+            _, apart, own, speed, second = max(wide)
+            findings.append(
+                f"{_some(len(wide), count)} {did}: feet up to {100 * apart:.0f} cm apart {way} at "
+                f"{speed:.1f} m/s ({second:.1f} s), where the data have {100 * own:.0f}; try the "
+                f"speed and the turns of the data{other_way}"
+            )
     usual_hips = float(np.median(np.concatenate([each.hip_heights for each in bodies] or [[1.0]])))
     lows = [_lowest_hips(motions[i], desired[i]) / usual_hips for i in living.tolist()]
     if crouches := [low for low in lows if low < _CROUCH_SHARE]:
@@ -252,13 +278,6 @@ def _speed_at_rest(run: Run, character: int, standing: float, desired: Array) ->
     return found
 
 
-def _bent_knees(bodies: Sequence[MeasuredMotion], data: Mapping[str, Any]) -> list[float]:
-    """The deepest bend of each character whose knees bend backward, as a share of the leg."""
-    share = _BENT_SHARE + float(data.get("bent_back", 0.0))
-    bends = [each.bends for each in bodies if each.bends.size]
-    return [-float(own.min()) for own in bends if (own < -BENT_BACK).mean() > share]
-
-
 def _leap(run: Run, motion: MeasuredMotion) -> float:
     """The highest that all feet stay over the ground for `_LEAP_S`, as a share of the leg."""
     heights = motion.lowest[:, 1]
@@ -266,6 +285,23 @@ def _leap(run: Run, motion: MeasuredMotion) -> float:
         heights = heights - run.spec.ground.at(motion.lowest[:, ::2])
     air = minimum_filter1d(heights - np.percentile(heights, 5), round(_LEAP_S * run.fps))
     return float(air.max() / motion.leg) if motion.leg else 0.0
+
+
+def _feet_apart(
+    motion: MeasuredMotion, data: Mapping[str, Any], name: str
+) -> tuple[float, ...] | None:
+    """Where feet are further apart than the data's: how much, metres, the data's, m/s, seconds."""
+    reference = data.get("by_speed", {})
+    # Of the speeds around as well; speeds that the data do not have are not compared.
+    most = maximum_filter1d(np.nan_to_num(np.array(reference.get(name, [None]), np.float64)), 3)
+    bins = (motion.smoothed_speeds / reference.get("width", 1.0)).astype(np.int64)
+    own = np.append(most, 0.0)[np.minimum(bins, len(most))]
+    own[own == 0.0] = np.inf
+    apart = motion.feet_apart[:, FEET_APART.index(name)]
+    apart = minimum_filter1d(apart, max(1, round(_APART_S * motion.fps)))
+    at = int((apart / own).argmax())
+    found = (apart[at] / own[at], apart[at], own[at], motion.smoothed_speeds[at], at / motion.fps)
+    return tuple(map(float, found)) if found[0] > _APART else None
 
 
 def _skips(motion: MeasuredMotion) -> float:
@@ -317,11 +353,6 @@ def _different(run: Run, living: Array, frames: Array) -> int:
     """Number of characters of which no two have the same poses in these frames."""
     poses = run.rotations[living][:, frames, 1:].reshape(len(living), -1)
     return len(np.unique(np.round(poses, 3), axis=0))
-
-
-def _is_lifeless(motion: MeasuredMotion, data: Mapping[str, Any], desired: Array) -> bool:
-    speeds, idle = idle_speeds(motion, desired), float(data.get("idle_speed", 0.0))
-    return bool(speeds.size and speeds.mean() < _LIFELESS_SHARE * idle)
 
 
 def _is_statue(

@@ -197,11 +197,11 @@ class ObservedRun:
 
     @cached_property
     def path_distances(self) -> Array | None:
-        """Metres of each living frame from the nearest place on the path; None without one."""
+        """(characters, frames) metres from the nearest place on the path; None without one."""
         path, origins = self.run.path, self.run.origins
         if path is None or origins is None:
             return None
-        return np.asarray(path.distances(self.run.positions - origins[:, None])[self.living])
+        return np.asarray(path.distances(self.run.positions - origins[:, None]))
 
     @cached_property
     def clock_distances(self) -> Array | None:

@@ -6,7 +6,7 @@ Captured clips and runs have the same measures, to be comparable.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any, Protocol
 
 import numpy as np
@@ -42,8 +42,10 @@ BAND = (1.0, 99.0)
 """Percentiles of the captured frames; values outside are rare in the data."""
 LOWEST_PERCENTILE = 1.0
 """Percentile over frames of a foot's height that is its lowest usual place."""
-# Percentile over frames of the fastest-changing joint's acceleration.
+# Percentile over frames of what captured bodies do at most.
 _USUAL_PERCENTILE = 99.9
+FEET_APART = ("feet_aside", "feet_ahead")
+"""Names of the distances between the feet in the data's measures by speed."""
 # Speeds below this share of sqrt(g * leg length), which scales with the body, count as standing.
 _STANDING = 0.12
 BENT_BACK = 0.035
@@ -114,6 +116,11 @@ class MeasuredMotion:
         # (frames, limbs) of the limbs' lengths, see `limb_bends`.
         self.bends = limb_bends(clip.skeleton, roles, transforms[1])
         self.leans = trunk_leans(roles, transforms[1])
+        # (frames, 2) metres between the feet, of quadrupeds the hind ones: sideways, and ahead.
+        self.feet_apart = np.zeros((len(clip), 2))
+        if (pair := roles.both("foot")) is not None:
+            placed = to_root_space(transforms[1][:, list(pair)].astype(np.float64), root)
+            self.feet_apart = np.abs(placed[:, 0] - placed[:, 1])[:, ::2]
         # m/s: slower motion counts as standing.
         self.standing_speed = _STANDING * float(np.sqrt(GRAVITY * self.leg))
 
@@ -272,7 +279,9 @@ def measured_data(clips: Iterable[Clip], body: MeasuredBody) -> dict[str, Any]:
                             the joint that accelerates most) in bins of speed that are
                             standing_speed wide; see
                             `runs.means_by_speed`. The first two also below 12, 8 and 4 Hz, see
-                            `runs.below`. Missing for bodies without legs
+                            `runs.below`. feet_aside and feet_ahead are metres between the feet, of
+                            quadrupeds the hind ones: 99.9th percentiles. Missing for bodies without
+                            legs
     changes, headings       median and number of the durations, in seconds, of the data's own
                             starts, stops and turns; see `response.own_changes`
     ======================  ================================================================
@@ -301,6 +310,7 @@ def measured_data(clips: Iterable[Clip], body: MeasuredBody) -> dict[str, Any]:
             "turn_rates": np.abs(motion.turn_rates),
             "bends": motion.bends.ravel(),
             "leans": motion.leans,
+            "feet_apart": motion.feet_apart,
             "travelling_seconds": seconds_of(moved, motion.fps)[travels],
             "smoothed_speeds": motion.smoothed_speeds,
             "idle": moved[kinds == IDLE],
@@ -331,9 +341,13 @@ def measured_data(clips: Iterable[Clip], body: MeasuredBody) -> dict[str, Any]:
     if standing > 0:
         by_speed = {n.removeprefix("by "): v for n, v in every_frame.items() if n[:3] == "by "}
         smoothed = every_frame["smoothed_speeds"]
+        apart = dict(zip(FEET_APART, every_frame["feet_apart"].T, strict=True))
         at_speeds["by_speed"] = {
             **means_by_speed(smoothed, by_speed, standing),
             **means_by_speed(at_contacts, {"contact_speed": contact}, standing),
+            **means_by_speed(
+                smoothed, apart, standing, partial(np.percentile, q=_USUAL_PERCENTILE)
+            ),
         }
     return {
         "clips": len(gathered["idle"]),

@@ -254,7 +254,7 @@ def desired_speed(o: ObservedRun) -> float | None:
     limit=0.15,
 )
 def path_error(o: ObservedRun) -> float | None:
-    return None if o.path_distances is None else float(o.path_distances.mean())
+    return None if o.path_distances is None else float(o.path_distances[o.living].mean())
 
 
 @run_measure(

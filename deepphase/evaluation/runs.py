@@ -7,7 +7,7 @@ at once has 90 % of it after 0.15 s, and a turn round after 0.2 s.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -92,20 +92,22 @@ def foot_skating(speeds: Array, largest: float) -> float:
     return float(np.mean(speeds) / largest) if len(speeds) else 0.0
 
 
-def means_by_speed(speeds: Array, measures: Mapping[str, Array], width: float) -> dict[str, Any]:
+def means_by_speed(
+    speeds: Array, measures: Mapping[str, Array], width: float, of: Callable[..., Any] = np.mean
+) -> dict[str, Any]:
     """Means in bins of speed from 0, 1, 2... times `width` m/s on, as plain values.
 
     `speeds` (frames,) m/s of the root. `measures`: name -> (frames,) values. Returns ``width``, and
-    for each name a list with the mean of each bin, None in bins of fewer than 60 frames.
+    for each name a list with the mean, or `of`, of each bin; None in bins of fewer than 60 frames.
     """
     bins = (speeds / width).astype(np.int64)
-    counts = np.bincount(bins)
+    stops = np.cumsum(np.bincount(bins))
+    groups = np.split(np.argsort(bins, kind="stable"), stops[:-1])
     found: dict[str, Any] = {"width": width}
     for name, values in measures.items():
-        sums = np.bincount(bins, values)
+        inside = [np.asarray(values, np.float64)[group] for group in groups]
         found[name] = [
-            round(float(total / count), 4) if count >= _MIN_FRAMES else None
-            for total, count in zip(sums, counts, strict=True)
+            round(float(of(own)), 4) if len(own) >= _MIN_FRAMES else None for own in inside
         ]
     return found
 

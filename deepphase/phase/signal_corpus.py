@@ -208,7 +208,9 @@ class SignalCorpus(Generic[Signals]):
         for store in stores:
             signals, plan = joints_of(store, description)
             joints = SignalCorpus.from_store(store, progress, signals)
-            parts.append(_points_of(joints.values, plan))
+            own = joints.values.reshape(len(joints.values), -1, 3)
+            points = np.einsum("pj,fjc->fpc", plan.points_from_joints(), own)
+            parts.append(points.reshape(len(points), 3 * len(POINTS)))
             bodies.append(CorpusBody(store.group, slice(clips, clips + len(store)), joints, plan))
             clips += len(store)
         lengths = np.concatenate([body.joints.stops - body.joints.starts for body in bodies])
@@ -255,13 +257,6 @@ class SignalCorpus(Generic[Signals]):
         columns = (3 * np.flatnonzero(moves)[:, None] + np.arange(3)).reshape(-1)
         values = _with_columns(self.values, columns)
         return replace(self, signals=self.signals.select(moves), values=values)
-
-
-def _points_of(values: Array, plan: BodyPlan) -> Array:
-    """(frames, 3 * points) values of body points of those of joints."""
-    own = values.reshape(len(values), -1, 3)
-    points = np.einsum("pj,fjc->fpc", plan.points_from_joints(), own)
-    return points.reshape(len(points), 3 * len(POINTS))
 
 
 def _with_columns(values: Array, columns: Array) -> Array:

@@ -130,7 +130,10 @@ def keyed(motion: BodyMotion, rig: BodyRig) -> Array:
             values[:, columns[f"{name}x"] : columns[f"{name}x"] + 3] = three
 
     pelvis, chest = turned[:, 0], rig.roles.chest
-    body = pelvis if chest is None else _half_way(pelvis, turned[:, chest])
+    body = pelvis
+    if chest is not None:
+        between = Rotation.from_matrix(_back(pelvis, turned[:, chest])).as_rotvec()
+        body = pelvis @ Rotation.from_rotvec(0.5 * between).as_matrix()
     put("body.t", motion.positions[:, 0] - rig.rest_hips)
     put("body.r", angles(body, 1))
     put("pelvis.r", angles(_back(body, pelvis), 1))
@@ -184,11 +187,6 @@ def clip_of_controls(values: Array, rig: BodyRig, placement: RootTrajectory, fps
     moving = np.flatnonzero(moves)
     rotations = quaternions.sign_continuous(quaternions.normalized(local))
     return Clip(skeleton, rotations, shifts[:, moving], fps, moving)
-
-
-def _half_way(first: Array, second: Array) -> Array:
-    ends = Rotation.from_matrix(_back(first, second)).as_rotvec()
-    return np.asarray(first @ Rotation.from_rotvec(0.5 * ends).as_matrix())
 
 
 def _back(above: Array, turned: Array) -> Array:

@@ -238,7 +238,9 @@ class PathGoals:
             _, back = decayed(places[:, None], drift[:, None], halflife, offsets_s[:, None])
             facings = facings + _bearings(back, rate[:, None] * ways)
             turned = turned - _bearings(drift, rate * way)
-        rates = root_states.rates[which] - rate[:, 0] * self._facing_rates(now)
+        step = 1.0 / 60.0
+        turns = (path.facings_at(now + step) - path.facings_at(now - step)) / (2.0 * step)
+        rates = root_states.rates[which] - rate[:, 0] * turns
         twist = decayed_offset(
             turned[:, None], rates[:, None], settings.facing_halflife_s, offsets_s
         )
@@ -290,10 +292,6 @@ class PathGoals:
         share = np.clip(1.0 - speed / _SLOW, 0.0, 1.0) * np.clip(1.0 - nearer / _SLOW, 0.0, 1.0)
         share *= np.minimum(2.0 * self.settings.slack_m / distance, 1.0)
         return share[:, None] * away
-
-    def _facing_rates(self, times: Array) -> Array:
-        step, facings_at = 1.0 / 60.0, self.path.facings_at
-        return (facings_at(times + step) - facings_at(times - step)) / (2.0 * step)
 
 
 def _led(leads: Array, way: Array) -> Array:

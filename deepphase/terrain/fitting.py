@@ -176,6 +176,8 @@ def fit_cycle(
     """The best grounds under frames begin to end - 1, best first."""
     places, heights, standing, centre, level = _stance(track, begin, end)
     near = np.ascontiguousarray(places - centre)
+    flights = true_runs(~track.contacts[begin:end].any(axis=1))
+    longest = max((stop - start for start, stop in flights), default=0)
     out = np.empty((len(library), 4))
     for index, ground in enumerate(library.grounds):
         own = np.flatnonzero(library.ground_of == index)
@@ -188,7 +190,7 @@ def fit_cycle(
             near,
             heights - level,
             standing.astype(np.float64),
-            int(_is_jump(track, begin, end)),
+            int(longest >= _FLIGHT_S * track.fps),
             _JUMP_REACH_M,
             part,
         )
@@ -272,12 +274,6 @@ def _stance(track: FootTrack, begin: int, end: int) -> tuple[Array, Array, Array
     contacts = track.contacts[begin:end].ravel()
     standing = contacts if contacts.any() else heights <= np.percentile(heights, 20)
     return places, heights, standing, places[standing].mean(axis=0), float(heights[standing].mean())
-
-
-def _is_jump(track: FootTrack, begin: int, end: int) -> bool:
-    flying = ~track.contacts[begin:end].any(axis=1)
-    longest = max((stop - start for start, stop in true_runs(np.asarray(flying))), default=0)
-    return longest >= _FLIGHT_S * track.fps
 
 
 def _deformation(places: Array, residuals: Array) -> RBFInterpolator | None:

@@ -194,7 +194,10 @@ def _rocks(generator: np.random.Generator, x: Array, z: Array) -> Array:
     """Ellipsoidal rocks of up to 35 cm on uneven ground."""
     heights = 0.04 * _smooth_noise(generator, x, z, 2.0)
     base = heights.copy()
-    for cx, cz in _scattered(generator, x, z, 1.2):
+    low, high = np.array([x.min(), z.min()]), np.array([x.max(), z.max()])
+    # 1.2 rocks per square metre.
+    count = int(np.ceil(1.2 * np.prod(high - low)))
+    for cx, cz in generator.uniform(low, high, (count, 2)):
         angle, height = generator.uniform(0, np.pi), generator.uniform(0.05, 0.35)
         length = height * generator.uniform(1.2, 2.5)
         width = length * generator.uniform(0.6, 1.0)
@@ -246,13 +249,6 @@ def made_ground(
     heights = MADE_GROUNDS[name](np.random.default_rng(seed), x, z)
     ground = Heightmap.centred(heights, spacing_m, name)
     return ground.shifted(-float(ground.at(np.zeros(2))))
-
-
-def _scattered(generator: np.random.Generator, x: Array, z: Array, per_m2: float) -> Array:
-    """(places, 2) random x and z."""
-    low, high = np.array([x.min(), z.min()]), np.array([x.max(), z.max()])
-    count = int(np.ceil(per_m2 * np.prod(high - low)))
-    return generator.uniform(low, high, (count, 2))
 
 
 def _around(

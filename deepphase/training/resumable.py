@@ -38,15 +38,12 @@ class WindowOrder:
         while start < stop:
             pass_, inside = divmod(start, self.count)
             taken = min(stop - start, self.count - inside)
-            parts.append(self._permutation(pass_)[inside : inside + taken])
+            if pass_ != self._pass:
+                generator = torch.Generator().manual_seed(self.seed * 1_000_003 + pass_)
+                self._pass, self._order = pass_, torch.randperm(self.count, generator=generator)
+            parts.append(self._order[inside : inside + taken])
             start += taken
         return torch.cat(parts)
-
-    def _permutation(self, pass_: int) -> Tensor:
-        if pass_ != self._pass:
-            generator = torch.Generator().manual_seed(self.seed * 1_000_003 + pass_)
-            self._pass, self._order = pass_, torch.randperm(self.count, generator=generator)
-        return self._order
 
 
 class ResumableData:

@@ -113,13 +113,10 @@ def test_clips_that_come_later_land_in_the_same_picture(model, clips, tmp_path):
     np.testing.assert_array_equal(first.cloud.explained, later.cloud.explained)
     # Its own, where it has one: nothing is written beside it.
     own = ManifoldProjection.fit(first.phases[0].parameters.manifold())
-    stated = _read(replace_projection(model, own), clips, tmp_path / "elsewhere")
+    with_own = PhaseModel(model.network, model.config, model.signals, own)
+    stated = _read(with_own, clips, tmp_path / "elsewhere")
     np.testing.assert_array_equal(stated.cloud.explained, own.explained)
     assert not (tmp_path / "elsewhere").exists()
-
-
-def replace_projection(model: PhaseModel, projection: ManifoldProjection) -> PhaseModel:
-    return PhaseModel(model.network, model.config, model.signals, projection)
 
 
 def _health(model: PhaseModel, findings: tuple = ()) -> Health:

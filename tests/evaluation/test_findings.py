@@ -15,7 +15,9 @@ from deepphase.evaluation.findings import run_findings as findings_of_run
 from deepphase.evaluation.measurement import ObservedRun
 from deepphase.evaluation.motion_measures import measured_data
 from deepphase.evaluation.run_measures import measure
+from deepphase.steering.goal_sources import PathGoals
 from deepphase.steering.laid_run import FeetOnGround
+from deepphase.steering.path import GroundPath
 from deepphase.steering.run import rollout
 from deepphase.synthetic.gait_motion import locomotion
 from deepphase.terrain.laying import GROUND_MEASURES
@@ -142,6 +144,18 @@ def test_what_is_seen_first_is_a_finding(walked):
             ).as_quat()
     found = run_findings(replace(run, rotations=low), data, speeds)
     assert any(each.startswith("1 of 3 characters crouched where travel") for each in found)
+    # Two with legs that are turned aside, or ahead and back, for half a second.
+    splayed = ("z", 35, "splayed the legs: feet up to 104 cm apart sideways at 1.2 m/s (1.1 s)")
+    for axis, angle, did in (splayed, ("x", -50, "lunged: feet up to 118 cm apart lengthways")):
+        wide = run.rotations.copy()
+        for side, sign in (("Left", 1), ("Right", -1)):
+            joint = run.spec.skeleton.index(f"{side}UpLeg")
+            wide[1:, 60:90, joint] = Rotation.from_euler(axis, sign * angle, degrees=True).as_quat()
+        found = run_findings(replace(run, rotations=wide), data, speeds)
+        assert any(each.startswith(f"2 of 3 characters {did}") for each in found)
+        # Files from before these measures say nothing.
+        found = run_findings(replace(run, rotations=wide), {**data, "by_speed": {}}, speeds)
+        assert not any(did[:6] in each for each in found)
     # One hops on the right foot.
     hop = run.rotations.copy()
     raised = Rotation.from_euler("x", -70, degrees=True).as_quat()
@@ -161,6 +175,15 @@ def test_what_is_seen_first_is_a_finding(walked):
     slow = replace(run, desired_positions=beside, commanded_velocities=slow.repeat(3, axis=0))
     found = run_findings(slow, data, speeds)
     assert any(each.startswith("1 of 3 characters ignored the goal for 2 s") for each in found)
+
+
+def test_who_runs_past_a_corner_left_the_path(walked):
+    run, data, speeds = walked
+    places = np.array([[0.0, 0.0], [0.0, 3.0], [2.0, 3.0]])
+    corner = PathGoals(GroundPath(np.arange(3) * 2.0, places, name="corner"), run.positions[:, 0])
+    # They go 3.9 m ahead, and the path turns aside after 3.
+    (found,) = run_findings(replace(run, goals=corner), data, speeds)
+    assert found.startswith("3 of 3 characters left the path by up to 90 cm (3.0 s); try")
 
 
 def test_a_body_that_glides_and_one_that_walks_on_the_spot_are_statues(walked):

@@ -20,10 +20,6 @@ def _cyclic(frames: int, hertz: float, start: float = 0.0) -> np.ndarray:
     return PhaseParameters(phase, hertz * ones, 0.7 * ones, 0 * ones).manifold()
 
 
-def _by_lag(similarity: np.ndarray, lags: np.ndarray) -> np.ndarray:
-    return np.array([np.diagonal(similarity, lag).mean() for lag in lags])
-
-
 def test_distances_are_those_of_each_pair():
     rng = np.random.default_rng(1)
     one, other = rng.normal(size=(7, 4)), rng.normal(size=(5, 4))
@@ -36,7 +32,8 @@ def test_a_cycle_makes_a_stripe_at_each_period(hertz):
     manifold = _cyclic(300, hertz)
     period = round(FPS / hertz)
     lags = np.arange(0, 3 * period)
-    curve = _by_lag(-frame_distances(manifold, manifold), lags)
+    distances = frame_distances(manifold, manifold)
+    curve = np.array([-np.diagonal(distances, lag).mean() for lag in lags])
     peaks = [k for k in range(1, len(curve) - 1) if curve[k - 1] < curve[k] >= curve[k + 1]]
     assert peaks == [period, 2 * period]
 

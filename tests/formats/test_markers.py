@@ -254,16 +254,12 @@ def _later_columns(text):
     return re.sub(r"([XYZ])(\d+)", lambda match: f"{match[1]}{int(match[2]) + 4}", text)
 
 
-def _labels_without_gaps(text):
-    return re.sub(r"\t\t\t(?=\w)", "\t", text)
-
-
 @pytest.mark.parametrize(
     ("change", "note"),
     [
         # Headers that other readers refuse: opensim-core 2345, 2487 and 2289, opensim-gui 1112.
         (_later_columns, ""),
-        (_labels_without_gaps, ""),
+        (lambda text: re.sub(r"\t\t\t(?=\w)", "\t", text), ""),
         (lambda text: text.replace("\t25\tmm", "\t23\tmm"), "25 markers, but NumMarkers is 23"),
         (lambda text: text.replace("\tOrigDataStartFrame", ""), ""),
         (lambda text: re.sub(r"\t+", " ", text), ""),

@@ -27,10 +27,6 @@ def stepper(play, row, share=0.0, turn=0.0):
     return RootSteps(play, poses, 1.0 / FPS, share=share, turn=turn)
 
 
-def own_slips(play, rows):
-    return play.slips[rows].astype(np.float64).view(np.complex128)[..., 0]
-
-
 def test_slips_of_rows_are_those_of_forward_kinematics(walks):
     _, play, _ = walks
     rows = np.arange(100, 140)
@@ -58,7 +54,7 @@ def test_a_turn_is_about_the_foot_that_carries_the_body(walks):
     tips = play.tips(play.rotations[before], play.translations[before])[0]
     later = play.tips(*poses)[0]
     turn = play.steps[before][:, 2] + 0.02
-    slips = own_slips(play, before)
+    slips = play.slips[before].astype(np.float64).view(np.complex128)[..., 0]
     for _ in range(200):
         # The same frame again and again: what settles is the step that it asks for.
         steps._tips = tips[:, None]

@@ -37,10 +37,6 @@ TRUE_NAMES = {
 }
 
 
-def of_roles(found):
-    return {name: joint for name, joint in found.items() if name in TRUE_NAMES}
-
-
 @pytest.mark.parametrize("gait", ["walk", "run"])
 @pytest.mark.parametrize("noise", [0.0, 0.02])
 def test_limbs_sides_and_front_of_shuffled_points(gait, noise):
@@ -48,7 +44,7 @@ def test_limbs_sides_and_front_of_shuffled_points(gait, noise):
         true = points_of(walker(seed, gait), seed, noise=noise)
         structure = find_structure(true.track)
         found = true.truth_of(structure)
-        assert of_roles(found) == TRUE_NAMES
+        assert TRUE_NAMES.items() <= found.items()
         assert found["Hips"] == "Hips"
         assert structure.confidence > 0.5
 

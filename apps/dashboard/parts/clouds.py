@@ -18,8 +18,8 @@ from deepphase.arrays import Array
 from deepphase.figures.colouring import Colouring
 from deepphase.figures.manifold import axis_title
 from deepphase.figures.theme import thinning
-from deepphase.motion.clip import Clip, joint_positions
-from deepphase.motion.roles import Roles, find_roles
+from deepphase.motion.clip import joint_positions
+from deepphase.motion.roles import find_roles
 from deepphase.motion.root_trajectory import root_trajectory, to_root_space
 from deepphase.motion.skeleton import Skeleton, ancestors
 from deepphase.phase.manifold import ManifoldProjection, ring_projection
@@ -190,17 +190,13 @@ def _poses(read: Encodings, frames: Sequence[Array]) -> Array:
         if chosen.size:
             clip = store.clip(index)
             at = np.rint(chosen * (clip.fps / read.extractor.fps)).astype(np.int64)
-            positions = _poses_at(clip, at.clip(0, len(clip) - 1), roles)
-            parts.append(positions[:, order].astype(np.float32))
+            at = at.clip(0, len(clip) - 1)
+            clip = replace(clip, rotations=clip.rotations[at], translations=clip.translations[at])
+            positions = joint_positions(clip)
+            # The frames are not neighbours, so nothing is smoothed over them.
+            poses = to_root_space(positions, root_trajectory(clip, roles, positions, 0.0))
+            parts.append(poses[:, order].astype(np.float32))
     return np.concatenate(parts)
-
-
-def _poses_at(clip: Clip, frames: Array, roles: Roles) -> Array:
-    """(frames, joints, 3) metres in root space: a clip's joints at some of its frames."""
-    part = replace(clip, rotations=clip.rotations[frames], translations=clip.translations[frames])
-    positions = joint_positions(part)
-    # The frames are not neighbours, so nothing is smoothed over them.
-    return to_root_space(positions, root_trajectory(part, roles, positions, 0.0))
 
 
 def _colourings(read: Encodings, cloud: PhaseCloud, indices: Sequence[int]) -> dict[str, Colouring]:

@@ -323,7 +323,10 @@ class SineFitAutoencoder(PeriodicAutoencoder):
 
     def loss(self, windows: Tensor) -> Tensor:
         """Mean squared error of the reconstruction; with a band, in coordinates below it."""
-        if self.frequencies is None or self._has_other_parts():
+        parts = ("forward", "_encode", "_latent", "_decode")
+        # A subclass may read or give frames in its own way.
+        own = any(getattr(type(self), name) != getattr(SineFitAutoencoder, name) for name in parts)
+        if self.frequencies is None or own:
             return super().loss(windows)
         frames = windows.permute(2, 0, 1)
         with torch.no_grad():
@@ -336,11 +339,6 @@ class SineFitAutoencoder(PeriodicAutoencoder):
         outside = self._decode(sinusoids, self.frequencies.to_time)
         error = nn.functional.mse_loss(outside.float(), inside, reduction="sum")
         return (error + above) / windows.numel()
-
-    def _has_other_parts(self) -> bool:
-        """Whether a subclass reads or gives frames in its own way."""
-        parts = ("forward", "_encode", "_latent", "_decode")
-        return any(getattr(type(self), name) != getattr(SineFitAutoencoder, name) for name in parts)
 
     def _encode(self, windows: Tensor) -> Encoding:
         return self._fitted(self._latent(windows), self.spectrum)

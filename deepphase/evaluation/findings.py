@@ -144,13 +144,13 @@ def run_findings(observed: ObservedRun) -> list[str]:
             f"{_some(len(skips), count)} skipped or hopped: {max(skips):.0%} of the steps were on "
             "the foot of the step before; try clips that walk and run"
         )
-    for name, (did, way) in zip(FEET_APART, _STRIDES, strict=True):
+    for name, (did, along) in zip(FEET_APART, _STRIDES, strict=True):
         if wide := [found for each in bodies if (found := _feet_apart(each, data, name))]:
             _, apart, own, speed, second = max(wide)
             findings.append(
-                f"{_some(len(wide), count)} {did}: feet up to {100 * apart:.0f} cm apart {way} at "
-                f"{speed:.1f} m/s ({second:.1f} s), where the data have {100 * own:.0f}; try the "
-                f"speed and the turns of the data{other_way}"
+                f"{_some(len(wide), count)} {did}: feet up to {100 * apart:.0f} cm apart {along} "
+                f"at {speed:.1f} m/s ({second:.1f} s), where the data have {100 * own:.0f}; try "
+                f"the speed and the turns of the data{other_way}"
             )
     usual_hips = float(np.median(np.concatenate([each.hip_heights for each in bodies] or [[1.0]])))
     lows = [_lowest_hips(motions[i], desired[i]) / usual_hips for i in living.tolist()]

@@ -176,7 +176,7 @@ def fit_cycle(
     """The best grounds under frames begin to end - 1, best first."""
     places, heights, standing, centre, level = _stance(track, begin, end)
     near = np.ascontiguousarray(places - centre)
-    flights = true_runs(~track.contacts[begin:end].any(axis=1))
+    flights = true_runs(np.asarray(~track.contacts[begin:end].any(axis=1)))
     longest = max((stop - start for start, stop in flights), default=0)
     out = np.empty((len(library), 4))
     for index, ground in enumerate(library.grounds):

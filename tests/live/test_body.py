@@ -94,6 +94,6 @@ def test_other_files_are_refused(content, words, tmp_path, capsys):
 
 def test_a_body_belongs_to_a_page(tmp_path, capsys):
     body, output = tmp_path / "hero.glb", tmp_path / "walk.onnx"
-    body.write_bytes(b"glTF")
+    body.write_bytes(b"glTF\x02\0\0\0")
     assert main(["export", str(CONTROLLER), "--body", str(body), "-o", str(output)]) == 2
     assert "add --web" in capsys.readouterr().err

@@ -132,7 +132,7 @@ JOBS = {
         "figures": "draw the manifold and other figures of a model, as a page",
     },
     "Characters": {
-        "train matching": "compress a motion database by a network: learned matching",
+        "train matching": "compress a motion database to a few megabytes: learned matching",
         "train controller": "train a controller on clips and their phases",
         "control": "move characters along a path or by a gamepad, with a controller",
         "live": "steer a character by hand, in a page of the browser",

@@ -30,7 +30,6 @@ class OptionGroup:
 _CONFIG_CLASSES = {
     "phase": "deepphase.phase.config:PhaseConfig",
     "controller": "deepphase.controllers.config:ControllerConfig",
-    "learned": "deepphase.matching.learned.matcher:LearnedConfig",
     "matching": "deepphase.features.layout:FeatureLayout",
     "dance": "deepphase.controllers.dance.config:DanceConfig",
     "editor": "deepphase.edit.config:EditorConfig",

@@ -53,7 +53,7 @@ def controller_verdict(health: Mapping[str, Any], findings: Iterable[str] = ()) 
 def matcher_verdict(health: Mapping[str, Any]) -> str:
     """Of a learned matcher."""
     apart, speed = health["pose_error_cm"], health["speed_ratio"]
-    findings, more = [], "; try more training.windows, or a larger network.width"
+    findings, more = [], "; try more --latents, or a smaller --spacing"
     if apart > 100 * _MATCHER_M:
         findings.append(f"joints are {apart:.1f} cm from the database's{more}")
     if not _SPEEDS[0] <= speed <= _SPEEDS[1]:

@@ -14,7 +14,6 @@ from deepphase.packages import lazy_names
 
 if TYPE_CHECKING:
     from deepphase.matching.database.database import MotionDatabase as MotionDatabase
-    from deepphase.matching.learned.matcher import LearnedConfig as LearnedConfig
     from deepphase.matching.learned.matcher import Matcher as Matcher
     from deepphase.matching.learned.training import train_matcher as train_matcher
     from deepphase.matching.music.dancing import dance_with_database as dance_with_database

@@ -123,10 +123,6 @@ SIZES: dict[str, dict[str, dict[str, Any]]] = {
         "network": {"width": 16, "hidden": 16, "window_s": 1.0},
         "training": {"windows": 160, "batch_size": 16},
     },
-    "learned": {
-        "network": {"width": 16, "compressor_width": 16},
-        "training": {"windows": 640, "batch_size": 32},
-    },
     "rig": {
         "training": {
             "examples": 40,

@@ -24,11 +24,10 @@ _FILES = (
 _MARKER = ".deepphase-demo"
 
 
-# Seconds of clips and of held-out ones, windows and batch size of the training, windows of the
-# matcher, and seconds of runs.
-_Size = tuple[int, int, int, int, int, int]
-_FULL: _Size = (30, 12, 102_400, 256, 64_000, 12)
-_SMALLEST: _Size = (6, 5, 6_400, 64, 9_600, 6)
+# Seconds of clips and of held-out ones, windows and batch size of the training, seconds of runs.
+_Size = tuple[int, int, int, int, int]
+_FULL: _Size = (30, 12, 102_400, 256, 12)
+_SMALLEST: _Size = (6, 5, 6_400, 64, 6)
 # Heading, command as one types it in the folder, page that it writes, and what it does.
 _Step = tuple[str, str, str, str]
 
@@ -108,7 +107,7 @@ def _steps(data: Path | None, size: _Size, pictures: str) -> Iterator[_Step]:
     from deepphase.corpus.store import open_store, store_groups
     from deepphase.phase.config import PhaseConfig
 
-    clip_s, held_out_s, windows, most_batch, matcher_windows, run_s = size
+    clip_s, held_out_s, windows, most_batch, run_s = size
     clips = "clips/training" if data is None else shlex.quote(str(data))
     held_out = "clips/held_out" if data is None else "clips.store"
     if data is None:
@@ -193,10 +192,9 @@ def _steps(data: Path | None, size: _Size, pictures: str) -> Iterator[_Step]:
         )
         yield (
             "Compress it",
-            "train matching steered.db -o steered.matcher "
-            f"--set training.windows={matcher_windows}",
+            "train matching steered.db -o steered.matcher",
             "",
-            "Learned motion matching: a network makes the poses, in a fraction of the memory.",
+            "Learned motion matching: a linear layer makes poses, in a fraction of the memory.",
         )
         yield (
             "Compare them",

@@ -9,12 +9,13 @@ from deepphase.apps.edit_files import load_editor
 from deepphase.apps.options import (
     ConfigOption,
     TrainingOptions,
+    claim_file,
     folder_reader,
     parse_labels,
     parse_names,
     parse_size,
 )
-from deepphase.apps.terminal import note, read_corpus, table, warn
+from deepphase.apps.terminal import next_step, note, progress, read_corpus, table, warn
 from deepphase.apps.training import run_training
 from deepphase.errors import ParameterError
 
@@ -22,7 +23,6 @@ if TYPE_CHECKING:
     from deepphase.controllers.dance.dancer import Dancer
     from deepphase.controllers.runtime.controller import Controller
     from deepphase.edit.editor import MotionEditor
-    from deepphase.matching.learned.matcher import Matcher
     from deepphase.phase.model import PhaseModel
     from deepphase.progress import Progress
     from deepphase.rigs.inverse import RigInverse
@@ -180,10 +180,10 @@ def matching_command(
     database: Path,
     output: Path,
     include: str | None = None,
-    config: Any = ConfigOption("learned", "default"),  # noqa: B008
-    run: TrainingOptions = _RUN,
+    latents: int = 80,
+    spacing: float = 0.05,
 ) -> None:
-    """Compress a motion database by a network that is trained on it: learned motion matching.
+    """Compress a motion database to a matcher, in seconds: learned motion matching.
 
     A file of a few megabytes plays the motion of the database, whose store is not needed any more.
     `match run` takes the file as it takes the database; `live` and `export` take it, too.
@@ -196,8 +196,11 @@ def matching_command(
         Matcher file to write.
     include
         Play actions, too, not only idle and locomotion; as of `deepphase match run`.
-    config
-        Config of the network and its training.
+    latents
+        Values of a kept moment, beside its features, that make its pose.
+    spacing
+        Seconds from one kept moment to the next; others are interpolated. More latents and a
+        smaller spacing make poses more exact and the file larger.
     """
     from deepphase.apps.commands.match import played_moments
     from deepphase.apps.verdicts import matcher_verdict
@@ -205,16 +208,18 @@ def matching_command(
     from deepphase.matching.learned.training import matcher_lines, train_matcher
 
     moments = played_moments(include)
-
-    def train(**how: Any) -> Matcher | None:
-        return train_matcher(MotionDatabase.load(database), config, moments=moments, **how)
-
-    run_training(
-        "matcher", output, run, train,
-        lines=lambda trained: matcher_lines(trained.health),
-        verdict=lambda trained: matcher_verdict(trained.health),
-        then=("match", "run", output, "--path", "square", "-o", "run"),
-    )  # fmt: skip
+    claim_file(output, example="walk.matcher")
+    with progress() as shown:
+        own = MotionDatabase.load(database)
+        matcher = train_matcher(
+            own, latents=latents, spacing_s=spacing, moments=moments, progress=shown
+        )
+    matcher.save(output)
+    for line in matcher_lines(matcher.health):
+        note(line)
+    note(f"matcher: {output}")
+    note(matcher_verdict(matcher.health))
+    next_step("match", "run", output, "--path", "square", "-o", "run")
 
 
 def dance_command(

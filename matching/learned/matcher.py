@@ -1,4 +1,4 @@
-"""Matchers: compressed motion databases of learned motion matching, their config and files."""
+"""Matchers: compressed motion databases of learned motion matching, and their files."""
 
 from __future__ import annotations
 
@@ -7,12 +7,11 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import pairwise
 from pathlib import Path
-from typing import Any, ClassVar, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from deepphase.arrays import Array, counted, short_repr
-from deepphase.config import ABOVE_0, SectionedConfig, require_in
 from deepphase.features.layout import FeatureLayout, Normalisation
 from deepphase.formats.array_file import fitting_parts, read_arrays, write_arrays
 from deepphase.formats.header_values import (
@@ -37,59 +36,15 @@ from deepphase.matching.player.source import PlayerSource
 from deepphase.matching.player.trajectory_queries import SECTORS
 from deepphase.motion.skeleton import Skeleton
 
-
-@dataclass(frozen=True)
-class LearnedNetwork:
-    """Sizes of the networks."""
-
-    latents: int = 32  # Latent values of a state, beside its features
-    width: int = 256  # Hidden units of a layer of the decompressor, which every frame needs
-    # Hidden units of a layer of the compressor, which only the training needs.
-    compressor_width: int = 256
-
-    def __post_init__(self) -> None:
-        require_in(self, latents=(1, 1024), width=(1, 8192), compressor_width=(1, 8192))
-
-
-@dataclass(frozen=True)
-class LearnedTraining:
-    """Training of compressor and decompressor."""
-
-    # Total number of windows of motion to train on: the frames from one kept state to the next.
-    windows: int = 600_000
-    batch_size: int = 32  # Windows in a batch, on each device
-    # Seconds from one kept state to the next. The file grows as this shrinks.
-    spacing_s: float = 0.1
-    learning_rate: float = 1e-3  # Highest learning rate of AdamW; it falls to a hundredth
-    weight_decay: float = 1e-3  # Weight decay of AdamW
-    seed: int = 0  # Random seed of the initial weights and the order of the windows
-
-    def __post_init__(self) -> None:
-        require_in(
-            self, windows=(1, 1e12), batch_size=(1, 1e9), spacing_s=(ABOVE_0, 1),
-            learning_rate=(ABOVE_0, 1), weight_decay=(0, 1), seed=(0, 2**31 - 1),
-        )  # fmt: skip
-
-
-@dataclass(frozen=True)
-class LearnedConfig(SectionedConfig):
-    """Config of `deepphase train matching`: the networks and their training."""
-
-    kind: ClassVar[str] = "learned"
-
-    network: LearnedNetwork = field(default_factory=LearnedNetwork)
-    training: LearnedTraining = field(default_factory=LearnedTraining)
-
-
 FORMAT, VERSION = "deepphase.matcher", 2
 _SKELETON = ("parents", "offsets", "end_parents", "end_offsets")
 _SOURCE = ("unit_m", "up", "rotation_orders")
 _MEASURED = ("usual_acceleration", "top_speed", "travelling_speed")
 _MOST = 127
-# Features are normalised, and latents were trained to be small: of both, most values are below 10.
+# Features are normalised, and latents are metres: of both, most values are below 10.
 _LARGEST_STEP = 1e6
 SMOOTH = 0.25
-"""What a smooth ReLU adds to the square of a value, see `SmoothReLU`."""
+"""What a smooth ReLU, (x + sqrt(x^2 + 1/4)) / 2, adds to a square (Barron 2021, Squareplus)."""
 _TYPES = {
     **dict.fromkeys(("skeleton.parents", "skeleton.end_parents"), "I64"),
     **dict.fromkeys(("skeleton.offsets", "skeleton.end_offsets"), "F64"),
@@ -119,8 +74,6 @@ class Matcher:
 
     Parameters
     ----------
-    config
-        Networks and training.
     body
         The body.
     layout, normalisation
@@ -139,13 +92,14 @@ class Matcher:
     kinds
         (rows,) uint8 kind of each moment, as of a `MotionDatabase`.
     decompressor
-        Layers of the network, with smooth ReLUs between them.
+        The linear layer from states to poses; files of before have several, with smooth ReLUs
+        between them.
     data
         Measures of the database's clips, as `database_measures` gives them.
     health
-        What was measured after the training; see `deepphase.matching.learned.training`.
+        What was measured at the end; see `deepphase.matching.learned.training`.
     provenance
-        What it was trained with.
+        What it was made with.
 
     References
     ----------
@@ -153,7 +107,6 @@ class Matcher:
     take the place of their stepper and projector.
     """
 
-    config: LearnedConfig
     body: MatcherBody
     layout: FeatureLayout
     normalisation: Normalisation
@@ -262,7 +215,6 @@ class Matcher:
             arrays[f"decompressor.{index}.weight"] = layer.weight.astype(np.float16)
             arrays[f"decompressor.{index}.bias"] = layer.bias.astype(np.float32)
         header = {
-            "config": self.config.as_mapping(),
             "layout": self.layout.as_mapping(),
             "fps": self.fps,
             "spacing": kept.spacing,
@@ -317,7 +269,6 @@ class Matcher:
             sets = [checked_labels(each, "labels") for each in header["labels"]]
             contacts = _bits(arrays["contacts"], len(kept) * values.limbs)
             matcher = cls(
-                config=LearnedConfig.from_mapping(header["config"]),
                 body=body,
                 layout=FeatureLayout.from_mapping(header["layout"]),
                 normalisation=Normalisation(arrays["mean"], arrays["scale"]),
@@ -400,7 +351,7 @@ def _layers(arrays: Mapping[str, Array], state: int, values: PoseValues) -> tupl
 
 
 def evaluated(network: tuple[Layer, ...], values: Array) -> Array:
-    """Outputs (n, out) of layers with smooth ReLUs between them; see `SmoothReLU`."""
+    """Outputs (n, out) of layers with smooth ReLUs between them; see `SMOOTH`."""
     for layer in network[:-1]:
         values = values @ layer.weight
         values += layer.bias

@@ -10,12 +10,16 @@ import torch
 from torch import Tensor, nn
 
 from deepphase.export.onnx_file import PARITY_BATCHES, Parity, export_onnx
-from deepphase.matching.learned.matcher import Matcher, rounded
-from deepphase.matching.learned.module import SmoothReLU
+from deepphase.matching.learned.matcher import SMOOTH, Matcher, rounded
 
 _OF_KEPT = ("stops", "starts", "firsts", "counts", "weights")
 # Cost of what may not be found.
 _NEVER = 1e9
+
+
+class _SmoothReLU(nn.Module):
+    def forward(self, values: Tensor) -> Tensor:
+        return 0.5 * (values + (values.square() + SMOOTH).sqrt())
 
 
 class _Motion(nn.Module):
@@ -119,5 +123,5 @@ def _layers(matcher: Matcher) -> nn.Sequential:
         linear = nn.Linear(*weight.shape)
         linear.weight.data = torch.from_numpy(weight.T.copy())
         linear.bias.data = torch.from_numpy(bias.copy())
-        parts += [linear, SmoothReLU()]
+        parts += [linear, _SmoothReLU()]
     return nn.Sequential(*parts[:-1])

@@ -1,107 +1,88 @@
-"""Training of learned motion matching on a database, and the measures of what it made."""
+"""Matchers of a database, and the measures of what was made."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import asdict, replace
-from pathlib import Path
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
-import torch
-from torch import Tensor, nn
 
+from deepphase.errors import ParameterError
 from deepphase.matching.database.database import MotionDatabase
 from deepphase.matching.learned.body import MatcherBody
-from deepphase.matching.learned.data import LearnedData
+from deepphase.matching.learned.data import FRAMES, LearnedData
 from deepphase.matching.learned.kept_states import KeptStates
-from deepphase.matching.learned.matcher import Layer, LearnedConfig, Matcher, rounded
-from deepphase.matching.learned.module import LearnedModule
+from deepphase.matching.learned.least_squares import fitted
+from deepphase.matching.learned.matcher import Matcher, rounded
 from deepphase.matching.player.settings import MomentFilter
 from deepphase.matching.player.source import database_measures
 from deepphase.motion import quaternions
+from deepphase.packages import version
 from deepphase.progress import Progress
-from deepphase.training.task import TrainedTask, run_task, versions
+
+_MOST_LATENTS, _LONGEST_S = 1024, 1.0
 
 
 def train_matcher(
     database: MotionDatabase,
-    config: LearnedConfig | None = None,
     *,
-    folder: str | Path | None = None,
+    latents: int = 80,
+    spacing_s: float = 0.05,
     moments: MomentFilter | None = None,
-    resume: bool = False,
     progress: Progress | None = None,
-    **trainer: Any,
-) -> Matcher | None:
-    """Compress a motion database: train the networks of learned motion matching on it.
+) -> Matcher:
+    """Compress a motion database to a matcher of learned motion matching.
 
-    Further parameters are those of :func:`deepphase.training.task.run_task`, which also says what
-    is raised.
+    Its decompressor is linear and fitted by least squares, in seconds. In the paper it is a
+    network, which is less faithful in a file of equal size and takes a hundred times as long:
+    docs/measurements/matching.md.
 
     Parameters
     ----------
     database
         A database whose features have a trajectory ahead.
-    config
-        Networks and training; `configs/learned/default.yaml` if None.
+    latents
+        Latent values of a state, beside its features; 1 to 1024.
+    spacing_s
+        Seconds from one kept state to the next, up to 1. The file grows as this shrinks.
     moments
         The moments that are played; idle and locomotion by default.
 
     Returns
     -------
-    The matcher, measured on rows of the database; None in all processes but the first of a
-    training on several devices.
+    The matcher, measured on rows of the database.
+
+    Raises
+    ------
+    ParameterError
+        If `latents` or `spacing_s` is out of its range, or no clip is as long as the spacing.
 
     References
     ----------
     Holden, Kanoun, Perepichka and Popa 2020, Learned Motion Matching.
     """
-    config = LearnedConfig.load("default") if config is None else config
-
-    def result(data: LearnedData, module: LearnedModule, run: dict[str, Any]) -> Matcher:
-        name = "" if database.path is None else database.path.name
-        made = {**run, "database": name, "seed": config.training.seed, "versions": versions()}
-        matcher = new_matcher(module.to("cpu"), {**dict(database.made_with), **made})
-        return replace(matcher, health=matcher_health(matcher, data))
-
-    task = TrainedTask(
-        config.training.seed,
-        data=lambda: LearnedData(database, config, moments=moments, progress=progress),
-        module=LearnedModule,
-        fingerprint=lambda data: {
-            "config": asdict(config),
-            "rows": len(data.database),
-            "database": data.database.arrays_sha256,
-            "played": int(data.playable.sum()),
-        },
-        result=result,
-    )
-    return run_task(task, folder=folder, resume=resume, progress=progress, trainer=trainer)
-
-
-def new_matcher(module: LearnedModule, provenance: Mapping[str, Any]) -> Matcher:
-    """The matcher of a trained module, with normalisations in its layers, rounded as in a file."""
-    data, latents = module.data, module.latents()
+    if not 1 <= latents <= _MOST_LATENTS:
+        raise ParameterError(f"{latents} latents", hint=f"give a number from 1 to {_MOST_LATENTS}")
+    if not 0.0 < spacing_s <= _LONGEST_S:
+        raise ParameterError(
+            f"a spacing of {spacing_s:g} s", hint=f"give a time above 0, up to {_LONGEST_S:g} s"
+        )
+    data = LearnedData(database, spacing_s, moments=moments, progress=progress)
     playback, database = data.playback, data.database
-    count = torch.zeros(latents.shape[1])
-    read = (
-        torch.cat([module.feature_mean, count]),
-        torch.cat([module.feature_scale, count + 1.0]),
-    )
-    kept = replace(data.kept, latents=latents)
-    features, latents = (
-        numbers * step for numbers, step in map(rounded, (kept.features, kept.latents))
-    )
+    own, layer = fitted(data, latents, progress)
+    # Rounded as in a file.
+    features, own = (numbers * step for numbers, step in map(rounded, (data.kept.features, own)))
     clips, frames = database.clip_of(data.firsts), database.frame_of(data.firsts)
-    rows = data.rows_of(np.arange(len(kept)))
-    return Matcher(
-        config=data.config,
+    rows = data.rows_of(np.arange(len(data.kept)))
+    name = "" if database.path is None else database.path.name
+    made_with = {"database": name, "deepphase": version(), "latents": latents}
+    matcher = Matcher(
         body=MatcherBody.from_playback(playback, database.body, data.playable),
         layout=database.layout,
         normalisation=database.normalisation,
         values=data.values,
-        kept=KeptStates(features, latents, kept.spacing, kept.counts),
+        kept=KeptStates(features, own, data.kept.spacing, data.kept.counts),
         offered=data.offered,
         names=tuple(
             database.clip_names[clip] + (f" from frame {frame}" if frame else "")
@@ -110,44 +91,27 @@ def new_matcher(module: LearnedModule, provenance: Mapping[str, Any]) -> Matcher
         labels=tuple(database.labels[clip] for clip in clips.tolist()),
         contacts=playback.contacts[rows],
         kinds=np.asarray(database.kinds)[rows],
-        decompressor=folded(
-            module.network.decompressor, read, (module.pose_mean, module.pose_scale)
-        ),
+        decompressor=(layer,),
         data=database_measures(database, playback),
-        provenance=dict(provenance),
+        provenance={**dict(database.made_with), **made_with, "spacing_s": spacing_s},
     )
+    return replace(matcher, health=matcher_health(matcher, data))
 
 
-def folded(
-    network: nn.Module, before: tuple[Tensor, Tensor], after: tuple[Tensor, Tensor]
-) -> tuple[Layer, ...]:
-    """Layers that read and give raw values."""
-    linear = [each for each in network.modules() if isinstance(each, nn.Linear)]
-    parts = [(each.weight.detach().T.double(), each.bias.detach().double()) for each in linear]
-    mean, scale = (each.double() for each in before)
-    weight, bias = parts[0]
-    weight = weight / scale[:, None]
-    parts[0] = (weight, bias - mean @ weight)
-    mean, scale = (each.double() for each in after)
-    weight, bias = parts[-1]
-    parts[-1] = (weight * scale, bias * scale + mean)
-    return tuple(Layer(weight.float().numpy(), bias.float().numpy()) for weight, bias in parts)
-
-
-# Moments that are measured, and successive rows of each.
-_MOMENTS, _FRAMES = 2_000, 4
+# Moments that are measured.
+_MOMENTS = 2_000
 
 
 def matcher_health(matcher: Matcher, data: LearnedData) -> dict[str, Any]:
     """Measures of a matcher on moments spread over its database.
 
     Returns ``pose_error_cm``, ``pose_error_95_cm`` and ``rotation_error_degrees`` of decompressed
-    poses, in. root space; ``root_speed_error``, m/s; and ``speed_ratio`` and ``jerk_ratio``: of the
-    joints. in root space, the mean over that of the database.
+    poses, in root space; ``root_speed_error``, m/s; and ``speed_ratio`` and ``jerk_ratio``: of the
+    joints in root space, the mean over that of the database.
     """
     rows = data.measured_rows
-    rows = rows[rows + _FRAMES <= data.kept.stops[data.kept.stretch_of(rows)]]
-    rows = rows[:: max(len(rows) // _MOMENTS, 1)][:, None] + np.arange(_FRAMES)
+    rows = rows[rows + FRAMES <= data.kept.stops[data.kept.stretch_of(rows)]]
+    rows = rows[:: max(len(rows) // _MOMENTS, 1)][:, None] + np.arange(FRAMES)
     motion, playback = matcher.motion, data.playback
     found = [getattr(motion, name)[rows] for name in ("rotations", "translations", "steps")]
     truth = data.poses(data.rows_of(rows))

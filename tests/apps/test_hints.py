@@ -31,7 +31,6 @@ _TRAINING = "--set=training.batch_size=64 --set=trainer.accelerator=cpu "
 _SHORT = {
     "train phase": f"{_TRAINING} --set=training.windows=256 --set=network.channels=2",
     "train controller": f"{_TRAINING} --set=training.samples=256 --set=network.hidden=8",
-    "train matching": f"{_TRAINING} --set=training.windows=256 --set=network.width=8",
     "evaluate": "--queries 100",
     "match run": "--seconds 2",
     "control": "--seconds 2",

@@ -16,7 +16,7 @@ from deepphase.steering.path import read_path
 from deepphase.synthetic.gait_motion import locomotion
 from deepphase.terrain.ground_file import save_ground
 from deepphase.terrain.heightmap import Heightmap
-from tests.matching.made_matchers import styled_database, untrained
+from tests.matching.made_matchers import small_matcher, styled_database
 
 pytestmark = pytest.mark.slow
 
@@ -71,7 +71,7 @@ def test_a_path_file_is_followed_by_several_side_by_side(database, tmp_path):
 
 
 def test_others_follow_the_path_beside_a_matcher(database, tmp_path, capsys):
-    matcher = untrained(styled_database())[1].save(tmp_path / "walks.matcher")
+    matcher = small_matcher(styled_database()).save(tmp_path / "walks.matcher")
     words = ["match", "run", str(matcher), "-o", str(tmp_path / "out"), "--seconds", "1"]
     assert main([*words, "--path", "circle", "--beside", f"{database},{CONTROLLER}"]) == 0
     names = ["walks.matcher", "walks.db", "gaits.controller"]

@@ -453,16 +453,6 @@ def _editor(bench: Bench, share: float, callback: pl.Callback) -> None:
     train_editor(bench.store(), config, **_trainer(bench, callback))
 
 
-def _matcher(bench: Bench, share: float, callback: pl.Callback) -> None:
-    from deepphase.matching.database.database import MotionDatabase
-    from deepphase.matching.learned.matcher import LearnedConfig
-    from deepphase.matching.learned.training import train_matcher
-
-    config = LearnedConfig.load("default", **{"training.windows": _count(600_000, share, bench)})
-    database = MotionDatabase.build(bench.store(), "pose_trajectory")
-    train_matcher(database, config, **_trainer(bench, callback))
-
-
 def _count(whole: int, share: float, bench: Bench) -> int:
     return max(round(whole * share * bench.scale), 2_000)
 
@@ -479,7 +469,6 @@ TRAININGS: dict[str, Training] = {
     "experts_paper": _controller("experts_paper", 0),
     "pfnn": _controller("pfnn", 1_500_000),
     "editor": _editor,
-    "matcher": _matcher,
 }
 OTHERS: dict[str, Callable[[Bench], None]] = {
     "tests": gpu_tests,
@@ -491,7 +480,7 @@ OTHERS: dict[str, Callable[[Bench], None]] = {
 WITHOUT_CLIPS, ONLY_ON_GPU = ("tests",), ("tests", "count")
 # First what waits for launches most; parts at the end may be cut.
 ORDER = (
-    *("tests", "dancer", "experts_paper", "frames", "experts", "matcher", "editor", "pfnn"),
+    *("tests", "dancer", "experts_paper", "frames", "experts", "editor", "pfnn"),
     *("count", "phase", "pae", "encode"),
 )
 # Frames of `experts` cost more and more in its training, so that a GPU has a share of all of its

@@ -45,7 +45,7 @@ from deepphase.steering.path import made_path
 from deepphase.steering.run import rollout, start_on_path
 from deepphase.synthetic.gait_motion import locomotion
 from tests.dashboard.app_pages import components, opened, players, words
-from tests.matching.made_matchers import styled_database, untrained
+from tests.matching.made_matchers import small_matcher, styled_database
 
 _SHORT_S = 3
 
@@ -256,7 +256,7 @@ def test_what_a_matcher_was_driven_to_is_kept_and_measured(monkeypatch):
     database = styled_database()
     with pytest.raises(DeepPhaseError, match="cannot be steered by hand"):
         of_database("walks", "walks", database).asset()
-    walks = of_matcher("walks", "walks", untrained(database)[1])
+    walks = of_matcher("walks", "walks", small_matcher(database))
     assert len(walks.asset()) > 10_000
     source = walks.source
     runner, goals = start_on_path(source, made_path("wave", 1.0, 2.0))
@@ -343,7 +343,7 @@ def test_what_was_driven_is_kept_and_measured(demo, tmp_path, monkeypatch):
 
 
 def test_a_matcher_of_the_folder_is_steered_alone_and_beside_another(tmp_path, monkeypatch):
-    untrained(styled_database())[1].save(tmp_path / "walks.matcher")
+    small_matcher(styled_database()).save(tmp_path / "walks.matcher")
     app = chosen(opened("control", monkeypatch, tmp_path), "Seconds", _SHORT_S)
     offered = widget(app, "Controller or motion")
     assert offered.options[0] == "Learned matching: walks.matcher"

@@ -38,7 +38,7 @@ from deepphase.features.layout import FeatureLayout
 from deepphase.files import json_hash, temporary_folder
 from deepphase.formats.load import load, load_all, save
 from deepphase.matching.database.database import MotionDatabase
-from deepphase.matching.learned.matcher import LearnedConfig, Matcher
+from deepphase.matching.learned.matcher import Matcher
 from deepphase.motion.ball import Ball
 from deepphase.motion.roles import load_description
 from deepphase.music import cache as song_cache
@@ -392,7 +392,6 @@ _CONFIGS = {
     "dance": DanceConfig,
     "editor": EditorConfig,
     "rig": RigConfig,
-    "learned": LearnedConfig,
 }
 _ARRAYS_OF_OTHERS = [archive(each) for each in (AMASS, OWN, JOINTS, POINTS)]
 _ARRAYS_OF_OTHERS.append(archive(AMASS, zipfile.ZIP_DEFLATED))

@@ -19,7 +19,6 @@ _TRAIN = {
     "controller": "train controller mocap.store -o out.controller --config no_phase",
     "editor": "train editor mocap.store -o out.editor",
     "rig": "train rig walk.bvh -o out.rig",
-    "matching": "train matching mocap.db -o out.matcher",
 }
 # Words before a value -> values that are refused.
 _VALUES = {
@@ -37,7 +36,6 @@ _VALUES = {
     f"{_TRAIN['controller']} --set training.samples=": "-1 nan inf 1e30",
     f"{_TRAIN['editor']} --set training.windows=": "-1 nan inf",
     f"{_TRAIN['rig']} --set training.epochs=": "-1 nan inf",
-    f"{_TRAIN['matching']} --set training.windows=": "-1 nan inf",
 }
 _PLACES = {
     **{f"convert walk.bvh -o {place}": "out" for place in ("walk.bvh/out.bvh", "/proc/out.bvh")},

@@ -49,7 +49,7 @@ COMMANDS = {
     f"--set training.windows=640 --set training.batch_size=64 {_SMALL}",
     "train controller": f"train controller {_STORE} -o out/walk.controller --config no_phase "
     f"--set training.samples=6000 {_SMALL}",
-    "train matching": f"train matching {_DATABASE} -o out/walk.matcher --set training.windows=3200",
+    "train matching": f"train matching {_DATABASE} -o out/walk.matcher",
     "train editor": f"train editor {_STORE} -o out/walk.editor --set training.windows=500 "
     f"{_SMALL} --set network.width=16",
     "train path": f"train path {_STORE} -o out/path.editor --editor {SHIPPED['editor'].path} "

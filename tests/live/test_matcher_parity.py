@@ -17,7 +17,7 @@ from deepphase.steering.goal_sources import GamepadSettings, RootStates
 from deepphase.steering.velocity_goals import GamepadGoals
 from tests.live.node import ask_node, needs_node, stick_goal, wandering
 from tests.live.test_controller_parity import largest_distance, positions_in
-from tests.matching.made_matchers import styled_database, untrained
+from tests.matching.made_matchers import deeper, small_matcher, styled_database
 
 TOP_SPEED = 1.6
 
@@ -40,7 +40,7 @@ def python_run(matcher, sticks, frames):
 
 @pytest.fixture(scope="module")
 def file(tmp_path_factory):
-    matcher = untrained(styled_database())[1]
+    matcher = small_matcher(styled_database())
     return matcher.save(tmp_path_factory.mktemp("matcher") / "walk.matcher")
 
 
@@ -53,16 +53,22 @@ STANDING = Gamepad(
 
 @needs_node
 @pytest.mark.parametrize(
-    ("sticks", "frames", "share"),
+    ("sticks", "frames", "share", "layers"),
     [
-        (wandering(600, 4, {"style": ("", "", "left", "right")}), 600, 1.0),
-        (STANDING, 640, 1.0),
+        (wandering(600, 4, {"style": ("", "", "left", "right")}), 600, 1.0, 1),
+        (STANDING, 640, 1.0, 1),
+        # As in files of before.
+        (wandering(200, 6), 200, 1.0, 2),
         # Foot locks that slow the legs in many frames.
-        (wandering(200, 5), 200, 0.2),
+        (wandering(300, 7), 300, 0.2, 1),
     ],
 )
-def test_frames_play_the_same_rows_within_a_millimetre(sticks, frames, share, file, tmp_path):
+def test_frames_play_the_same_rows_within_a_millimetre(
+    sticks, frames, share, layers, file, tmp_path
+):
     matcher = Matcher.load(file)
+    if layers > 1:
+        matcher = Matcher.load(deeper(matcher).save(tmp_path / "deep.matcher"))
     assert (matcher.motion.fastest > 0.1).all()
     vars(matcher)["motion"] = replace(matcher.motion, fastest=share * matcher.motion.fastest)
     player, made, given, options = python_run(matcher, sticks, frames)

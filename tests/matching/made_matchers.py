@@ -1,28 +1,20 @@
-"""Small databases with rest and labels, and matchers of them, trained a little or not at all."""
+"""Small databases with rest and labels, and matchers of them."""
 
 from __future__ import annotations
 
 from dataclasses import replace
 
-import torch
+import numpy as np
 
 from deepphase.corpus.clip_store import ClipStore
 from deepphase.matching.database.database import MotionDatabase
-from deepphase.matching.learned.data import LearnedData
-from deepphase.matching.learned.matcher import LearnedConfig, Matcher
-from deepphase.matching.learned.module import LearnedModule
-from deepphase.matching.learned.training import new_matcher
+from deepphase.matching.learned.matcher import Layer, Matcher
+from deepphase.matching.learned.training import train_matcher
 from deepphase.synthetic.gait_motion import locomotion
 from tests.matching.test_player import LAYOUT, SPEED
 
-# Random networks as torch makes them give nearly the same for all rows.
-_LARGER = 2.0
-CONFIG = {
-    "network.width": 48,
-    "network.compressor_width": 64,
-    "network.latents": 6,
-    "training.windows": 512,
-}
+# Few, so that poses of rows are soft, and tests are fast.
+SPACING_S = 0.1
 
 
 def styled_database() -> MotionDatabase:
@@ -35,16 +27,14 @@ def styled_database() -> MotionDatabase:
     return MotionDatabase.build(ClipStore.from_clips(clips), LAYOUT)
 
 
-def config(**changes: object) -> LearnedConfig:
-    """A config of small networks."""
-    return LearnedConfig.load("default", **(CONFIG | changes))
+def small_matcher(database: MotionDatabase) -> Matcher:
+    """A matcher of few latents."""
+    return train_matcher(database, latents=6, spacing_s=SPACING_S)
 
 
-def untrained(database: MotionDatabase) -> tuple[LearnedModule, Matcher]:
-    """A module with random weights, and the matcher that it makes, whose poses differ by row."""
-    torch.manual_seed(0)
-    module = LearnedModule(LearnedData(database, config()))
-    with torch.no_grad():
-        for weights in module.network.parameters():
-            weights *= _LARGER
-    return module, new_matcher(module, {})
+def deeper(matcher: Matcher) -> Matcher:
+    """The same decompressor in two layers: a smooth ReLU of x less one of -x is x."""
+    ((weight, bias),) = matcher.decompressor
+    both = np.concatenate([np.eye(len(weight)), -np.eye(len(weight))], axis=1, dtype=np.float32)
+    first = Layer(both, np.zeros(both.shape[1], np.float32))
+    return replace(matcher, decompressor=(first, Layer(np.concatenate([weight, -weight]), bias)))

@@ -7,19 +7,24 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from deepphase.corpus.clip_store import ClipStore
 from deepphase.errors import CheckpointError, ParameterError
 from deepphase.formats.array_file import read_arrays, write_arrays
+from deepphase.matching.database.database import MotionDatabase
+from deepphase.matching.learned.data import LearnedData
 from deepphase.matching.learned.kept_states import KeptStates
 from deepphase.matching.learned.matcher import FORMAT, VERSION, Matcher
 from deepphase.matching.learned.training import train_matcher
 from deepphase.matching.player.playback import Playback
+from deepphase.matching.player.settings import MomentFilter
 from deepphase.matching.search.searcher import open_searcher
 from deepphase.motion.clip import joint_positions
 from deepphase.steering.gamepad import Gamepad
 from deepphase.steering.path import MADE_PATHS
 from deepphase.steering.run import rollout, start_on_path, start_under_gamepad
-from tests.matching.made_matchers import config, styled_database, untrained
-from tests.matching.test_player import SPEED
+from deepphase.synthetic.gait_motion import locomotion
+from tests.matching.made_matchers import SPACING_S, deeper, small_matcher, styled_database
+from tests.matching.test_player import LAYOUT, SPEED
 
 
 @pytest.fixture(scope="module")
@@ -28,12 +33,16 @@ def database():
 
 
 @pytest.fixture(scope="module")
-def made(database):
-    return untrained(database)
+def data(database):
+    return LearnedData(database, SPACING_S)
 
 
-def test_values_of_poses_make_the_poses_again(made):
-    data = made[0].data
+@pytest.fixture(scope="module")
+def matcher(database):
+    return small_matcher(database)
+
+
+def test_values_of_poses_make_the_poses_again(data):
     rows = data.rows_of(data.measured_rows[::50])
     poses, playback = data.poses(rows), data.playback
     again = data.values.poses(data.values.values(poses))
@@ -44,18 +53,6 @@ def test_values_of_poses_make_the_poses_again(made):
     )
     np.testing.assert_allclose(again.steps, poses.steps, atol=1e-6)
     np.testing.assert_allclose(again.slips, poses.slips, atol=1e-6)
-
-
-def test_kinematics_of_tensors_are_those_of_clips(made):
-    module, _ = made
-    data = module.data
-    rows = data.rows_of(data.measured_rows[::50])
-    poses = data.poses(rows)
-    places, axes = module.body(data.pose_values(rows))
-    places = places[..., module.body.back, :]
-    expected = data.playback.positions(poses.rotations, poses.translations)
-    np.testing.assert_allclose(places.numpy(), expected, atol=1e-5)
-    np.testing.assert_allclose(np.linalg.det(axes.numpy()), 1.0, atol=1e-5)
 
 
 def test_rows_between_kept_states_lie_on_a_smooth_curve_near_them():
@@ -72,13 +69,12 @@ def test_rows_between_kept_states_lie_on_a_smooth_curve_near_them():
     assert np.abs(np.diff(curve, 3)).max() < 0.25 * np.abs(np.diff(times[5:], 2)).max()
 
 
-def test_a_matcher_is_a_database_of_the_rows_that_are_played(made, database):
-    module, matcher = made
+def test_a_matcher_is_a_database_of_the_rows_that_are_played(matcher, data, database):
     rows = np.arange(len(matcher.kept))
-    own, stored = matcher.database, module.data.rows_of(rows)
-    np.testing.assert_array_equal(own.kinds, module.data.database.kinds[stored])
+    own, stored = matcher.database, data.rows_of(rows)
+    np.testing.assert_array_equal(own.kinds, data.database.kinds[stored])
     assert own.labels_of(rows[::99]) == database.labels_of(stored[::99])
-    np.testing.assert_array_equal(matcher.motion.contacts, module.data.playback.contacts[stored])
+    np.testing.assert_array_equal(matcher.motion.contacts, data.playback.contacts[stored])
     kept = matcher.kept.rows
     # 8-bit numbers: a hundredth of a deviation or so; and the rows between them, smoothed.
     np.testing.assert_allclose(matcher.kept.features, database.features[stored[kept]], atol=0.03)
@@ -95,8 +91,7 @@ def test_a_matcher_is_a_database_of_the_rows_that_are_played(made, database):
     )
 
 
-def test_kept_states_are_found_as_by_a_search_of_all_rows(made):
-    _, matcher = made
+def test_kept_states_are_found_as_by_a_search_of_all_rows(matcher):
     features = np.asarray(matcher.database.features)
     features[matcher.kept.rows] = matcher.kept.features
     database = replace(matcher.database, features=features)
@@ -113,8 +108,7 @@ def test_kept_states_are_found_as_by_a_search_of_all_rows(made):
     assert (found[1] < 0).any()
 
 
-def test_a_file_holds_the_matcher(made, tmp_path):
-    _, matcher = made
+def test_a_file_holds_the_matcher(matcher, tmp_path):
     path = matcher.save(tmp_path / "walk.matcher")
     again = Matcher.load(path)
     rows = np.arange(0, len(matcher.kept), 9)
@@ -140,8 +134,7 @@ def test_a_file_holds_the_matcher(made, tmp_path):
             Matcher.load(path)
 
 
-def test_players_change_to_the_style_that_is_desired_and_rest(made):
-    _, matcher = made
+def test_players_change_to_the_style_that_is_desired_and_rest(matcher):
     stick = Gamepad(
         [0.0, 1.0, 1.01, 2.0, 2.01, 9.0],
         [[0, 0.8]] * 4 + [[0, 0]] * 2,
@@ -162,19 +155,12 @@ def test_players_change_to_the_style_that_is_desired_and_rest(made):
         start_under_gamepad(matcher.source(labels={"style": ["sad"]}), stick)
 
 
-@pytest.mark.slow
-def test_a_small_training_learns_poses_that_follow_a_path(database, tmp_path):
-    options = {
-        "network.width": 96,
-        "network.compressor_width": 96,
-        "network.latents": 12,
-        "training.windows": 16_000,
-    }
-    matcher = train_matcher(database, config(**options), folder=tmp_path / "work")
-    assert matcher.health["pose_error_cm"] < 2.5
-    # 3.1 by a compressor alone, with a sixteenth of the weight of rates.
-    assert matcher.health["rotation_error_degrees"] < 2.8
-    assert 0.8 < matcher.health["speed_ratio"] < 1.2
+def test_poses_of_a_matcher_are_those_of_its_database_and_follow_a_path(database):
+    matcher = train_matcher(database)
+    health = matcher.health
+    assert health["pose_error_cm"] < 0.3
+    assert health["rotation_error_degrees"] < 1.0
+    assert 0.98 < health["speed_ratio"] < 1.02
     path = MADE_PATHS["wave"](SPEED, 8.0, 6.0)
     player, goals = start_on_path(matcher.source(), path)
     run = rollout(player, goals, 6.0)
@@ -182,28 +168,69 @@ def test_a_small_training_learns_poses_that_follow_a_path(database, tmp_path):
     assert away.mean() < 0.25
 
 
+def test_more_latents_and_a_smaller_spacing_are_more_exact(database):
+    errors = [
+        train_matcher(database, latents=latents, spacing_s=spacing_s).health["pose_error_cm"]
+        for latents, spacing_s in ((4, 0.1), (12, 0.1), (12, 0.05))
+    ]
+    assert errors[0] > 1.2 * errors[1] > 1.2 * 1.2 * errors[2]
+
+
+def test_layers_with_smooth_relus_are_read_and_evaluated(matcher, tmp_path):
+    """As in files of before, whose decompressors were networks."""
+    again = Matcher.load(deeper(matcher).save(tmp_path / "deep.matcher"))
+    assert len(again.decompressor) == 2
+    states = matcher.kept.states(np.arange(0, len(matcher.kept), 9))
+    for one, other in zip(again.decompressed(states), matcher.decompressed(states), strict=True):
+        np.testing.assert_allclose(one, other, atol=2e-3)
+
+
+@pytest.mark.parametrize("spacing_s", [0.05, 1.0])
+def test_one_clip_that_does_not_move_has_a_finite_matcher(spacing_s, tmp_path):
+    """Features are constant, there are fewer kept states than latents, and nothing is left over."""
+    clip = locomotion(0, 2.0, gait="idle").clip
+    still = clip.sliced(0, 1)
+    still = replace(
+        clip,
+        rotations=np.repeat(still.rotations, 120, axis=0),
+        translations=np.repeat(still.translations, 120, axis=0),
+    )
+    clips = ClipStore.from_clips([replace(still, labels={"kind": "idle"})])
+    made = train_matcher(MotionDatabase.build(clips, LAYOUT), spacing_s=spacing_s)
+    assert all(np.isfinite(value) for value in made.health.values())
+    assert made.health["pose_error_cm"] < 0.1
+    again = Matcher.load(made.save(tmp_path / "still.matcher"))
+    poses = again.decompressed(again.kept.states(np.arange(len(again.kept))))
+    assert all(np.isfinite(each).all() for each in poses)
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        ({"latents": 0}, "0 latents"),
+        ({"latents": 2000}, "2000 latents"),
+        ({"spacing_s": 0.0}, "spacing"),
+        ({"spacing_s": float("nan")}, "spacing"),
+        ({"moments": MomentFilter(("lying",))}, "no moment"),
+    ],
+)
+def test_what_cannot_be_made_is_refused(database, options, said):
+    with pytest.raises(ParameterError, match=said):
+        train_matcher(database, **options)
+
+
+def test_moments_of_three_frames_are_refused(database):
+    kinds = np.where(np.arange(len(database)) % 4 < 3, 1, 2).astype(np.uint8)
+    with pytest.raises(ParameterError, match="4 frames in a row"):
+        train_matcher(replace(database, kinds=kinds), spacing_s=0.01)
+
+
 @pytest.mark.slow
-def test_a_training_that_was_interrupted_ends_in_the_same_weights(database, tmp_path):
-    whole = train_matcher(database, config(), folder=tmp_path / "whole")
-
-    def stop(*progress: object) -> None:
-        if progress[0] == "training" and progress[1] > 0.6 * progress[2]:
-            raise KeyboardInterrupt
-
-    with pytest.raises(KeyboardInterrupt):
-        train_matcher(database, config(), folder=tmp_path / "work", progress=stop)
-    again = train_matcher(database, config(), folder=tmp_path / "work", resume=True)
-    for one, other in zip(whole.decompressor, again.decompressor, strict=True):
-        np.testing.assert_array_equal(one.weight, other.weight)
-
-
-@pytest.mark.slow
-def test_onnx_files_give_the_poses_of_rows_and_find_them(made, tmp_path):
+def test_onnx_files_give_the_poses_of_rows_and_find_them(matcher, tmp_path):
     onnxruntime = pytest.importorskip("onnxruntime", reason="the extra `onnx` is not installed")
     pytest.importorskip("onnxscript", reason="the extra `onnx` is not installed")
     from deepphase.matching.learned.onnx_export import export_matcher
 
-    _, matcher = made
     written = export_matcher(matcher, tmp_path / "walk.onnx")
     assert max(each.difference for parity in written.values() for each in parity) < 1e-4
     assert [path.name for path in written] == ["walk.motion.onnx", "walk.search.onnx"]

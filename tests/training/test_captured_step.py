@@ -18,15 +18,12 @@ from deepphase.controllers.data.controller_batches import ControllerBatches
 from deepphase.controllers.data.controller_data import ControllerData
 from deepphase.controllers.training.module import ControllerModule
 from deepphase.edit.training import EditorData, EditorModule
-from deepphase.matching.learned.data import LearnedData
-from deepphase.matching.learned.module import LearnedModule
 from deepphase.training.optimizer import CapturedStep
 from deepphase.training.resumable import ResumableModule
 from tests.controllers.made_controllers import FormulaPhases, walking_store
 from tests.edit.conftest import tiny_config
 from tests.fake_cuda import fake_cuda, to_device
 from tests.formula_motion import swings
-from tests.matching import made_matchers
 
 STEPS = 40
 
@@ -100,12 +97,6 @@ def _controller(name: str) -> tuple[Any, ResumableModule]:
     return batches, ControllerModule(batches)
 
 
-def _matcher() -> tuple[Any, ResumableModule]:
-    config = made_matchers.config(**{"training.windows": 32 * STEPS, "training.batch_size": 32})
-    data = LearnedData(made_matchers.styled_database(), config)
-    return data, LearnedModule(data)
-
-
 def _editor() -> tuple[Any, ResumableModule]:
     data = EditorData(swings(), tiny_config(**{"training.windows": 16 * STEPS}))
     return data, EditorModule(data)
@@ -114,7 +105,6 @@ def _editor() -> tuple[Any, ResumableModule]:
 MADE = {
     "experts": partial(_controller, "experts"),
     "pfnn": partial(_controller, "pfnn"),
-    "matcher": _matcher,
     "editor": _editor,
 }
 
@@ -182,7 +172,7 @@ class OnDevice(TorchDispatchMode):
         return made
 
 
-@pytest.mark.parametrize("name", ["experts", "matcher", "editor"])
+@pytest.mark.parametrize("name", ["experts", "editor"])
 def test_what_is_captured_stays_on_the_device(name, monkeypatch):
     data, module = MADE[name]()
     with fake_cuda() as device:

@@ -1,9 +1,10 @@
 /** Foot locking: feet in contact are held in place by turning the joints of their legs. */
 
 import {
-  add, blendTurns, clamp, cross, distance, dot, forwardKinematics, inverse, length, multiply, rotate, scaled, smooth, subtract, turn, without,
+  add, clamp, cross, distance, dot, forwardKinematics, inverse, length, multiply, rotate, scaled, smooth, subtract, turn, without,
 } from "../vectors.js";
 import { faded, springRate } from "./springs.js";
+import { fromVector, toVector } from "./transitions.js";
 
 const IN_CONTACT = 0.5;
 const GRAVITY = 9.81;
@@ -91,12 +92,14 @@ export class FootLock {
   slow(leg, localRotations, captured, seconds) {
     const before = leg.turned, locked = leg.joints.map((joint) => turn(localRotations, joint));
     leg.turned = { captured, locked };
-    const shares = (before ? leg.fastest : []).map((rate, k) => {
+    if (!before || !leg.fastest.length) return;
+    const turns = locked.map((own, k) => toVector(multiply(own, inverse(before.locked[k]))));
+    const share = Math.min(...leg.fastest.map((rate, k) => {
       const most = Math.max(FASTER * seconds * rate, angleBetween(before.captured[k], captured[k]));
-      return most / Math.max(angleBetween(before.locked[k], locked[k]), most);
-    });
-    if (!(Math.min(...shares) < 1)) return;
-    leg.turned.locked = locked.map((own, k) => blendTurns([], before.locked[k], own, Math.min(...shares)));
+      return most / Math.max(length(turns[k]), most);
+    }));
+    if (!(share < 1)) return;
+    leg.turned.locked = turns.map((each, k) => multiply(fromVector(scaled(each, share)), before.locked[k]));
     leg.joints.forEach((joint, k) => localRotations.set(leg.turned.locked[k], 4 * joint));
   }
 

@@ -86,7 +86,7 @@ export class Transition {
 }
 
 /** Axis times angle of a rotation, at most pi long. */
-function toVector(q) {
+export function toVector(q) {
   const sign = q[3] < 0 ? -1 : 1;
   const sine = length(q);
   return scaled(q, sign * (sine < SMALL_SINE ? 2 : (2 * Math.atan2(sine, sign * q[3])) / sine));

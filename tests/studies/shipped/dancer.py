@@ -20,10 +20,9 @@ from deepphase.corpus.clip_store import ClipStore
 from deepphase.evaluation.dance import body_of_clip, foot_strikes, mean_joint_speed, motion_beats
 from deepphase.features.layout import FeatureLayout
 from deepphase.features.moment_kinds import KINDS
-from deepphase.files import temporary_folder
 from deepphase.formats.load import load
 from deepphase.matching.database.database import MotionDatabase
-from deepphase.matching.learned.matcher import LearnedConfig, Matcher
+from deepphase.matching.learned.matcher import Matcher
 from deepphase.matching.learned.training import train_matcher
 from deepphase.matching.music.dancing import beat_phases
 from deepphase.matching.music.song_tracks import ClipSongTracks, track_features
@@ -70,29 +69,12 @@ _LAYOUT = {
         {"name": "bar_cycle", "kind": "track", "offsets_s": [0.0, 1.0], "weight": 1.0},
     ]
 }
-_CHANGES = {
-    "training.windows": 800_000,
-    "training.batch_size": 128,
-    "training.learning_rate": 2e-3,
-    "network.width": 384,
-}
 
 
 def train_dancer(folder: Path, progress: Progress | None = None) -> Matcher:
     """A dancer of salsa, Indian and modern dances, at the counts of any song."""
     database = dancer_database(folder, progress)
-    config = LearnedConfig.load("default", **_CHANGES)
-    with temporary_folder() as run:
-        matcher = train_matcher(
-            database,
-            config,
-            folder=run,
-            moments=MomentFilter(KINDS),
-            progress=progress,
-            accelerator="cpu",
-        )
-    assert matcher is not None, "only None in further processes of a distributed training"
-    return matcher
+    return train_matcher(database, moments=MomentFilter(KINDS), progress=progress)
 
 
 def dancer_database(folder: Path, progress: Progress | None = None) -> MotionDatabase:

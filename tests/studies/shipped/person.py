@@ -20,7 +20,7 @@ from deepphase.corpus.prepare import corpus_of
 from deepphase.files import temporary_folder
 from deepphase.formats.load import load, save
 from deepphase.matching.database.database import MotionDatabase
-from deepphase.matching.learned.matcher import LearnedConfig, Matcher
+from deepphase.matching.learned.matcher import Matcher
 from deepphase.matching.learned.training import train_matcher
 from deepphase.motion.clip import Clip, joint_positions
 from deepphase.motion.contacts import foot_contacts
@@ -43,7 +43,6 @@ _SLOWED = {"sidestep": (1.2, 1.6, 2.2), "walkback": (1.5,)}
 # A T-pose: hands at most so far below the shoulders, and at least so far from each other; seconds
 # around it until the arms hang, and seconds of a piece that is kept.
 _T_POSE_BELOW_M, _T_POSE_APART_M, _T_POSE_AROUND_S, _SHORTEST_S = 0.25, 0.9, 0.8, 2.0
-_CHANGES = {"training.windows": 1_200_000, "training.spacing_s": 0.05, "network.width": 384}
 
 
 def train_person(folder: Path, progress: Progress | None = None) -> Matcher:
@@ -54,11 +53,7 @@ def train_person(folder: Path, progress: Progress | None = None) -> Matcher:
         phases = train_phase(store, PhaseConfig.load("default"), folder=run, **options)
     assert phases is not None, "only None in further processes of a distributed training"
     database = MotionDatabase.build(store, "phase_trajectory", phases, progress=progress)
-    config = LearnedConfig.load("default", **_CHANGES)
-    with temporary_folder() as run:
-        matcher = train_matcher(database, config, folder=run, **options)
-    assert matcher is not None, "only None in further processes of a distributed training"
-    return matcher
+    return train_matcher(database, progress=progress)
 
 
 def person_store(folder: Path, progress: Progress | None = None) -> ClipStore:

@@ -69,7 +69,8 @@ class LearnedData:
                 found.append((start + first, (end - first - 1) // spacing + 1))
         stretches = np.array(found, np.int64).reshape(-1, 2)
         lengths = (stretches[:, 1] - 1) * spacing + 1
-        return tuple(stretches[lengths >= max(spacing + 1, FRAMES)].T)
+        stretches = stretches[lengths >= max(spacing + 1, FRAMES)]
+        return stretches[:, 0], stretches[:, 1]
 
     def rows_of(self, rows: Array) -> Array:
         """Rows of the database of rows of the kept states."""

@@ -57,7 +57,7 @@ def _metres(data: LearnedData) -> Array:
     poses = data.poses(data.rows_of(data.measured_rows[::_SHOWN]))
     places = playback.positions(poses.rotations, poses.translations)
     body, weights = list(values.body), np.full(values.dims, _VELOCITY_S)
-    arms, counts = np.empty(len(body)), {}
+    arms, counts = np.empty(len(body)), dict[int, float]()
     for index, joint in enumerate(body):
         below = subtree_mask(playback.skeleton, joint)[body]
         arms[index] = np.square(places[:, below] - places[:, [index]]).sum(axis=(1, 2)).mean()

@@ -70,6 +70,22 @@ def test_a_path_file_is_followed_by_several_side_by_side(database, tmp_path):
     assert np.median(hips[1][:, 0] - hips[0][:, 0]) > 0.8
 
 
+def test_a_database_is_compressed_and_a_matcher_is_replaced_by_force_alone(
+    database, tmp_path, capsys
+):
+    path = tmp_path / "walks.matcher"
+    words = ["train", "matching", str(database), "-o", str(path)]
+    assert main(words) == 0
+    assert "It worked: joints are 0." in capsys.readouterr().out
+    whole = path.read_bytes()
+    for options, said in (([], "--force"), (["--force", "--spacing", "2"], "spacing of 2 s")):
+        assert main([*words, *options]) == 2
+        assert said in capsys.readouterr().err
+        assert path.read_bytes() == whole
+    assert main([*words, "--force", "--latents", "1"]) == 0
+    assert path.stat().st_size < 0.5 * len(whole)
+
+
 def test_others_follow_the_path_beside_a_matcher(database, tmp_path, capsys):
     matcher = small_matcher(styled_database()).save(tmp_path / "walks.matcher")
     words = ["match", "run", str(matcher), "-o", str(tmp_path / "out"), "--seconds", "1"]

@@ -287,6 +287,7 @@ def test_back_leads_to_the_page_before_with_its_clip_in_each_session(visit, addr
 def test_the_last_player_stays_until_the_next_has_drawn_and_some_are_kept(visit):
     page = visit("manifold")
     settled(page)
+    until(lambda: not page.get_by_text("Reading phases").count())
     shown = cloud(page)
     look = """() => {
         window.deepphaseBlank = 0;

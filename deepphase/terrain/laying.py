@@ -56,7 +56,11 @@ class LaidMotion:
 
 
 def lay_on_ground(
-    clip: Clip, ground: Heightmap, *, roles: Roles | None = None, contacts: Contacts | None = None
+    clip: Clip,
+    ground: Heightmap,
+    *,
+    roles: Roles | None = None,
+    contacts: Contacts | None = None,
 ) -> LaidMotion:
     """Lay a motion, captured on a flat floor, on ground.
 
@@ -123,7 +127,12 @@ def _soles(flat: LimbTransforms, on_floor: Array, floor: float) -> Array:
 
 
 def _under_feet(
-    flat: LimbTransforms, on_floor: Array, ground: Heightmap, soles: Array, floor: float, fps: float
+    flat: LimbTransforms,
+    on_floor: Array,
+    ground: Heightmap,
+    soles: Array,
+    floor: float,
+    fps: float,
 ) -> tuple[Array, Array]:
     """(limbs, frames) metres of the ground for each foot, and its slope (limbs, frames, 2)."""
     _, _, last, tips = flat.positions

@@ -23,16 +23,13 @@ class PlayerFrame {
     this.frames = [];
     // The clip that a click asked the page for; null once the page plays another.
     this.asked = null;
-    // What plays until this has drawn, and is then hidden.
-    this.before = window.deepphasePlayers?.meanwhile ? window.deepphasePlayers : null;
     // For clouds of the page, and for tests.
     root.deepphaseFrames = window.deepphasePlayers = this;
   }
 
   // Once for each run of the page: `id` names what `page`, the HTML of a player, plays.
-  show({ id, page, clip, height, at, meanwhile }) {
+  show({ id, page, clip, height, at }) {
     window.deepphasePlayers = this;
-    this.meanwhile = meanwhile;
     this.asked = null;
     if (this.desired === id) return;
     this.desired = id;
@@ -47,7 +44,7 @@ class PlayerFrame {
     frame.deepphaseClip = clip;
     if (!adopted) {
       frame.style.height = `${this.shown?.offsetHeight || height}px`;
-      if (this.shown || this.before) frame.classList.add("next");
+      if (this.shown) frame.classList.add("next");
       frame.srcdoc = page;
       this.root.append(frame);
     }
@@ -55,11 +52,10 @@ class PlayerFrame {
     const began = performance.now();
     const look = () => {
       if (this.desired !== id || !frame.isConnected) return;
-      const alone = this.before && !this.before.root.isConnected;
-      if (alone || playerOf(frame)?.isDrawn() || performance.now() > began + LATEST_MS) this.put(frame);
+      if (playerOf(frame)?.isDrawn() || performance.now() > began + LATEST_MS) this.put(frame);
       else setTimeout(look, LOOK_MS);
     };
-    if (this.shown || this.before || firstPlayer()) look();
+    if (this.shown || firstPlayer()) look();
     else this.put(frame);
   }
 
@@ -88,8 +84,6 @@ class PlayerFrame {
     frame.hidden = false;
     frame.classList.remove("next");
     firstPlayer()?.remove();
-    if (this.before) this.before.root.hidden = true;
-    this.before = null;
     this.shown = frame;
     while (this.frames.length > KEPT + 1) this.drop(this.frames[0]);
   }

@@ -27,7 +27,7 @@ pytestmark = pytest.mark.slow
 def small():
     """Fewer seconds and windows than `--smallest` has."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(demo, "_SMALLEST", (3, 3, 640, 64, 960, 2))
+        patch.setattr(demo, "_SMALLEST", (3, 3, 640, 64, 2))
         yield
 
 

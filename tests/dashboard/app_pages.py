@@ -36,9 +36,8 @@ def opened(
 
 
 def players(app: AppTest) -> list[str]:
-    """The pages that the page's players are, without those that the next one hides."""
-    found = [each for each in components(app) if "clip" in each and "height" in each]
-    return [each["page"] for each in [one for one in found if not one["meanwhile"]] or found]
+    """The pages that the page's players are."""
+    return [each["page"] for each in components(app) if "clip" in each and "height" in each]
 
 
 def components(app: AppTest) -> list[dict]:

@@ -129,7 +129,10 @@ def test_a_dog_that_sits_is_a_quadruped():
     assert find_roles(skeleton, clip=replace(clip, rotations=rotations)).kind == "quadruped"
 
 
-FORE_AND_HIND = (("scapula", "upper", "lower", "foot"), ("upper", "lower", "foot", "toe"))
+FORE_AND_HIND = (
+    ("scapula", "upper", "lower", "foot"),
+    ("upper", "lower", "foot", "toe"),
+)
 
 
 @pytest.mark.parametrize(

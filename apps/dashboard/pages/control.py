@@ -43,8 +43,8 @@ def page() -> None:
         "A character follows a path, by a controller or by motion matching; or steer it by hand.",
     )
     left, right = widgets.wide_columns("control", [3, 7])
-    result = right.container()
-    collection.play_open_clip(right, _PLAYER_HEIGHT, _SHOWN)
+    result, meanwhile = right.container(), right.empty()
+    collection.play_open_clip(meanwhile, _PLAYER_HEIGHT, _SHOWN)
     with left:
         source = chooser("Controller or motion", steerables.STEERABLE_KEY, steerables.steerables())
         request = opened = None
@@ -73,6 +73,7 @@ def page() -> None:
                     widgets.show_measures({"this run": kept.measures})
         elif opened is not None and request is not None:
             _show_runs({source.name: opened} | others, request)
+    meanwhile.empty()
     st.session_state[_SHOWN] = True
 
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
+from typing import Any
 
 import streamlit as st
-from streamlit.delta_generator import DeltaGenerator
 
 from deepphase.apps.dance_sources import DanceSource
 from deepphase.apps.dashboard.parts import collection, messages, widgets
@@ -130,8 +130,8 @@ def page() -> None:
         "from captured dances.",
     )
     left, right = widgets.wide_columns("dance", [3, 7])
-    bar = right.container()
-    collection.play_open_clip(right, _PLAYER_HEIGHT, _SHOWN)
+    bar, begin = right.container(), right.empty()
+    collection.play_open_clip(begin, _PLAYER_HEIGHT, _SHOWN)
     opened = song = None
     requests: list[DanceRequest] = []
     with left, messages.shown_errors():
@@ -150,7 +150,7 @@ def page() -> None:
             st.caption(messages.plain(opened.source.credit))
     with right:
         if opened is not None and song is not None and requests:
-            _dances(opened, song, requests, bar)
+            _dances(opened, song, requests, bar, begin)
     st.session_state[_SHOWN] = True
 
 
@@ -162,7 +162,7 @@ def _listed(texts: Sequence[str], icons: Sequence[str] = ()) -> str:
 
 
 def _dances(
-    opened: OpenDancer, song: OpenSong, requests: list[DanceRequest], bar: DeltaGenerator
+    opened: OpenDancer, song: OpenSong, requests: list[DanceRequest], bar: Any, begin: Any
 ) -> None:
     """Draw the dance to a song, or of several tries the best, and the choice of another."""
     dances: dict[int, OpenDance] = {}
@@ -172,9 +172,9 @@ def _dances(
         key = (opened.key, song.key, song.features.name, request)
         long = request.seconds is not None and request.seconds > 2 * _BEGIN_S
         if long and not dances and cache.find(key) is None:
-            with messages.shown_errors():
+            with messages.shown_errors(), begin.container():
                 take = opened.begin(song, request)
-                _play(take, key="meanwhile dance")
+                _play(take, key="begin")
         number = f" {len(dances) + 1} of {len(requests)}" if len(requests) > 1 else ""
         with bar:
             dance = messages.cancellable_result(
@@ -183,6 +183,7 @@ def _dances(
         if dance is None:
             return
         dances[request.seed] = dance
+    begin.empty()
     ranked = sorted(dances, key=lambda seed: -dances[seed].score)
     shown = ranked[0]
     if len(ranked) > 1:

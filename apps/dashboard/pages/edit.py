@@ -165,18 +165,17 @@ def page() -> None:
         "along a path, or give it a style.",
     )
     left, right = widgets.wide_columns("edit", [3, 7])
-    # No placeholder, which each run would empty: the player stays until the next one has drawn.
-    timeline, shown = right.container(), right.container()
+    timeline, shown = right.container(), right.empty()
     edits: Edits | None = None
     with left, shown_errors():
         edits = _choices(timeline, shown)
     if edits is not None:
-        with shown:
+        with shown.container():
             _result(edits)
 
 
-def _choices(timeline: DeltaGenerator, shown: DeltaGenerator) -> Edits | None:
-    """Draw the choices; return the edits of the chosen clip; None where it plays already."""
+def _choices(timeline: DeltaGenerator, shown: DeltaGenerator) -> Edits:
+    """Draw the choices; return the edits of the chosen clip, which plays before the first one."""
     source = chooser("Editor", EDITORS.name, editor_sources())
     editor = source.open()
     clips = open_clips()
@@ -208,7 +207,6 @@ def _choices(timeline: DeltaGenerator, shown: DeltaGenerator) -> Edits | None:
     sheet = Sheet(start, editor, clips, f"{task} {chosen} {source.id} {depth}", timeline)
     # The first edit of the shipped editor is made at once, as an example.
     drawn = st.session_state.pop(_DRAWN, False) or (begins and editor.bound)
-    waits = False
     with shown_errors():
         edit = _TASKS[task](sheet) if task else None
         follow = task in _FOLLOWING and st.toggle(
@@ -220,9 +218,8 @@ def _choices(timeline: DeltaGenerator, shown: DeltaGenerator) -> Edits | None:
             st.button("Undo", icon=":material/undo:", disabled=not edits.steps, on_click=edits.undo)
         if edit is not None and (apply or (follow and drawn)):
             if begins:
-                waits = True
-                with shown:
-                    play_meanwhile(clips.store, names.index(chosen), _PLAYER_HEIGHT, "")
+                with shown.container():
+                    play_meanwhile(clips.store, names.index(chosen), _PLAYER_HEIGHT)
             # Each is asked for by a click or a stroke, and made anew.
             once, cache = secrets.token_hex(8), messages.shared_cache("edited clips", 1)
             make = partial(cache.find_or_make, once, lambda _: edit.make(), edit.words)
@@ -238,7 +235,7 @@ def _choices(timeline: DeltaGenerator, shown: DeltaGenerator) -> Edits | None:
                 "between keys and repairs; one that is trained on your clips does the rest, too."
             )
         offer_editor_training()
-    return None if waits else edits
+    return edits
 
 
 def _draw(key: str, value: Any) -> None:

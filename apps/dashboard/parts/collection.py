@@ -263,13 +263,10 @@ def play_open_clip(place: DeltaGenerator, height: int, shown: str) -> None:
             play_meanwhile(store, shown_index(store.names), height)
 
 
-def play_meanwhile(store: ClipStore, index: int, height: int, key: str = "meanwhile") -> None:
-    """Play a clip as pages show it first, until what belongs there is made.
-
-    It stays until that has drawn where the next run of the page shows it with the same key.
-    """
+def play_meanwhile(store: ClipStore, index: int, height: int) -> None:
+    """Play a clip as pages show it first, while what belongs there is made."""
     span = Span.around(store, index, moment_of(store.names[index]))
-    show_player(opening_take(store, index, span), height=height, key=key, **span.player)
+    show_player(opening_take(store, index, span), height=height, key="meanwhile", **span.player)
 
 
 def open_model(clips: OpenClips) -> OpenModel:

@@ -103,10 +103,7 @@ def show_player(
     clip_from_s: float | None = None,
     key: str = "",
 ) -> None:
-    """Display a take from `at_s` on, which begins at `clip_from_s` of its clip, seconds.
-
-    With a `key` that begins with "meanwhile", the page's next player hides it once it has drawn.
-    """
+    """Display a take from `at_s` on, which begins at `clip_from_s` of its clip, seconds."""
     id, page = player_page(
         take, dark=is_dark(), title=title, playing=playing, at_s=at_s, clip_from_s=clip_from_s
     )
@@ -114,7 +111,6 @@ def show_player(
     if clip_from_s is not None:
         clip = {"name": take.name, "from": clip_from_s, "to": clip_from_s + take.duration_s}
     data = {"id": id, "page": page, "clip": clip, "height": height, "at": at_s}
-    data["meanwhile"] = key.startswith("meanwhile")
     _player(data=data, key=f"player {key}")
 
 

@@ -161,23 +161,21 @@ def is_motion(path: Path) -> bool:
 def _check_motion(place: str, path: Path, skeleton: str | None) -> None:
     """Refuse what is no motion, and a folder without any; a file's content is for its reader."""
     from deepphase.corpus.motion_files import (
-        SONG_SUFFIXES,
         STORE_FORMAT,
         files_under,
         find_motion_files,
         is_motion_file,
         is_store,
     )
+    from deepphase.corpus.songs import holds_only_songs, is_song
     from deepphase.corpus.store import groups_with
     from deepphase.formats.array_file import is_array_file, read_header
     from deepphase.formats.load import MOTION_FORMATS, format_of, holds_points, load
 
-    sung = SONG_SUFFIXES if place in _SONGS else ()
-    suffix, rotated = path.suffix.lower(), False
+    sung, suffix, rotated = place in _SONGS, path.suffix.lower(), False
     if skeleton is not None and place.endswith((" clips", " files")) and not is_store(path):
-        inside = files_under(path) if path.is_dir() else [path]
         fact, hint = "--skeleton applies to clips, and these are songs", "leave it out"
-        if suffix not in sung and any(map(is_motion_file, inside)):
+        if not holds_only_songs(path):
             fact = "--skeleton names one of the skeletons of a store, and this is none"
             hint += ", or give a store of deepphase prepare"
         raise ParameterError(fact, hint=hint, path=path)
@@ -193,12 +191,12 @@ def _check_motion(place: str, path: Path, skeleton: str | None) -> None:
         if skeleton is not None and path.is_dir():
             groups_with(path, skeleton)
     elif path.is_dir():
-        read = (each for each in files_under(path) if is_motion_file(each) or each.suffix in sung)
-        if next(read, None) is None or place == "solve points":
+        read = (is_motion_file(each) or (sung and is_song(each)) for each in files_under(path))
+        if not any(read) or place == "solve points":
             found = find_motion_files([path])
             rotated = all(each.path.suffix.lower() in _ROTATED for each in found)
     elif path.is_file() and not (
-        suffix in sung or (place == "rig-controls clip" and suffix == ".json")
+        (sung and is_song(path)) or (place == "rig-controls clip" and suffix == ".json")
     ):
         format_of(path)
         if not path.stat().st_size or (suffix in (".csv", ".npy") and not is_motion_file(path)):
@@ -212,16 +210,15 @@ def _check_motion(place: str, path: Path, skeleton: str | None) -> None:
 
 def _check_songs(dances: Path, songs: Path | None) -> None:
     """Raise ParameterError where no song lies beside the motion files of dances."""
-    from deepphase.corpus.motion_files import SONG_SUFFIXES, files_under, is_store
+    from deepphase.corpus.motion_files import files_under, is_store
+    from deepphase.corpus.songs import BESIDE_CLIPS, is_song
 
+    if is_store(dances):
+        return
     folder = songs or (dances if dances.is_dir() else dances.parent)
-    found = [each for each in files_under(folder) if each.suffix.lower() in SONG_SUFFIXES]
-    if dances.is_file():
-        found = [each for each in found if each.stem == dances.stem]
-    if not found and not is_store(dances):
-        hint = f"put a sound file of the same name ({', '.join(SONG_SUFFIXES)}) beside each clip"
-        hint += ", or give the folder of the songs with --songs"
-        raise ParameterError("no clip has a song beside it", hint=hint, path=folder)
+    found = filter(is_song, files_under(folder))
+    if not any(dances.is_dir() or each.stem == dances.stem for each in found):
+        raise ParameterError("no clip has a song beside it", hint=BESIDE_CLIPS, path=folder)
 
 
 def no_rotations(path: Path) -> SkeletonError:

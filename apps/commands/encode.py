@@ -41,27 +41,14 @@ def command(
         Also write CLIP.phases.csv.
     """
     from deepphase.corpus.clips import clips_in
-    from deepphase.corpus.motion_files import (
-        SONG_SUFFIXES,
-        files_under,
-        is_motion_file,
-        is_store,
-        unique_stems,
-    )
-    from deepphase.corpus.songs import song_entries
+    from deepphase.corpus.motion_files import is_store, unique_stems
+    from deepphase.corpus.songs import holds_only_songs, song_entries
     from deepphase.files import check_writable
     from deepphase.phase.song_signals import reads_songs
     from deepphase.shipped import SHIPPED
 
     # Refused before torch is imported.
-    songs = [
-        path
-        for path in files
-        if path.suffix.lower() in SONG_SUFFIXES
-        or (
-            path.is_dir() and not is_store(path) and not any(map(is_motion_file, files_under(path)))
-        )
-    ]
+    songs = [path for path in files if holds_only_songs(path)]
     if songs and songs[0] == files[0]:
         raise _song_without_model(songs[0], "no model of songs is given")
     shipped = SHIPPED["any_skeleton"]

@@ -22,6 +22,12 @@ from deepphase.music.cache import song_features
 from deepphase.music.features import SongFeatures
 from deepphase.progress import Progress, report
 
+BESIDE_CLIPS = (
+    f"put a sound file of the same name ({', '.join(SONG_SUFFIXES)}) beside each clip, or give the "
+    "folder of the songs with --songs"
+)
+"""What to do where clips have no songs."""
+
 
 def song_entries(paths: str | Path | Sequence[str | Path]) -> list[ClipEntry]:
     """The songs among files and in folders, as entries whose `load` gives their features."""
@@ -36,7 +42,7 @@ def find_songs(inputs: str | Path | Sequence[str | Path]) -> list[Path]:
     given = existing(inputs)
     found = {path for path in given if not path.is_dir()}
     for root in filter(Path.is_dir, given):
-        found |= set(filter(_is_song, files_under(root)))
+        found |= set(filter(is_song, files_under(root)))
     if not found:
         raise FormatError(
             "there are no songs here",
@@ -50,12 +56,13 @@ def holds_only_songs(path: str | Path) -> bool:
     """Whether a path is a sound file, or a folder of sound files without any motion."""
     path = Path(path)
     if not path.is_dir():
-        return _is_song(path) and path.is_file()
+        return is_song(path) and path.is_file()
     files = list(files_under(path))
-    return any(map(_is_song, files)) and not any(map(is_motion_file, files))
+    return any(map(is_song, files)) and not any(map(is_motion_file, files))
 
 
-def _is_song(path: Path) -> bool:
+def is_song(path: Path) -> bool:
+    """Whether a path is named like a sound file."""
     return path.suffix.lower() in SONG_SUFFIXES
 
 
@@ -90,8 +97,7 @@ def songs_of_clips(
         shown = "; ".join(f"{name}: {why}" for name, why in left_out[:3])
         raise ParameterError(
             "no clip has a song that can be read",
-            hint=f"put a sound file of the same name ({', '.join(SONG_SUFFIXES)}) beside each "
-            f"clip, or give the folder of the songs with --songs\n  {shown}",
+            hint=f"{BESIDE_CLIPS}\n  {shown}",
         )
     if len(kept) < len(store):
         store = store.selected(kept)

@@ -42,8 +42,8 @@ BAND = (1.0, 99.0)
 """Percentiles of the captured frames; values outside are rare in the data."""
 LOWEST_PERCENTILE = 1.0
 """Percentile over frames of a foot's height that is its lowest usual place."""
-# Percentile over frames of what captured bodies do at most.
-_USUAL_PERCENTILE = 99.9
+USUAL_PERCENTILE = 99.9
+"""Percentile over frames of what captured bodies do at most."""
 FEET_APART = ("feet_aside", "feet_ahead")
 """Names of the distances between the feet in the data's measures by speed."""
 # Speeds below this share of sqrt(g * leg length), which scales with the body, count as standing.
@@ -121,8 +121,7 @@ class MeasuredMotion:
         if (pair := roles.both("foot")) is not None:
             placed = to_root_space(transforms[1][:, list(pair)].astype(np.float64), root)
             self.feet_apart = np.abs(placed[:, 0] - placed[:, 1])[:, ::2]
-        # m/s: slower motion counts as standing.
-        self.standing_speed = _STANDING * float(np.sqrt(GRAVITY * self.leg))
+        self.standing_speed = standing_speed(self.leg)
 
     def __len__(self) -> int:
         return len(self.positions)
@@ -185,6 +184,11 @@ class MeasuredMotion:
         flags = self.contacts if contacts is None else contacts
         root = np.broadcast_to(self.smoothed_speeds[1:, None], self.foot_speeds.shape)
         return np.stack([self.foot_speeds, root])[:, flags[1:] & flags[:-1]]
+
+
+def standing_speed(leg_length: float) -> float:
+    """m/s below which a body with legs of this length in metres stands: a Froude number."""
+    return _STANDING * float(np.sqrt(GRAVITY * leg_length))
 
 
 def _contacts(clip: Clip, roles: Roles, transforms: tuple[Array, Array], feet: list[int]) -> Array:
@@ -345,9 +349,7 @@ def measured_data(clips: Iterable[Clip], body: MeasuredBody) -> dict[str, Any]:
         at_speeds["by_speed"] = {
             **means_by_speed(smoothed, by_speed, standing),
             **means_by_speed(at_contacts, {"contact_speed": contact}, standing),
-            **means_by_speed(
-                smoothed, apart, standing, partial(np.percentile, q=_USUAL_PERCENTILE)
-            ),
+            **means_by_speed(smoothed, apart, standing, partial(np.percentile, q=USUAL_PERCENTILE)),
         }
     return {
         "clips": len(gathered["idle"]),
@@ -357,15 +359,15 @@ def measured_data(clips: Iterable[Clip], body: MeasuredBody) -> dict[str, Any]:
             zip(body.joints, rates.mean(axis=0).round(4).tolist(), strict=True)
         ),
         "usual_rotations": dict(
-            zip(body.joints, np.percentile(rates, _USUAL_PERCENTILE, axis=0).tolist(), strict=True)
+            zip(body.joints, np.percentile(rates, USUAL_PERCENTILE, axis=0).tolist(), strict=True)
         ),
         "jerk": _spread(every_frame["jerks"]),
-        "usual_acceleration": float(np.percentile(every_frame["accelerations"], _USUAL_PERCENTILE)),
+        "usual_acceleration": float(np.percentile(every_frame["accelerations"], USUAL_PERCENTILE)),
         "largest_contact_speed": largest,
         "mean_contact_speed": float(contact.mean()) if contact.size else 0.0,
         "skating": foot_skating(contact, largest) if largest > 0 else 0.0,
         "bent_back": float((bends < -BENT_BACK).mean()) if bends.size else 0.0,
-        "lean": float(np.percentile(every_frame["leans"], _USUAL_PERCENTILE)),
+        "lean": float(np.percentile(every_frame["leans"], USUAL_PERCENTILE)),
         "mean_speed": float(speed.mean()),
         "travelling_speed": float(np.median(travelling)) if travelling.size else 0.0,
         "top_speed": float(np.percentile(speed, BAND[1])),

@@ -11,8 +11,9 @@ from typing import Any
 import numpy as np
 
 from deepphase.arrays import Array, ComputedRows
+from deepphase.evaluation.motion_measures import USUAL_PERCENTILE
 from deepphase.matching.learned.body import MatcherBody, RootPoses
-from deepphase.matching.player.playback import USUAL_PERCENTILE, Playback, supports
+from deepphase.matching.player.playback import Playback, supports
 from deepphase.matching.player.settings import CONSTANTS
 from deepphase.matching.player.trajectory_queries import FacingCoverage
 from deepphase.matching.search.exact import ExactSearcher

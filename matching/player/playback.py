@@ -11,7 +11,11 @@ import numpy as np
 from deepphase.arrays import Array, brief_repr
 from deepphase.corpus.groups import check_one_body
 from deepphase.errors import ParameterError, SkeletonError
-from deepphase.evaluation.motion_measures import LOWEST_PERCENTILE
+from deepphase.evaluation.motion_measures import (
+    LOWEST_PERCENTILE,
+    USUAL_PERCENTILE,
+    standing_speed,
+)
 from deepphase.evaluation.runs import joint_accelerations
 from deepphase.features.feature import complex_of, pairs
 from deepphase.matching.database.database import MotionDatabase
@@ -36,11 +40,6 @@ class RowValues(Protocol):
     def __getitem__(self, rows: Any, /) -> Array: ...
 
 
-# Speed below which a body stands, as a share of sqrt(g * leg length): the Froude number makes
-# speeds of bodies of all sizes comparable.
-_STANDING = 0.12
-# Percentile of the data's accelerations that is their usual acceleration.
-USUAL_PERCENTILE = 99.9
 # Percentile of the rows' speeds that is their top speed.
 _TOP_PERCENTILE = 99.0
 # Share of the leg length up to which the lowest joints of a clip may be off a floor at height 0.
@@ -346,7 +345,7 @@ class Playback:
     @property
     def standing_speed(self) -> float:
         """m/s: a body that moves more slowly stands."""
-        return _STANDING * float(np.sqrt(GRAVITY * self.leg_length))
+        return standing_speed(self.leg_length)
 
 
 def _size(skeleton: Skeleton, limbs: LegChains) -> float:

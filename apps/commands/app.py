@@ -24,6 +24,9 @@ _SETTINGS = {
     "server.enableCORS": True,
     "browser.gatherUsageStats": False,
     "client.toolbarMode": "viewer",
+    # A browser drops what it has not drawn for so many runs, though one that it has just asked for
+    # may refer to it: with two runs, quick clicks from clip to clip stopped the page.
+    "global.maxCachedMessageAge": 32,
     # Tracebacks are printed in the terminal, not on the page.
     "client.showErrorDetails": "none",
     "logger.level": "warning",

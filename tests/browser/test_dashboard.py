@@ -87,8 +87,8 @@ def test_clouds_player_and_address_show_one_moment(visit):
     page.mouse.up()
     if last["clip"] != "walk":
         titled_player(page, last["clip"])
-        assert f"clip={last['clip'].replace(' ', '+')}" in page.url
-        assert f"at={last['time']:.2f}" in page.url
+        for part in (f"clip={last['clip'].replace(' ', '+')}", f"at={last['time']:.2f}"):
+            page.wait_for_url(f"**{part}*")
         answer_where(page, "deepphasePlayer.time()", lambda now: now >= last["time"] - 0.02)
     # By keyboard as well: the next point is said aloud.
     plot.press("ArrowRight")
@@ -126,7 +126,7 @@ def test_a_lasso_selects_and_the_skeleton_plays_it(visit):
     page.mouse.up()
     frame = titled_player(page, "Selected frames")
     until(lambda: state(frame)["time"] > 0.2)
-    assert "passages=" in page.url
+    page.wait_for_url("**passages=*")
     # The address leads back to the selection.
     page.goto(page.url)
     titled_player(page, "Selected frames")
@@ -314,7 +314,7 @@ def test_the_last_player_stays_until_the_next_has_drawn_and_some_are_kept(visit)
     assert page.evaluate("window.deepphaseFrames.size") <= 4
     # A click on what plays, before the page has answered another one, is not lost.
     shown.evaluate(f"it => {{ for (const i of [40, {last // 2}]) it.deepphaseCloud.go(i); }}")
-    until(lambda: f"clip={names[-1]}" in page.url)
+    page.wait_for_url(f"**clip={names[-1]}*")
     titled_player(page, names[-1])
 
 
@@ -343,7 +343,7 @@ def test_colours_axes_and_views_are_chosen_by_keys_without_the_server(visit):
     assert not shown.evaluate("it => it.deepphaseCloud.plot.space")
     shown.get_by_label("Axes").select_option("Channel 2")
     assert "channel 2" in shown.evaluate("it => it.deepphaseCloud.titles[0]")
-    assert "axes=Channel+2" in page.url
+    page.wait_for_url("**axes=Channel+2*")
     # A reload leads back to it.
     page.reload()
     until(lambda: cloud(page).evaluate("it => it.deepphaseCloud?.seen.axes") == "Channel 2")

@@ -7,6 +7,7 @@ from dataclasses import replace
 
 import numpy as np
 import torch
+from scipy.ndimage import gaussian_filter1d
 from torch import Tensor
 
 from deepphase.arrays import Array
@@ -19,7 +20,7 @@ from deepphase.edit.editor import (
     with_change,
 )
 from deepphase.edit.grounding import grounded, standing_limbs
-from deepphase.edit.held_feet import faded_to, limbs_of_roles
+from deepphase.edit.held_feet import faded_to, limbs_of_roles, with_held_feet
 from deepphase.edit.motion_rows import MotionRows, MotionSpace, SampledMotion
 from deepphase.edit.targets import JointTarget
 from deepphase.errors import ParameterError, SkeletonError
@@ -49,6 +50,8 @@ ITERATIONS, _RATE, _NEAR_M = 250, 0.1, 0.005
 _LEAST_SLOPE = 1e-4
 # Seconds around goals in which the motion is searched, where the root stays.
 _AROUND_S = 1.5
+# On a path: seconds over which turns are smoothed, and m/s from which a way has a direction.
+_TURN_S, _TURNS_FROM = 0.3, 0.2
 # Weights of squared metres, summed over frames and points: of targets, feet in contact, changes of
 # bones, distance from the given motion, and its change from frame to frame.
 _TARGET, _FEET, _BONES, _CLOSE, _SMOOTH = 2000.0, 2000.0, 3.0, 0.002, 2.0
@@ -136,11 +139,11 @@ def constrained(
     # Where a moved pelvis takes a leg out of reach of its contact, it moves less.
     for moved in candidates:
         solver.hinges.constrain(moved.rotations, bends)
+        if path is not None:
+            moved = with_held_feet(moved, space, contacts, like=clip)
         wanted = joint_positions(moved)[:, limbs.tips].astype(np.float64)
         if path is None:
             wanted[:, :legs] = faded_to(wanted[:, :legs], feet_at, contacts, HOLD_BLEND_S, clip.fps)
-        else:
-            wanted[:, :legs] += find_holds(moved, roles, leg, flags=contacts).shifts
         wanted = faded_to(wanted, places, targeted, _TARGET_FADE_S, clip.fps)
         made = with_tips_at(moved, roles, limbs, wanted, solver)
         apart = np.linalg.norm(joint_positions(made)[:, limbs.tips] - wanted, axis=-1)[:, :legs]
@@ -319,16 +322,31 @@ def _on_path(clip: Clip, roles: Roles, path: GroundPath, editor: MotionEditor) -
     """The clip with its root on a path, turned by what the path turns more than its own way."""
     root = root_trajectory(clip, roles)
     times = np.arange(len(clip)) / clip.fps
-    angles = path.facings_at(times)
+    places = path.positions_at(times)
     if path.facings is None:
-        own = GroundPath(times, root.positions[:, ::2])
-        angles = root.angles + angles - own.facings_at(times)
-    new = RootTrajectory.from_ground(path.positions_at(times), angles)
+        angles = root.angles + turns_between(root.positions[:, ::2], places, clip.fps)
+    else:
+        angles = path.facings_at(times)
+    new = RootTrajectory.from_ground(places, angles)
     rotations, places = editor.space.pose(clip)
     turns = quaternions.multiply(new.rotations, quaternions.conjugate(root.rotations))
     rotations[:, 0] = quaternions.multiply(turns, rotations[:, 0])
     moved = from_root_space(to_root_space(places[:, None], root), new)
     return editor.space.with_pose(clip, rotations, moved[:, 0])
+
+
+def turns_between(own: Array, other: Array, fps: float) -> Array:
+    """(frames,) radians from a way (frames, 2) to another; where either rests, as beside."""
+    toward, there = (
+        gaussian_filter1d(np.gradient(way, 1.0 / fps, axis=0), _TURN_S * fps, axis=0) @ [1j, 1.0]
+        for way in (own, other)
+    )
+    both = gaussian_filter1d(there * toward.conj(), _TURN_S * fps)
+    moving = np.flatnonzero(np.abs(both) > _TURNS_FROM**2)
+    if not len(moving):
+        return np.zeros(len(own))
+    turns = np.interp(np.arange(len(own)), moving, np.unwrap(np.angle(both[moving])))
+    return gaussian_filter1d(turns, _TURN_S * fps, mode="nearest")
 
 
 def _target_places(

@@ -5,10 +5,11 @@ from __future__ import annotations
 from dataclasses import replace
 
 import numpy as np
+from scipy.ndimage import maximum_filter1d
 
 from deepphase.arrays import Array, smoothstep, true_runs
 from deepphase.edit.motion_rows import MotionSpace
-from deepphase.motion.clip import Clip, global_transforms
+from deepphase.motion.clip import Clip, global_transforms, joint_positions
 from deepphase.motion.contacts import foot_contacts
 from deepphase.motion.foot_ik import LegChains, LimbSolver
 from deepphase.motion.resample import low_passed
@@ -20,6 +21,8 @@ from deepphase.steering.foot_lock import within_reach
 # A foot in a made contact may travel by this share of the leg before the contact is split: it comes
 # from networks, and is not a slide that a person made.
 _HOLD_SHARE = 0.25
+# Of legs in contact, the longest, as a share of their length; and Hz, below which hips are lowered.
+_MOST_STRETCHED, _DROP_HZ = 0.99, 3.0
 # In leg lengths: a foot that stands before and after a gap has made a step if it went further.
 _STEP = 0.08
 
@@ -43,15 +46,16 @@ def with_held_feet(
     space: MotionSpace,
     contacts: Array,
     cutoff_hz: float = 0.0,
-    poses: Array | None = None,
+    like: Clip | None = None,
 ) -> Clip:
     """A clip whose feet stay in contacts (frames, feet), by moves below a frequency, 0 for any.
 
-    Its hinges bend as in `poses` (poses, joints, 4), by default its own.
+    Its hinges bend as in the clip that it is `like`, whose feet are as high in contacts; the hips
+    are lowered where legs are too short for that. By default both are as in the clip itself.
     """
     roles = space.roles_of(clip)
     rotations, limbs = clip.rotations.copy(), LegChains.from_skeleton(clip.skeleton, roles)
-    poses = rotations if poses is None else poses
+    poses = rotations if like is None else like.rotations
     solver = LimbSolver.from_poses(clip.skeleton, roles, limbs, poses)
     solver.hinges.constrain(rotations)
     clip = replace(clip, rotations=rotations)
@@ -59,12 +63,37 @@ def with_held_feet(
         return clip
     leg = path_length(clip.skeleton, int(limbs.upper[0]), int(limbs.last[0]))
     holds = find_holds(clip, roles, leg, flags=contacts, hold_share=_HOLD_SHARE)
+    if like is not None:
+        given = joint_positions(like)[:, limbs.tips]
+        levels = faded_to(holds.tips, given, contacts, HOLD_BLEND_S, clip.fps) - holds.tips
+        lowest = given[..., 1].min(axis=0) - holds.tips[..., 1]
+        holds.shifts[..., 1] = np.maximum(levels[..., 1], lowest)
     transforms = solver.transforms(clip.rotations, clip.local_positions())
     upper, _, last, _ = transforms.positions
     targets = last + low_passed(holds.shifts, cutoff_hz, clip.fps).swapaxes(0, 1)
-    # Knees that straighten within a frame or two pop.
-    moved = within_reach(upper, last, targets, transforms.lengths) - last
+    if like is not None:
+        rotations, places = space.pose(clip)
+        places[:, 1] -= _drop(upper, targets, contacts.T, transforms.lengths, clip.fps)
+        clip = space.with_pose(clip, rotations, places)
+    else:
+        # Knees that straighten within a frame or two pop.
+        targets = within_reach(upper, last, targets, transforms.lengths)
+    moved = targets - last
     return with_tips_at(clip, roles, limbs, holds.tips + moved.swapaxes(0, 1), solver)
+
+
+def _drop(upper: Array, targets: Array, contacts: Array, length: Array, fps: float) -> Array:
+    """(frames,) metres by which hips are too high for legs in contact (limbs, frames)."""
+    flat = np.linalg.norm((targets - upper)[..., ::2], axis=-1)
+    rise = np.sqrt(np.maximum((_MOST_STRETCHED * length) ** 2 - flat**2, 0.0))
+    missing = np.where(contacts, upper[..., 1] - targets[..., 1] - rise, 0.0).max(axis=0)
+    stands = contacts.any(axis=0)
+    if not stands.any():
+        return np.zeros(len(missing))
+    frames = np.arange(len(missing))
+    missing = np.interp(frames, frames[stands], np.maximum(missing[stands], 0.0))
+    widest = maximum_filter1d(missing, 2 * round(0.5 * fps / _DROP_HZ) + 1)
+    return np.maximum(low_passed(widest, _DROP_HZ, fps), 0.0)
 
 
 def with_gaps_held(clip: Clip, space: MotionSpace, contacts: Array, broken: Array) -> Clip:

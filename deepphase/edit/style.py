@@ -141,7 +141,7 @@ def _held(content: Clip, changed: Clip, editor: MotionEditor, contacts: Array) -
     turns = quaternions.multiply(low_passed_rotations(turns, _CHANGE_HZ, fps), own)
     places = places + low_passed(moved - places, _CHANGE_HZ, fps)
     clip = space.with_pose(content, quaternions.sign_continuous(turns), places)
-    return with_held_feet(clip, space, contacts, _CHANGE_HZ, content.rotations)
+    return with_held_feet(clip, space, contacts, _CHANGE_HZ, content)
 
 
 def _clip_matrix(clip: Clip, editor: MotionEditor) -> Tensor:

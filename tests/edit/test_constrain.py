@@ -81,9 +81,21 @@ def test_the_root_follows_a_path_with_held_feet(walker, walk):
     assert turn.mean() == pytest.approx(np.pi / 2, abs=0.1)
     tips = LegChains.from_skeleton(walk.skeleton, roles).tips
     flags = foot_contacts(walk, roles).flags
-    feet = joint_positions(made.clip)[:, tips][..., ::2]
+    feet, given = joint_positions(made.clip)[:, tips], joint_positions(walk)[:, tips]
     both = flags[1:] & flags[:-1]
-    assert np.median(np.linalg.norm(np.diff(feet, axis=0), axis=-1)[both]) < 1e-3
+    assert np.median(np.linalg.norm(np.diff(feet[..., ::2], axis=0), axis=-1)[both]) < 1e-3
+    # On the clip's floor.
+    assert np.abs(feet - given)[..., 1][flags].max() < 2e-3
+
+
+def test_a_body_that_rests_on_its_path_does_not_turn():
+    ahead = np.stack([np.zeros(90), np.arange(90) / 60], axis=1)
+    rest = np.broadcast_to(ahead[-1], (120, 2))
+    sway = 0.002 * np.random.default_rng(0).normal(size=(120, 2)).cumsum(axis=0)
+    own = np.concatenate([ahead, rest + sway, ahead[-1] + ahead])
+    aside = own[:, ::-1] * [1.0, -1.0]
+    np.testing.assert_allclose(constrain.turns_between(own, aside, 60.0), np.pi / 2, atol=0.02)
+    assert not constrain.turns_between(rest + sway, rest, 60.0).any()
 
 
 @pytest.mark.slow

@@ -119,6 +119,13 @@ def test_feet_that_drift_are_held(walks):
     ]
     assert speeds[0] < 0.3 * speeds[1]
     np.testing.assert_array_equal(made.translations, drifting.translations)
+    # Hips that legs cannot stand under come down to the floor of the clip.
+    space, toes = MotionSpace.from_clip(walk, walk.fps), [roles.left_toe, roles.right_toe]
+    raised = replace(walk, translations=walk.translations + np.float32([0.0, 0.06, 0.0]))
+    made = with_held_feet(raised, space, contacts.flags, like=walk)
+    heights, given = (joint_positions(clip)[:, toes, 1] for clip in (made, walk))
+    assert np.abs(heights - given)[contacts.flags].max() < 2e-3
+    assert np.median(raised.translations[:, 0, 1] - made.translations[:, 0, 1]) > 0.02
 
 
 @pytest.mark.slow

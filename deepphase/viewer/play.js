@@ -284,7 +284,7 @@ function startPlayer(Lit) {
     const count = scene.takes.length;
     if (count > 1) tryToOpen((shownTake + by + count) % count);
   };
-  element("title").textContent = scene.title;
+  Object.assign(element("title"), { textContent: scene.title, title: scene.title });
   element("take").append(...scene.takes.map((each, index) => new Option(each.name, index)));
   element("takes").hidden = scene.takes.length < 2;
   element("take").addEventListener("change", () => {

@@ -44,7 +44,7 @@ class PlayerFrame {
     frame.deepphaseClip = clip;
     if (!adopted) {
       frame.style.height = `${this.shown?.offsetHeight || height}px`;
-      if (this.shown) frame.classList.add("next");
+      if (this.shown || firstPlayer()) frame.classList.add("next");
       frame.srcdoc = page;
       this.root.append(frame);
     }

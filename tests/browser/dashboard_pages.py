@@ -91,7 +91,8 @@ def until(holds, seconds: float = PATIENCE_S):
 
 # Some earlier players are kept, hidden; one that came with the page may be replaced.
 _IS_SHOWN = """frame => !frame.classList.contains("first-player")
-    && [undefined, null, frame].includes(window.deepphasePlayers?.shown)"""
+    && [undefined, null, frame].includes(window.deepphasePlayers?.shown)
+    && [undefined, frame.id].includes(window.deepphasePlayers?.desired)"""
 
 
 def player(page):

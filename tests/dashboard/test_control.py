@@ -107,12 +107,7 @@ def measures(app) -> dict[str, float]:
 
 
 def test_it_opens_on_a_run_with_phases_and_gating(monkeypatch):
-    seen, draw = [], widgets._player
-    monkeypatch.setattr(
-        widgets, "_player", lambda **given: (seen.append(given["key"]), draw(**given))[1]
-    )
     app = opened("control", monkeypatch)
-    assert seen == ["player meanwhile", "player "], "something plays before it is made"
     shown = take(app)
     assert shown["duration"] == pytest.approx(12, abs=0.1)
     assert shown["channels"]["phase"]["shape"][1] == 5

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import streamlit as st
+from streamlit.delta_generator import DeltaGenerator
 
 from deepphase.apps.dashboard.parts import collection, messages, steerables, widgets
 from deepphase.apps.dashboard.parts.choosers import ListedSource, chooser
@@ -26,8 +27,8 @@ _MAX_CHARACTERS, MAX_CHARACTER_S, _MAX_SEED = 12, 240.0, 2**31 - 1
 _MAX_BUTTONS = 6
 # Labels of clips that are offered as filters.
 _MAX_LABELS = 2
-# Session state: whether there was a run.
-_SHOWN = "run shown"
+# Session state: whether there was a run, and a character is steered.
+_SHOWN, _BY_HAND = "run shown", "by hand"
 _ROOT_MOTION: dict[RootMotion, str] = {
     "auto": "on the topmost joint",
     "root": "on a root joint",
@@ -43,8 +44,9 @@ def page() -> None:
         "A character follows a path, by a controller or by motion matching; or steer it by hand.",
     )
     left, right = widgets.wide_columns("control", [3, 7])
-    result, meanwhile = right.container(), right.empty()
-    collection.play_open_clip(meanwhile, _PLAYER_HEIGHT, _SHOWN)
+    result, place = right.container(), widgets.PlayerPlace(right)
+    if not st.session_state.get(_BY_HAND):
+        collection.play_open_clip(place, _PLAYER_HEIGHT, _SHOWN)
     with left:
         source = chooser("Controller or motion", steerables.STEERABLE_KEY, steerables.steerables())
         request = opened = None
@@ -53,7 +55,7 @@ def page() -> None:
         with messages.shown_errors():
             opened = source.open()
             by_hand = st.toggle(
-                "Steer by hand", key="by hand",
+                "Steer by hand", key=_BY_HAND,
                 help="Keys, mouse, gamepad or touch in place of a path",
             )  # fmt: skip
             if not by_hand:
@@ -65,16 +67,14 @@ def page() -> None:
                 words = f"A file that `deepphase train {command}` wrote"
                 private = "Other users cannot see it."
                 kind.offer_upload(words, private, steerables.STEERABLE_KEY, "above")
-    with result:
-        if by_hand and opened is not None:
-            with messages.shown_errors():
-                kept = steerables.steer_by_hand(opened)
-                if kept is not None:
-                    widgets.show_measures({"this run": kept.measures})
-        elif opened is not None and request is not None:
-            _show_runs({source.name: opened} | others, request)
-    meanwhile.empty()
-    st.session_state[_SHOWN] = True
+    if by_hand and opened is not None:
+        with result, messages.shown_errors():
+            kept = steerables.steer_by_hand(opened)
+            if kept is not None:
+                widgets.show_measures({"this run": kept.measures})
+    elif opened is not None and request is not None:
+        with right:
+            _show_runs({source.name: opened} | others, request, result, place)
 
 
 def _choose_run(opened: Steerable, id: str) -> RunRequest | None:
@@ -163,28 +163,35 @@ def _kind(name: str) -> str:
     return name.partition(": ")[0]
 
 
-def _show_runs(opened: dict[str, Steerable], request: RunRequest) -> None:
+def _show_runs(
+    opened: dict[str, Steerable],
+    request: RunRequest,
+    bar: DeltaGenerator,
+    place: widgets.PlayerPlace,
+) -> None:
     """Show a run along the path of a request, or several beside it with their usual settings."""
     runs: dict[str, ShownRun] = {}
     for name, steerable in opened.items():
         own = RunRequest(request.path, request.seconds, seed=request.seed) if runs else request
-        run = messages.cancellable_result(
-            messages.shared_cache("runs", _CACHED_RUNS),
-            (steerable.key, steerable.controller is None, own.key),
-            lambda progress, of=steerable, own=own: steerables.shown_run(of, own, progress),  # type: ignore[misc]
-            f"{request.seconds:.0f} s of motion",
-        )
+        with bar:
+            run = messages.cancellable_result(
+                messages.shared_cache("runs", _CACHED_RUNS),
+                (steerable.key, steerable.controller is None, own.key),
+                lambda progress, of=steerable, own=own: steerables.shown_run(of, own, progress),  # type: ignore[misc]
+                f"{request.seconds:.0f} s of motion",
+            )
         if run is None:
             return
         runs[name] = run
+    st.session_state[_SHOWN] = True
     if len(runs) > 1:
         take = compared_take({name: run.take for name, run in runs.items()}, request.path.name)
-        widgets.show_player(take, height=_PLAYER_HEIGHT, title="Control", playing=True)
+        place.show(take, height=_PLAYER_HEIGHT, title="Control", playing=True)
         widgets.offer_player(take, request.path.name)
         widgets.show_measures({name: run.result.measures for name, run in runs.items()})
         return
     (run,) = runs.values()
-    widgets.show_player(run.take, height=_PLAYER_HEIGHT, title="Control", playing=True)
+    place.show(run.take, height=_PLAYER_HEIGHT, title="Control", playing=True)
     if run.note:
         st.warning(run.note, icon=":material/info:")
     _downloads(run)

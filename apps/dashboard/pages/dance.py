@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import Any
 
 import streamlit as st
+from streamlit.delta_generator import DeltaGenerator
 
 from deepphase.apps.dance_sources import DanceSource
 from deepphase.apps.dashboard.parts import collection, messages, widgets
@@ -130,8 +130,8 @@ def page() -> None:
         "from captured dances.",
     )
     left, right = widgets.wide_columns("dance", [3, 7])
-    bar, begin = right.container(), right.empty()
-    collection.play_open_clip(begin, _PLAYER_HEIGHT, _SHOWN)
+    bar, place = right.container(), widgets.PlayerPlace(right)
+    collection.play_open_clip(place, _PLAYER_HEIGHT, _SHOWN)
     opened = song = None
     requests: list[DanceRequest] = []
     with left, messages.shown_errors():
@@ -150,8 +150,8 @@ def page() -> None:
             st.caption(messages.plain(opened.source.credit))
     with right:
         if opened is not None and song is not None and requests:
-            _dances(opened, song, requests, bar, begin)
-    st.session_state[_SHOWN] = True
+            st.session_state[_SHOWN] = True
+            _dances(opened, song, requests, bar, place)
 
 
 def _listed(texts: Sequence[str], icons: Sequence[str] = ()) -> str:
@@ -162,7 +162,11 @@ def _listed(texts: Sequence[str], icons: Sequence[str] = ()) -> str:
 
 
 def _dances(
-    opened: OpenDancer, song: OpenSong, requests: list[DanceRequest], bar: Any, begin: Any
+    opened: OpenDancer,
+    song: OpenSong,
+    requests: list[DanceRequest],
+    bar: DeltaGenerator,
+    place: widgets.PlayerPlace,
 ) -> None:
     """Draw the dance to a song, or of several tries the best, and the choice of another."""
     dances: dict[int, OpenDance] = {}
@@ -172,9 +176,8 @@ def _dances(
         key = (opened.key, song.key, song.features.name, request)
         long = request.seconds is not None and request.seconds > 2 * _BEGIN_S
         if long and not dances and cache.find(key) is None:
-            with messages.shown_errors(), begin.container():
-                take = opened.begin(song, request)
-                _play(take, key="begin")
+            with messages.shown_errors():
+                _play(opened.begin(song, request), place)
         number = f" {len(dances) + 1} of {len(requests)}" if len(requests) > 1 else ""
         with bar:
             dance = messages.cancellable_result(
@@ -183,7 +186,6 @@ def _dances(
         if dance is None:
             return
         dances[request.seed] = dance
-    begin.empty()
     ranked = sorted(dances, key=lambda seed: -dances[seed].score)
     shown = ranked[0]
     if len(ranked) > 1:
@@ -193,16 +195,16 @@ def _dances(
             format_func=lambda seed: f"Seed {seed}: {100 * dances[seed].score:+.0f} %",
         )  # fmt: skip
     dance = dances[shown]
-    _show(dance)
+    _show(dance, place)
     widgets.show_measures({"this dance": dance.measures}, "recorded dances")
 
 
-def _play(take: Take, key: str = "") -> None:
-    widgets.show_player(take, height=_PLAYER_HEIGHT, title="Dance", playing=True, key=key)
+def _play(take: Take, place: widgets.PlayerPlace) -> None:
+    place.show(take, height=_PLAYER_HEIGHT, title="Dance", playing=True)
 
 
-def _show(dance: OpenDance) -> None:
-    _play(dance.take)
+def _show(dance: OpenDance, place: widgets.PlayerPlace) -> None:
+    _play(dance.take, place)
     result = dance.result
     note, good = ":material/info:", ":green[:material/check_circle:]"
     icons = [good if finding.good else f":orange[{note}]" for finding in dance.findings]

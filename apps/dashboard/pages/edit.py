@@ -165,16 +165,16 @@ def page() -> None:
         "along a path, or give it a style.",
     )
     left, right = widgets.wide_columns("edit", [3, 7])
-    timeline, shown = right.container(), right.empty()
+    timeline, place = right.container(), widgets.PlayerPlace(right)
     edits: Edits | None = None
     with left, shown_errors():
-        edits = _choices(timeline, shown)
+        edits = _choices(timeline, place)
     if edits is not None:
-        with shown.container():
-            _result(edits)
+        with right:
+            _result(edits, place)
 
 
-def _choices(timeline: DeltaGenerator, shown: DeltaGenerator) -> Edits:
+def _choices(timeline: DeltaGenerator, place: widgets.PlayerPlace) -> Edits:
     """Draw the choices; return the edits of the chosen clip, which plays before the first one."""
     source = chooser("Editor", EDITORS.name, editor_sources())
     editor = source.open()
@@ -218,8 +218,7 @@ def _choices(timeline: DeltaGenerator, shown: DeltaGenerator) -> Edits:
             st.button("Undo", icon=":material/undo:", disabled=not edits.steps, on_click=edits.undo)
         if edit is not None and (apply or (follow and drawn)):
             if begins:
-                with shown.container():
-                    play_meanwhile(clips.store, names.index(chosen), _PLAYER_HEIGHT)
+                play_meanwhile(place, clips.store, names.index(chosen), _PLAYER_HEIGHT)
             # Each is asked for by a click or a stroke, and made anew.
             once, cache = secrets.token_hex(8), messages.shared_cache("edited clips", 1)
             make = partial(cache.find_or_make, once, lambda _: edit.make(), edit.words)
@@ -397,12 +396,12 @@ _TASKS: dict[str, Callable[[Sheet], Edit | None]] = {
 }
 
 
-def _result(edits: Edits) -> None:
+def _result(edits: Edits, place: widgets.PlayerPlace) -> None:
     """Draw the player with the clip before and after, and the downloads."""
     clip = edits.clip
     bodies = {"before": edits.given} | ({"after": clip} if edits.steps else {})
     take = Take.from_motions(bodies, edits.given.name, ghost=bool(edits.steps))
-    widgets.show_player(take, height=_PLAYER_HEIGHT, playing=True)
+    place.show(take, height=_PLAYER_HEIGHT, playing=True)
     if not edits.steps:
         st.caption("This is the clip as it is. After an edit, both stand in one place here.")
         return

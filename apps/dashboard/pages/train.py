@@ -101,7 +101,8 @@ def _trainings(clips: collection.OpenClips) -> None:
     own = trainings.own_trainings()[::-1]
     if not own:
         store = clips.store
-        collection.play_meanwhile(store, shown_index(store.names), _PLAYER_HEIGHT)
+        player = widgets.PlayerPlace(st.container())
+        collection.play_meanwhile(player, store, shown_index(store.names), _PLAYER_HEIGHT)
         sample = trainings.sample_training()
         st.header("A finished training, as a sample", anchor=False)
         _outcome(sample)

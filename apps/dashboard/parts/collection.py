@@ -12,7 +12,6 @@ from typing import Any, NamedTuple
 import numpy as np
 import scipy.fft
 import streamlit as st
-from streamlit.delta_generator import DeltaGenerator
 
 from deepphase.apps.dashboard.parts import folder
 from deepphase.apps.dashboard.parts.choosers import (
@@ -27,7 +26,7 @@ from deepphase.apps.dashboard.parts.choosers import (
     shown_index,
 )
 from deepphase.apps.dashboard.parts.session import session
-from deepphase.apps.dashboard.parts.widgets import show_player
+from deepphase.apps.dashboard.parts.widgets import PlayerPlace
 from deepphase.apps.demo import EMBEDDING, PHASES
 from deepphase.apps.reports.player import takes_of_clips
 from deepphase.arrays import Array
@@ -255,18 +254,18 @@ def opening_take(store: ClipStore, index: int, span: Span) -> Take:
     return takes_of_clips([shown_part(store, index, span)])[0]
 
 
-def play_open_clip(place: DeltaGenerator, height: int, shown: str) -> None:
+def play_open_clip(place: PlayerPlace, height: int, shown: str) -> None:
     """Play the open clip at a place, until the session's state says that more was `shown` there."""
     if not st.session_state.get(shown):
-        with place.container(), suppress(DeepPhaseError):
+        with suppress(DeepPhaseError):
             store = open_clips().store
-            play_meanwhile(store, shown_index(store.names), height)
+            play_meanwhile(place, store, shown_index(store.names), height)
 
 
-def play_meanwhile(store: ClipStore, index: int, height: int) -> None:
+def play_meanwhile(place: PlayerPlace, store: ClipStore, index: int, height: int) -> None:
     """Play a clip as pages show it first, while what belongs there is made."""
     span = Span.around(store, index, moment_of(store.names[index]))
-    show_player(opening_take(store, index, span), height=height, key="meanwhile", **span.player)
+    place.show(opening_take(store, index, span), height=height, **span.player)
 
 
 def open_model(clips: OpenClips) -> OpenModel:

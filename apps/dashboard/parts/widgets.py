@@ -114,6 +114,24 @@ def show_player(
     _player(data=data, key=f"player {key}")
 
 
+class PlayerPlace:
+    """The place of a page's one player, which stays until the next one there has drawn."""
+
+    def __init__(self, place: DeltaGenerator) -> None:
+        self.place, self.plays = place.container(), False
+
+    def show(self, take: Take, **given: Any) -> None:
+        """Display a take as `show_player` does; the second of a run is drawn by the next run.
+
+        So both are one element of the page, which no browser takes away in between.
+        """
+        if self.plays:
+            st.rerun()
+        self.plays = True
+        with self.place:
+            show_player(take, **given)
+
+
 def player_page(
     take: Take, *, dark: bool, title: str = "", playing: bool, at_s: float,
     clip_from_s: float | None,

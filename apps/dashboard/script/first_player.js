@@ -8,8 +8,9 @@
   };
   const LINE = 24, SIDEBAR = 281, SIDES = 66, GAP = 30, WIDEST = 1680, NARROW = 1100, PHONE = 768;
   // Milliseconds between two looks at the frame, after which Streamlit's scripts no longer wait for its picture, and for
-  // which a page has ended without a player before it is said to have none: components are drawn after a run has ended.
-  const LOOK_MS = 30, LATEST_MS = 2500, WITHOUT_MS = 2000;
+  // which a page has ended without a player before it is said to have none, with an error and without: components are
+  // drawn after a run has ended, on busy machines seconds later.
+  const LOOK_MS = 30, LATEST_MS = 2500, WITHOUT_MS = 2000, SILENT_MS = 20000;
   const page = location.pathname.slice(1) || "data";
   const [share, top, more = LINE] = PLACES[page] ?? [];
   const readScripts = () => document.head.append(document.importNode(document.getElementById("later").content, true));
@@ -32,10 +33,10 @@
         readScripts();
       }
       // A page that ends without a player has something else to say there.
-      const drawn = document.querySelector('h1, [data-testid="stAlert"]');
-      const ended = drawn && document.querySelector('[data-test-script-state="notRunning"]');
+      const said = document.querySelector('[data-testid="stAlertContentError"]');
+      const ended = (said || document.querySelector("h1")) && document.querySelector('[data-test-script-state="notRunning"]');
       if (!ended || window.deepphasePlayers) last = performance.now();
-      if (performance.now() > last + WITHOUT_MS) frame.remove();
+      if (performance.now() > last + (said ? WITHOUT_MS : SILENT_MS)) frame.remove();
       if (!read || (frame.isConnected && !window.deepphasePlayers)) setTimeout(look, LOOK_MS);
     };
     look();

@@ -86,8 +86,12 @@ export class Surface {
     const { clientWidth, clientHeight } = this.canvas;
     if (clientWidth === this.width && clientHeight === this.height && ratio === this.ratio) return;
     [this.width, this.height, this.ratio] = [clientWidth, clientHeight, ratio];
-    this.canvas.width = Math.max(1, Math.round(clientWidth * ratio));
-    this.canvas.height = Math.max(1, Math.round(clientHeight * ratio));
+    // Another size empties a canvas: the picture stays until the next one, which comes late on busy machines.
+    const { canvas } = this, before = Object.assign(document.createElement("canvas"), { width: canvas.width, height: canvas.height });
+    before.getContext("2d").drawImage(canvas, 0, 0);
+    canvas.width = Math.max(1, Math.round(clientWidth * ratio));
+    canvas.height = Math.max(1, Math.round(clientHeight * ratio));
+    this.context.drawImage(before, 0, 0, canvas.width, canvas.height);
     this.onResize();
   }
 

@@ -318,7 +318,8 @@ THEME = {
 
 # Width of printed lines on A4 paper, in pixels of CSS.
 _PAPER_PIXELS = 715
-_STYLE = Path(__file__).with_name("theme.css").read_text(encoding="utf-8")
+# Written into the page, so that its first elements have it too.
+STYLE = "<style>" + Path(__file__).with_name("theme.css").read_text(encoding="utf-8") + "</style>"
 # Figures of the dark theme are turned to white paper, with their hues.
 _DARK_PRINT = """<style>@media print { [data-testid="stPlotlyChart"] .js-plotly-plot,
   [data-testid="stDataFrame"] { filter: invert(1) hue-rotate(180deg) brightness(1.1); } }</style>"""
@@ -369,9 +370,8 @@ ICON = (_SVG + _RING).format(width=32, ring=channel_colour(0))
 
 
 def apply_theme() -> None:
-    """Apply styles and logo; called once in every run of the script."""
-    st.html(f"<style>{_STYLE}</style>" + (_DARK_PRINT if is_dark() else ""))
-    st.html(_SCRIPT, unsafe_allow_javascript=True)
+    """Apply scripts, print styles and logo; called once in every run of the script."""
+    st.html((_DARK_PRINT if is_dark() else "") + _SCRIPT, unsafe_allow_javascript=True)
     ink = (DARK if is_dark() else LIGHT).ink
     ring = channel_colour(4 if is_dark() else 0)
     logo = (_SVG + _NAME + _RING).format(width=148, ring=ring, font=FONT, ink=ink)

@@ -19,6 +19,7 @@ from starlette.types import Receive, Scope, Send
 from streamlit.file_util import get_static_dir
 
 from deepphase.apps.dashboard.parts import messages
+from deepphase.apps.dashboard.parts.widgets import STYLE
 from deepphase.apps.dashboard.script.first_player import first_player
 from deepphase.apps.hosts import (
     HOST_NAMES_VARIABLE,
@@ -99,7 +100,7 @@ class PageScriptMiddleware(BaseHTTPMiddleware):
         content = b"".join([part async for part in answer.body_iterator])
         if _ROOT in content:
             later = b"".join(each[0] for each in _SCRIPTS.finditer(content))
-            held = b'<template id="later">' + later + b"</template>" + _FRAME
+            held = STYLE.encode() + b'<template id="later">' + later + b"</template>" + _FRAME
             content = _SCRIPTS.sub(b"", content).replace(_ROOT, held + _ROOT, 1)
             content = content.replace(b"<head>", b"<head>" + _SCRIPT, 1)
         page = Response(content, answer.status_code)

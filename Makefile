@@ -63,10 +63,11 @@ gpu: $(VENV)/installed
 studies: $(VENV)/installed
 	$(BIN)/python -m pytest tests/studies tests/training/test_bench_gpu.py
 
-# The files of deepphase/shipped again, by trainings of some 50 minutes on one free core; FILES="person dog"
-# makes some of them. CAPTURES is a folder with the free captures of docs/models.md.
+# The files of deepphase/shipped again, by trainings of some 40 minutes on one free core; FILES="person dog"
+# makes some of them. CAPTURES is a folder with the free captures of docs/models.md. One thread, since
+# sums of several are rounded otherwise, and trainings that begin alike end apart.
 shipped: $(VENV)/installed
-	$(BIN)/python -m tests.studies.shipped $(FILES) $(if $(CAPTURES),--captures $(CAPTURES))
+	$(ONE_THREAD) $(BIN)/python -m tests.studies.shipped $(FILES) $(if $(CAPTURES),--captures $(CAPTURES))
 
 # Guides and API reference, into site/. A warning is an error.
 docs: $(VENV)/all-installed

@@ -267,17 +267,40 @@ def measure_dance(clip: Clip, song: SongFeatures | None, start_s: float) -> dict
 def _bar_measures(
     height: Array, fps: float, song: SongFeatures, start_s: float
 ) -> dict[str, float]:
+    found = bar_shares(height, fps, song, start_s)
+    return {} if found is None else {"bar_height": found[0], "bar_height_shifted": found[1]}
+
+
+def bar_shares(
+    signal: Array, fps: float, song: SongFeatures, start_s: float, *, parts: tuple[int, ...] = (1,)
+) -> tuple[float, float] | None:
+    """Shares of a signal's variance that bars explain: those of the song, and of other tempi.
+
+    Parameters
+    ----------
+    signal
+        (frames,) values from second `start_s` of the song on.
+    parts
+        Cycles in a bar of the sinusoids whose shares are summed: 2 is half a bar.
+
+    Returns
+    -------
+    0 to 1, means over windows of 20 s; None where the bars of the song are not known or too few.
+    """
     if song.downbeats_s is None:
-        return {}
-    bars = cycles_at(np.asarray(song.downbeats_s) - start_s, np.arange(len(height)) / fps)
+        return None
+    bars = cycles_at(np.asarray(song.downbeats_s) - start_s, np.arange(len(signal)) / fps)
     rows = [
-        [cycle_fit(height[some], factor * bars[some])[1] for factor in (1.0, *_TEMPO_FACTORS)]
+        [
+            sum(cycle_fit(signal[some], part * factor * bars[some])[1] for part in parts)
+            for factor in (1.0, *_TEMPO_FACTORS)
+        ]
         for some in cycle_windows(bars, fps)
     ]
     if not rows:
-        return {}
+        return None
     own, *shifted = np.mean(rows, axis=0)
-    return {"bar_height": float(own), "bar_height_shifted": float(np.mean(shifted))}
+    return float(own), float(np.mean(shifted))
 
 
 @dataclass(frozen=True)

@@ -104,25 +104,6 @@ def compare(
         )
 
 
-def compare_batches(database: MotionDatabase, queries: Array, rounds: int) -> None:
-    exact = ExactSearcher(database)
-    batch = queries[np.arange(1000) % len(queries)]
-    together, alone = [], []
-    for _ in range(rounds):
-        began = time.perf_counter()
-        exact.search(batch)
-        middle = time.perf_counter()
-        for query in batch:
-            exact.search(query)
-        together.append(middle - began)
-        alone.append(time.perf_counter() - middle)
-    ratio = np.median(alone) / np.median(together)
-    print(
-        f"1,000 queries: {1e3 / np.median(together):,.0f} a second in one batch, "
-        f"{1e3 / np.median(alone):,.0f} one at a time: {ratio:.1f} times as many"
-    )
-
-
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--database")
@@ -130,7 +111,6 @@ def main() -> None:
     parser.add_argument("--minutes", type=float, default=10.0, help="of made motion")
     parser.add_argument("--count", type=int, default=300, help="queries")
     parser.add_argument("--index", nargs="*", default=[], help="approximate ones beside")
-    parser.add_argument("--rounds", type=int, default=5)
     options = parser.parse_args()
     faiss.omp_set_num_threads(1)
     if options.database is None:
@@ -148,7 +128,6 @@ def main() -> None:
         compare(database, queries, "held-out queries", indices, k)
     unusual = unusual_queries(database)[: options.count]
     compare(database, unusual, "unusual queries", indices, 1)
-    compare_batches(database, queries, options.rounds)
 
 
 if __name__ == "__main__":

@@ -14,17 +14,13 @@ from dataclasses import replace
 import numpy as np
 
 from deepphase.corpus.clip_store import ClipStore
-from deepphase.formats.array_file import read_header
 from deepphase.matching.database.database import MotionDatabase
-from deepphase.matching.learned.matcher import FORMAT as MATCHER
-from deepphase.matching.learned.matcher import Matcher
-from deepphase.matching.player.playback import Playback
 from deepphase.matching.player.settings import PlayerSettings
 from deepphase.matching.player.source import PlayerSource
-from deepphase.matching.search.searcher import open_searcher
 from deepphase.steering.path import circle
 from deepphase.steering.run import start_on_path
 from deepphase.synthetic.training_set import corpus
+from tests.studies.matching_features import opened
 
 _FRAMES = {1: 600, 10: 300, 100: 120, 1000: 40}
 _ROUNDS = 5
@@ -51,18 +47,12 @@ def frame_ms(
 
 
 def main() -> None:
-    source: PlayerSource
-    if len(sys.argv) > 1 and read_header(sys.argv[1])["format"] == MATCHER:
-        source = Matcher.load(sys.argv[1]).source()
+    if len(sys.argv) > 1:
+        source = opened(sys.argv[1])
     else:
-        if len(sys.argv) > 1:
-            database = MotionDatabase.load(sys.argv[1])
-        else:
-            store = ClipStore.from_clips(motion.clip for motion in corpus(0, 5.0))
-            database = MotionDatabase.build(store, "pose_trajectory")
-        playback = Playback.from_database(database)
-        print(f"{len(database):,} rows, {len(playback.skeleton)} joints")
-        source = PlayerSource(database, playback, open_searcher(database))
+        store = ClipStore.from_clips(motion.clip for motion in corpus(0, 5.0))
+        source = PlayerSource.from_database(MotionDatabase.build(store, "pose_trajectory"))
+    print(f"{len(source.database):,} rows, {len(source.playback.skeleton)} joints")
     for characters in _FRAMES:
         for what, settings in (
             ("no search", PlayerSettings(search_interval_s=_NEVER)),

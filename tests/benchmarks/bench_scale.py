@@ -73,7 +73,6 @@ class Measured:
     cpu_s: float
     wall_s: float
     peak_mb: float
-    mapped_mb: float
 
 
 def main() -> None:
@@ -127,15 +126,11 @@ def run_size(folder: Path, size: float, steps: list[str]) -> None:
 
 def run(words: tuple[str, ...], paths: dict[str, Path]) -> dict[str, float]:
     """Run one command of the program, and measure all of its processes."""
-    command = [each.format(**paths) for each in words]
-    return measured([sys.executable, "-m", "deepphase.apps.cli", *command, "--quiet"])
-
-
-def measured(command: list[str]) -> dict[str, float]:
-    """Run a command, and measure all of its processes."""
+    command = [sys.executable, "-m", "deepphase.apps.cli", *words, "--quiet"]
+    command = [each.format(**paths) for each in command]
     began = time.perf_counter()
     process = subprocess.Popen(command, env={**os.environ, "OMP_NUM_THREADS": "1"})
-    peak = {"own": 0.0, "mapped": 0.0, "cpu": 0.0}
+    peak = {"own": 0.0, "cpu": 0.0}
     ended = threading.Event()
     sampler = threading.Thread(target=sample, args=(process.pid, peak, ended))
     sampler.start()
@@ -149,7 +144,6 @@ def measured(command: list[str]) -> dict[str, float]:
         "cpu_s": round(peak["cpu"], 1),
         "wall_s": round(wall, 1),
         "peak_mb": round(peak["own"] / 1e6),
-        "mapped_mb": round(peak["mapped"] / 1e6),
     }
 
 
@@ -157,7 +151,7 @@ def sample(root: int, peak: dict[str, float], ended: threading.Event) -> None:
     """Raise the peaks while the processes live; processor time is that of each when last seen."""
     spent: dict[int, float] = {}
     while not ended.wait(_SAMPLED_EVERY_S):
-        own = mapped = 0.0
+        own = 0.0
         for pid in tree(root):
             try:
                 status = Path(f"/proc/{pid}/status").read_text()
@@ -166,9 +160,8 @@ def sample(root: int, peak: dict[str, float], ended: threading.Event) -> None:
                 continue
             sizes = dict(line.split(":", 1) for line in status.splitlines() if ":" in line)
             own += sum(kilobytes(sizes, name) for name in ("RssAnon", "RssShmem")) * 1024
-            mapped += kilobytes(sizes, "RssFile") * 1024
             spent[pid] = (int(times[11]) + int(times[12])) / os.sysconf("SC_CLK_TCK")
-        peak["own"], peak["mapped"] = max(peak["own"], own), max(peak["mapped"], mapped)
+        peak["own"] = max(peak["own"], own)
         peak["cpu"] = sum(spent.values())
 
 

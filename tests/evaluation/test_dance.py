@@ -10,6 +10,7 @@ from deepphase.evaluation.dance import (
     DANCE_MEASURES,
     DanceReference,
     bandwidth_hz,
+    bar_shares,
     beat_alignment,
     beat_alignment_by_chance,
     cycle_fit,
@@ -126,6 +127,15 @@ def test_a_dance_to_its_song_has_all_measures(recorded):
     assert "bar_height" not in measure_dance(clip, replace(song, downbeats_s=None), 0.0)
     with pytest.raises(ParameterError, match="1 s or more"):
         measure_dance(clip.sliced(0, 30), song, 0.0)
+
+
+def test_half_bars_explain_what_bars_do_not(recorded):
+    song = recorded[1]
+    beats = np.interp(TIME, song.downbeats_s, np.arange(len(song.downbeats_s)))
+    halves = np.sin(4 * np.pi * beats)[120:]
+    assert bar_shares(halves, FPS, song, 2.0)[0] < 0.1
+    own, others = bar_shares(halves, FPS, song, 2.0, parts=(1, 2))
+    assert own > 0.95 > 0.3 > others
 
 
 def test_the_reference_is_the_mean_of_the_dances(recorded):

@@ -13,9 +13,7 @@ from deepphase.corpus.clip_store import ClipStore
 from deepphase.features.layout import FeatureLayout
 from deepphase.formats.load import load
 from deepphase.matching.database.database import MotionDatabase
-from deepphase.matching.player.playback import Playback
 from deepphase.matching.player.source import PlayerSource
-from deepphase.matching.search.searcher import open_searcher
 from deepphase.motion import quaternions
 from deepphase.motion.clip import Source, joint_positions
 from deepphase.motion.skeleton import Skeleton
@@ -62,9 +60,7 @@ def controlled(above):
 def matched(above):
     store = ClipStore.from_clips([walk(above)])
     database = MotionDatabase.build(store, FeatureLayout.load("pose_trajectory"))
-    source = PlayerSource(
-        database, Playback.from_database(database), open_searcher(database, "exact")
-    )
+    source = PlayerSource.from_database(database, "exact")
     return rollout(*start_on_path(source, made_path("circle", 1.3, 3.0), characters=2), 3)
 
 

@@ -1,11 +1,15 @@
 """Whether dances follow their songs: dances to songs, to silence and to songs at other tempi.
 
 python -m tests.studies.dances RECORDED --dancers waltz.dancer --databases dances.db
+python -m tests.studies.dances CAPTURES --shipped SONG ... --seeds 2 --seconds 40
 
 Every file of RECORDED stands beside a song of the same name. A dance that keeps the usual bar of
 its training fits any song of that tempo: dances to silence are compared with the bars of the songs,
 and songs are played slower and faster. Songs need six bars, in a metre that the recorded dances
 show; those that a dancer or a database knows are left out if others remain.
+
+--shipped: the shipped dancer, beside the salsas of CAPTURES to their own beats. A song is a file or
+the beats a minute of a synthetic one. Bars: what they and their halves explain, in songs in 4.
 """
 
 from __future__ import annotations
@@ -13,6 +17,7 @@ from __future__ import annotations
 import argparse
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
+from typing import TypeAlias
 
 import numpy as np
 
@@ -20,13 +25,22 @@ from deepphase.apps.dance_sources import DanceSource, known_songs
 from deepphase.controllers.dance.dance_set import DanceSet
 from deepphase.controllers.dance.dancer import Dancer
 from deepphase.corpus.prepare import corpus_of
-from deepphase.evaluation.dance import mean_values, measure_dance
+from deepphase.evaluation.dance import (
+    bar_shares,
+    body_of_clip,
+    mean_joint_speed,
+    mean_values,
+    measure_dance,
+)
 from deepphase.evaluation.dance_clock import DanceInBars, mean_place
 from deepphase.matching.database.database import MotionDatabase
-from deepphase.motion.clip import Clip
-from deepphase.music.audio import SAMPLE_RATE
+from deepphase.motion.clip import Clip, joint_positions
+from deepphase.motion.roles import find_roles
+from deepphase.music.audio import SAMPLE_RATE, read_sound
 from deepphase.music.features import SongFeatures, features_of, stretched
 from deepphase.steering.dance import DanceRequest, DanceResult
+from deepphase.synthetic.song import make_song
+from tests.studies.shipped.dancer import dances_with_songs
 
 TEMPI = (0.85, 0.93, 1.08, 1.18)
 # Largest relative difference between the bar of a dance that follows its song and the song's.
@@ -36,6 +50,7 @@ _SHOWN = 0.15
 # Bars of a dance per bar of its song that are looked for.
 _RATES = np.exp(np.arange(np.log(0.68), np.log(1.47), 0.004))
 _START_S, _FEWEST_BARS, _SONGS = 2.0, 6, 8
+Columns: TypeAlias = Mapping[str, Mapping[str, float]]
 
 
 def in_bars(clip: Clip, song: SongFeatures, start_s: float) -> DanceInBars:
@@ -146,6 +161,31 @@ def recorded_values(recorded: DanceSet, metres: Mapping[int, complex]) -> dict[s
     return mean_values(rows)
 
 
+def song_values(clip: Clip, song: SongFeatures, start_s: float) -> dict[str, float]:
+    """Measures of a dance to a song, by the names of the table."""
+    values = measure_dance(clip, song, start_s)
+    hips = joint_positions(clip)[:, find_roles(clip.skeleton, clip=clip).hips]
+    speed = mean_joint_speed(body_of_clip(clip)[1], clip.fps)
+    if song.beats_per_bar == 4:
+        for name, signal in (("height", hips[:, 1]), ("speed", speed)):
+            shares = bar_shares(signal, clip.fps, song, start_s, parts=(1, 2)) or ()
+            values |= zip((f"bars, {name}", f"bars, {name}, shifted"), shares, strict=False)
+    return values
+
+
+def shipped_columns(captures: Path, names: Sequence[str], seeds: int, seconds: float) -> Columns:
+    """Means of the shipped dancer's dances to each song and over all, and of captured salsas."""
+    source, columns = DanceSource.shipped(), {}
+    for name in names:
+        made = make_song(3, 60.0, tempo_bpm=float(name)).samples if name.isdigit() else None
+        song = features_of(read_sound(name) if made is None else made, name=Path(name).stem)
+        requests = [(song, DanceRequest(_START_S, seconds, seed)) for seed in range(seeds)]
+        rows = [song_values(e.clip, song, e.start_s) for e in source.dances(requests, None)]
+        columns[f"{song.name}, {song.tempo_bpm:.0f}"] = mean_values(rows)
+    salsas = [song_values(*each, 0.0) for each in dances_with_songs(captures, "salsa")]
+    return columns | {"all": mean_values([*columns.values()]), "salsas": mean_values(salsas)}
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
@@ -153,9 +193,13 @@ def main() -> None:
     parser.add_argument("recorded", type=Path)
     parser.add_argument("--dancers", type=Path, nargs="*", default=[])
     parser.add_argument("--databases", type=Path, nargs="*", default=[])
+    parser.add_argument("--shipped", nargs="+", metavar="SONG")
     parser.add_argument("--seeds", type=int, default=8, help="dances to each song")
     parser.add_argument("--seconds", type=float, default=30.0, help="largest length of a dance")
     options = parser.parse_args()
+    if options.shipped:
+        given = (options.recorded, options.shipped, options.seeds, options.seconds)
+        return print_table(shipped_columns(*given))
     recorded = DanceSet.from_store(corpus_of(options.recorded), options.recorded)
     metres = metres_shown(recorded)
     columns = {"recorded": recorded_values(recorded, metres)}
@@ -172,6 +216,10 @@ def main() -> None:
         unknown = [song for file, song in recorded.songs.items() if file not in set(known)]
         songs = sorted(unknown or recorded.songs.values(), key=lambda song: -song.bar_confidence)
         columns[name] = trials(source, songs, metres, options.seeds, options.seconds)
+    return print_table(columns)
+
+
+def print_table(columns: Columns) -> None:
     names = dict.fromkeys(name for values in columns.values() for name in values)
     print("| |", " | ".join(columns), "|")
     print("|---" * (len(columns) + 1), "|", sep="")

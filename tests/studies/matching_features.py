@@ -21,10 +21,8 @@ from deepphase.formats.array_file import read_header
 from deepphase.matching.database.database import MotionDatabase
 from deepphase.matching.learned.matcher import FORMAT as MATCHER
 from deepphase.matching.learned.matcher import Matcher
-from deepphase.matching.player.playback import Playback
 from deepphase.matching.player.settings import MomentFilter, PlayerSettings
-from deepphase.matching.player.source import PlayerSource, database_measures
-from deepphase.matching.search.searcher import open_searcher
+from deepphase.matching.player.source import PlayerSource
 from deepphase.steering.gamepad import Gamepad
 from deepphase.steering.goal_sources import GamepadSettings, GoalSource, RootStates
 from deepphase.steering.path import MADE_PATHS, GroundPath, made_path
@@ -149,15 +147,7 @@ def opened(path: str) -> PlayerSource:
     settings = PlayerSettings(moments=MomentFilter())
     if read_header(path)["format"] == MATCHER:
         return Matcher.load(path).source(settings=settings)
-    database = MotionDatabase.load(path).with_kinds()
-    playback = Playback.from_database(database)
-    return PlayerSource(
-        database,
-        playback,
-        open_searcher(database),
-        settings=settings,
-        data=database_measures(database, playback),
-    )
+    return PlayerSource.from_database(MotionDatabase.load(path).with_kinds(), settings=settings)
 
 
 def _text(values: dict[str, float | None]) -> str:

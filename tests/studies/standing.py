@@ -22,10 +22,8 @@ from deepphase.controllers.runtime.start import CharacterSource
 from deepphase.corpus.store import open_store
 from deepphase.features.moment_kinds import ACTION, IDLE, LYING, SITTING
 from deepphase.matching.database.database import MotionDatabase
-from deepphase.matching.player.playback import Playback
 from deepphase.matching.player.settings import MomentFilter, PlayerSettings
 from deepphase.matching.player.source import PlayerSource
-from deepphase.matching.search.searcher import open_searcher
 from deepphase.motion.clip import Clip
 from deepphase.steering.gamepad import Gamepad
 from deepphase.steering.goal_sources import GamepadSettings
@@ -51,11 +49,8 @@ def pattern_stick(keys: str, rest_s: float) -> Gamepad:
 def matching_source(path: Path, seed: int) -> tuple[PlayerSource, Iterator[Clip], Array]:
     """A source of runs by matching, the clips in which bodies stand, and the kinds of the rows."""
     database = MotionDatabase.load(path).with_kinds()
-    playback = Playback.from_database(database)
-    settings = PlayerSettings(moments=MomentFilter())
-    source = PlayerSource(
-        database, playback, open_searcher(database, "exact"), settings=settings, seed=seed
-    )
+    options = {"settings": PlayerSettings(moments=MomentFilter()), "seed": seed}
+    source = PlayerSource.from_database(database, "exact", **options)
     kinds = database.kinds
     starts, stops = database.range_starts, database.range_stops
     stand = [i for i in range(len(starts)) if (kinds[starts[i] : stops[i]] == IDLE).any()]

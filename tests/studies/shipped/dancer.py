@@ -74,7 +74,9 @@ _LAYOUT = {
 def train_dancer(folder: Path, progress: Progress | None = None) -> Matcher:
     """A dancer of salsa, Indian and modern dances, at the counts of any song."""
     database = dancer_database(folder, progress)
-    return train_matcher(database, moments=MomentFilter(KINDS), progress=progress)
+    # Dances are smoothed when they are played: states of twice the spacing are as good.
+    moments = MomentFilter(KINDS)
+    return train_matcher(database, spacing_s=0.1, moments=moments, progress=progress)
 
 
 def dancer_database(folder: Path, progress: Progress | None = None) -> MotionDatabase:
@@ -131,6 +133,13 @@ def _dances_with_beats(folder: Path) -> Iterator[tuple[Clip, Array]]:
         for file in sorted((folder / path).glob("*.bvh")):
             clip = resample(load(file), _FPS)
             yield from _pieces(clip, f"{style} {file.stem}", body, _step_beats(clip))
+
+
+def dances_with_songs(folder: Path, kind: str) -> Iterator[tuple[Clip, SongFeatures]]:
+    """The dances of a kind, such as "salsa", each with a silent song of its beats."""
+    for clip, beats in _dances_with_beats(folder):
+        if clip.name.startswith(kind):
+            yield clip, _song(clip, beats)
 
 
 def _pieces(clip: Clip, name: str, body: Clip, beats: Array) -> Iterator[tuple[Clip, Array]]:

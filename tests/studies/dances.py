@@ -17,7 +17,6 @@ from __future__ import annotations
 import argparse
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import TypeAlias
 
 import numpy as np
 
@@ -50,7 +49,6 @@ _SHOWN = 0.15
 # Bars of a dance per bar of its song that are looked for.
 _RATES = np.exp(np.arange(np.log(0.68), np.log(1.47), 0.004))
 _START_S, _FEWEST_BARS, _SONGS = 2.0, 6, 8
-Columns: TypeAlias = Mapping[str, Mapping[str, float]]
 
 
 def in_bars(clip: Clip, song: SongFeatures, start_s: float) -> DanceInBars:
@@ -173,7 +171,7 @@ def song_values(clip: Clip, song: SongFeatures, start_s: float) -> dict[str, flo
     return values
 
 
-def shipped_columns(captures: Path, names: Sequence[str], seeds: int, seconds: float) -> Columns:
+def shipped_columns(captures: Path, names: Sequence[str], seeds: int, seconds: float) -> Mapping:
     """Means of the shipped dancer's dances to each song and over all, and of captured salsas."""
     source, columns = DanceSource.shipped(), {}
     for name in names:
@@ -219,7 +217,7 @@ def main() -> None:
     return print_table(columns)
 
 
-def print_table(columns: Columns) -> None:
+def print_table(columns: Mapping[str, Mapping[str, float]]) -> None:
     names = dict.fromkeys(name for values in columns.values() for name in values)
     print("| |", " | ".join(columns), "|")
     print("|---" * (len(columns) + 1), "|", sep="")

@@ -134,9 +134,14 @@ def inbetween_command(
     named = None if keys is None else read_keys(keys)
 
     from deepphase.edit.inbetween import between_keys, in_between, way_speed
+    from deepphase.motion.glitches import find_glitches, without_stray_ends
 
     given, editor = open_clips(clips, output, edit, without="shipped")
     assert editor is not None
+    for at, path in enumerate(clips if named is None else ()):
+        given[at], _, notes = without_stray_ends(given[at], find_glitches(given[at]))
+        for each in notes:
+            warn(f"{path.name}: {each}")
     with working("making", output.name):
         if named is not None:
             made = between_keys(given[0], named.frames, editor, times=named.times)

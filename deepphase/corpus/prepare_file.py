@@ -16,7 +16,7 @@ from deepphase.corpus.motion_files import MotionFile, song_beside
 from deepphase.errors import DeepPhaseError, FormatError, OutOfMemoryError, within_memory
 from deepphase.formats.frame_rates import warnings_of
 from deepphase.motion.clip import Clip, in_float32, joint_positions
-from deepphase.motion.glitches import Glitch, find_glitches
+from deepphase.motion.glitches import Glitch, find_glitches, without_stray_ends
 from deepphase.motion.resample import DEFAULT_LIMIT, ResampleLimit, resample
 
 # Share of the frames in which a clip's lowest joint is at its lowest, or lower.
@@ -126,25 +126,12 @@ def _prepared_clip(captured: Clip, task: FileTask, limit: ResampleLimit) -> _Pre
     positions = joint_positions(captured)
     glitches = find_glitches(captured, positions)
     lowest_m = float(np.quantile(positions[..., 1].min(axis=1), _LOWEST))
-    clip, first, notes = _without_stray_ends(captured, glitches)
+    clip, first, notes = without_stray_ends(captured, glitches)
     source = replace(clip.source, path=task.file.file, notes=(*clip.source.notes, *notes))
     labels = {**task.name_labels, **clip.labels, **task.labels}
     clip = in_float32(resample(replace(clip, labels=labels, source=source), task.fps, limit))
     provenance = {"glitches": [asdict(glitch) for glitch in glitches], "lowest_m": lowest_m}
     return _PreparedClip(clip, first, provenance, (*warnings_of(captured), *notes), glitches)
-
-
-def _without_stray_ends(clip: Clip, glitches: list[Glitch]) -> tuple[Clip, int, list[str]]:
-    """The clip without rest poses at its ends, its first frame, and notes."""
-    start, stop, notes = 0, len(clip), []
-    for glitch in glitches:
-        if glitch.what in ("start of the clip", "end of the clip"):
-            notes.append(f"left out: {glitch.sentence}")
-        if glitch.what == "start of the clip":
-            start = glitch.last + 1
-        elif glitch.what == "end of the clip":
-            stop = glitch.first
-    return clip.sliced(start, stop), start, notes
 
 
 def _piece(

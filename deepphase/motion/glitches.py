@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -56,6 +57,19 @@ def find_glitches(clip: Clip, positions: Array | None = None) -> list[Glitch]:
             sentence = f"{frames_text(first, last)} {poses} apart from all that {others}"
             found.append(Glitch(first, last, f"{end} of the clip", sentence))
     return sorted(found, key=lambda glitch: glitch.first)
+
+
+def without_stray_ends(clip: Clip, glitches: Sequence[Glitch]) -> tuple[Clip, int, list[str]]:
+    """The clip without stray poses at its ends, its first frame, and notes."""
+    start, stop, notes = 0, len(clip), []
+    for glitch in glitches:
+        if glitch.what in ("start of the clip", "end of the clip"):
+            notes.append(f"left out: {glitch.sentence}")
+        if glitch.what == "start of the clip":
+            start = glitch.last + 1
+        elif glitch.what == "end of the clip":
+            stop = glitch.first
+    return clip.sliced(start, stop), start, notes
 
 
 def body_size(positions: Array) -> float:

@@ -19,6 +19,8 @@ from deepphase.progress import Progress
 
 FRAMES = 4
 """Successive frames that are measured at a time, for a third difference; no stretch has fewer."""
+# Kept states are offered to searches this far apart: with nearer ones paths are left farther.
+_OFFERED_S = 0.1
 # Most rows that measures are taken in.
 _MEASURED_ROWS = 20_000
 
@@ -58,7 +60,9 @@ class LearnedData:
         self.kept, self.firsts = KeptStates(nothing, nothing, spacing, counts), firsts
         features = np.ascontiguousarray(database.features[self.kept_rows], np.float32)
         self.kept = replace(self.kept, features=features)
-        self.offered = np.isin(self.kept_rows, policy.targets)
+        inside = np.arange(len(features)) - np.repeat(self.kept.firsts, counts)
+        every = max(int(_OFFERED_S * database.fps / spacing), 1)
+        self.offered = np.isin(self.kept_rows, policy.targets) & (inside % every == 0)
 
     def _stretches(self, spacing: int) -> tuple[Array, Array]:
         """(stretches,) first row, and number of kept states, of rows of one clip; a remainder is

@@ -55,6 +55,11 @@ def test_values_of_poses_make_the_poses_again(data):
     np.testing.assert_allclose(again.slips, poses.slips, atol=1e-6)
 
 
+def test_searches_find_kept_states_a_tenth_of_a_second_apart(database):
+    data = LearnedData(database, 0.05)
+    assert np.diff(data.kept.rows[data.offered]).min() == round(0.1 * database.fps)
+
+
 def test_rows_between_kept_states_lie_on_a_smooth_curve_near_them():
     times = np.concatenate([np.arange(0, 31, 5.0), [50.0, 20.0, 35.0]])
     states = np.stack([times, 2.0 * times], axis=1)

@@ -44,19 +44,11 @@ STEPS: dict[str, tuple[str, ...]] = {
     "prepare": (*_PREPARE, *_ONE),
     "prepare, 2 processes": (*_PREPARE, *_TWO),
     "train phase": (*_PHASE, "--set=trainer.devices=1"),
-    "train phase, 2 ranks": (*_PHASE, "--set=trainer.devices=2", "--set=trainer.accelerator=cpu"),
     "encode": ("encode", "{phase}", "{store}", "-o", "{phases}", *_ONE),
-    "encode, 2 processes": ("encode", "{phase}", "{store}", "-o", "{phases}", *_TWO),
-    "evaluate": ("evaluate", "{phase}", "{store}", "-o", "{report}", "--queries", "1000"),
     "train controller": (
         *("train", "controller", "{store}", "-o", "{controller}", "--model", "{phase}"),
-        *(
-            "--config",
-            "nn_phase",
-            "--set",
-            f"training.samples={_SAMPLES}",
-            "--set=trainer.devices=1",
-        ),
+        *("--config", "nn_phase", "--set", f"training.samples={_SAMPLES}"),
+        "--set=trainer.devices=1",
     ),
     "match build": ("match", "build", "{store}", "-o", "{database}", "--model", "{phase}"),
 }
@@ -104,7 +96,7 @@ def run_size(folder: Path, size: float, steps: list[str]) -> None:
         return
     work = folder / f"{size:g}"
     captures = work / "captures"
-    names = ("store", "phase", "phases", "report", "controller", "database")
+    names = ("store", "phase", "phases", "controller", "database")
     paths = {"captures": captures, **{name: work / name for name in names}}
     if not captures.exists():
         link_corpus(folder / "clips", captures, size)
@@ -159,14 +151,11 @@ def sample(root: int, peak: dict[str, float], ended: threading.Event) -> None:
             except OSError:
                 continue
             sizes = dict(line.split(":", 1) for line in status.splitlines() if ":" in line)
-            own += sum(kilobytes(sizes, name) for name in ("RssAnon", "RssShmem")) * 1024
+            kilobytes = (sizes.get(name, "0 kB").split()[0] for name in ("RssAnon", "RssShmem"))
+            own += 1024 * sum(map(int, kilobytes))
             spent[pid] = (int(times[11]) + int(times[12])) / os.sysconf("SC_CLK_TCK")
         peak["own"] = max(peak["own"], own)
         peak["cpu"] = sum(spent.values())
-
-
-def kilobytes(sizes: dict[str, str], name: str) -> int:
-    return int(sizes.get(name, "0 kB").split()[0])
 
 
 def tree(root: int) -> Iterator[int]:

@@ -290,8 +290,7 @@ _LOOK = """(function look() {
     const inside = (root) => [...(root?.querySelectorAll("*") ?? [])].flatMap((each) =>
         each.title === "Player" ? [each] : inside(each.shadowRoot));
     const shown = inside(document).filter((it) => it.checkVisibility({ visibilityProperty: true }));
-    const drawn = shown.map((each) => !!each.contentWindow?.deepphasePlayer?.isDrawn());
-    (window.playersSeen ??= []).push(drawn);
+    (window.drawn ??= []).push(shown.map((it) => !!it.contentWindow?.deepphasePlayer?.isDrawn()));
     requestAnimationFrame(look);
 })()"""
 
@@ -313,7 +312,7 @@ def test_the_last_player_stays_until_the_next_has_drawn_and_some_are_kept(visit)
         names.append(shown.evaluate(go, point))
         titled_player(page, names[-1])
     assert len(set(names)) == 3
-    assert all(each == [True] for each in page.evaluate("playersSeen"))
+    assert all(each == [True] for each in page.evaluate("drawn"))
     # Memory does not grow with clicks.
     assert page.evaluate("window.deepphasePlayers.frames.length") <= 4
     assert page.evaluate("window.deepphaseFrames.size") <= 4
@@ -357,12 +356,11 @@ def test_colours_axes_and_views_are_chosen_by_keys_without_the_server(visit):
 @pytest.mark.parametrize("name", ["control", "dance", "edit"])
 def test_one_player_is_seen_until_the_next_has_drawn(name, browser, address):
     says = "after" if name == "edit" else name.capitalize()
-    context = browser.new_context()
-    context.add_init_script(WITHOUT_WEBGL + _LOOK)
-    page = context.new_page()
+    page = browser.new_page()
+    page.add_init_script(WITHOUT_WEBGL + _LOOK)
     page.goto(f"{address}/{name}")
     text = "window.deepphasePlayers?.shown?.contentDocument.body?.innerText"
     until(lambda: says in (page.evaluate(text) or ""))
-    seen = page.evaluate("playersSeen")
+    seen = page.evaluate("drawn")
     assert all(each == [True] for each in seen[seen.index([True]) :])
-    context.close()
+    page.close()

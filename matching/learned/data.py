@@ -19,9 +19,6 @@ from deepphase.progress import Progress
 
 FRAMES = 4
 """Successive frames that are measured at a time, for a third difference; no stretch has fewer."""
-# Kept states are offered to searches this far apart: with nearer ones paths are left farther. Of
-# fewer states all are: paths need them.
-_OFFERED_S, _FEW = 0.1, 5_000
 # Most rows that measures are taken in.
 _MEASURED_ROWS = 20_000
 
@@ -62,9 +59,6 @@ class LearnedData:
         features = np.ascontiguousarray(database.features[self.kept_rows], np.float32)
         self.kept = replace(self.kept, features=features)
         self.offered = np.isin(self.kept_rows, policy.targets)
-        if self.offered.sum() >= _FEW:
-            inside = np.arange(len(features)) - np.repeat(self.kept.firsts, counts)
-            self.offered &= inside % max(int(_OFFERED_S * database.fps / spacing), 1) == 0
 
     def _stretches(self, spacing: int) -> tuple[Array, Array]:
         """(stretches,) first row, and number of kept states, of rows of one clip; a remainder is

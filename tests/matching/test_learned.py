@@ -11,7 +11,6 @@ from deepphase.corpus.clip_store import ClipStore
 from deepphase.errors import CheckpointError, ParameterError
 from deepphase.formats.array_file import read_arrays, write_arrays
 from deepphase.matching.database.database import MotionDatabase
-from deepphase.matching.learned import data as learned_data
 from deepphase.matching.learned.data import LearnedData
 from deepphase.matching.learned.kept_states import KeptStates
 from deepphase.matching.learned.matcher import FORMAT, VERSION, Matcher
@@ -54,15 +53,6 @@ def test_values_of_poses_make_the_poses_again(data):
     )
     np.testing.assert_allclose(again.steps, poses.steps, atol=1e-6)
     np.testing.assert_allclose(again.slips, poses.slips, atol=1e-6)
-
-
-@pytest.mark.parametrize(("few", "seconds"), [(1, 0.1), (5_000, 0.05)])
-def test_searches_of_many_kept_states_find_every_tenth_of_a_second(
-    database, few, seconds, monkeypatch
-):
-    monkeypatch.setattr(learned_data, "_FEW", few)
-    data = LearnedData(database, 0.05)
-    assert np.diff(data.kept.rows[data.offered]).min() == round(seconds * database.fps)
 
 
 def test_rows_between_kept_states_lie_on_a_smooth_curve_near_them():

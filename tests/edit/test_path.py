@@ -110,17 +110,15 @@ def test_feet_that_drift_are_held(walks):
     translations = walk.translations.copy()
     translations[..., 2] *= 1.08
     drifting = replace(walk, translations=translations)
-    made = with_held_feet(drifting, MotionSpace.from_clip(walk, walk.fps), contacts.flags)
+    space, toes = MotionSpace.from_clip(walk, walk.fps), [roles.left_toe, roles.right_toe]
+    made = with_held_feet(drifting, space, contacts.flags)
     speeds = [
-        sliding_speed(
-            joint_positions(clip)[:, [roles.left_toe, roles.right_toe]], contacts.flags, walk.fps
-        )
+        sliding_speed(joint_positions(clip)[:, toes], contacts.flags, walk.fps)
         for clip in (made, drifting)
     ]
     assert speeds[0] < 0.3 * speeds[1]
     np.testing.assert_array_equal(made.translations, drifting.translations)
     # Hips that legs cannot stand under come down to the floor of the clip.
-    space, toes = MotionSpace.from_clip(walk, walk.fps), [roles.left_toe, roles.right_toe]
     raised = replace(walk, translations=walk.translations + np.float32([0.0, 0.06, 0.0]))
     made = with_held_feet(raised, space, contacts.flags, like=walk)
     heights, given = (joint_positions(clip)[:, toes, 1] for clip in (made, walk))

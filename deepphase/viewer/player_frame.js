@@ -49,6 +49,7 @@ class PlayerFrame {
       this.root.append(frame);
     }
     this.frames.push(frame);
+    if (adopted) this.put(adopted);
     const began = performance.now();
     const look = () => {
       if (this.desired !== id || !frame.isConnected) return;

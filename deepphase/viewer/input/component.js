@@ -7,16 +7,20 @@ export function componentOf(selector, Part, name, kept = false) {
   return ({ parentElement, data, setTriggerValue, setStateValue }) => {
     const root = parentElement.querySelector(selector);
     if (!parts.has(root)) parts.set(root, new Part(root));
-    const part = parts.get(root);
-    part.send = (value) => (kept ? setStateValue : setTriggerValue)(name, value);
-    const run = part.lastRun = Symbol();
+    const part = parts.get(root), before = part.given;
+    const send = part.send = (value) => (kept ? setStateValue : setTriggerValue)(name, value);
+    const given = part.given = { data, send };
     part.show(data);
-    return () => {
-      // Of runs in quick succession, the earlier ones end after the last one has been shown.
-      if (part.lastRun !== run) return;
-      part.close?.();
-      parts.delete(root);
-    };
+    return () => setTimeout(() => {
+      if (part.given !== given) return;
+      if (!root.isConnected) {
+        part.close?.();
+        parts.delete(root);
+      } else if (before) {
+        // Of two runs in quick succession, Streamlit may show the earlier one last, and ends it at once.
+        Object.assign(part, { given: before, send: before.send }).show(before.data);
+      }
+    });
   };
 }
 

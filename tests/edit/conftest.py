@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
 from deepphase.corpus.clip_store import ClipStore
@@ -11,6 +13,9 @@ from deepphase.edit.editor import MotionEditor
 from deepphase.edit.training import train_editor
 from deepphase.synthetic.gait_motion import locomotion
 from tests.formula_motion import swings
+
+# Of `train_path`: a few steps.
+FEW: dict[str, Any] = {"windows": 320, "batch_size": 16, "accelerator": "cpu"}
 
 
 def tiny_config(**changes) -> EditorConfig:
@@ -53,11 +58,4 @@ def walker(tmp_path_factory, walks) -> MotionEditor:
 @pytest.fixture(scope="session")
 def path_walker(tmp_path_factory, walks, walker) -> MotionEditor:
     """The same with path networks."""
-    return train_path(
-        walks,
-        walker,
-        windows=320,
-        batch_size=16,
-        folder=tmp_path_factory.mktemp("path"),
-        accelerator="cpu",
-    )
+    return train_path(walks, walker, folder=tmp_path_factory.mktemp("path"), **FEW)

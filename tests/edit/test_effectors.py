@@ -15,6 +15,7 @@ from deepphase.errors import FormatError, ParameterError
 from deepphase.motion.clip import joint_positions
 from deepphase.motion.resample import resample
 from deepphase.steering.path import GroundPath
+from tests.edit.conftest import FEW
 
 pytestmark = pytest.mark.slow
 
@@ -22,15 +23,8 @@ pytestmark = pytest.mark.slow
 @pytest.fixture(scope="module")
 def reacher(tmp_path_factory, walks, walker) -> MotionEditor:
     """An editor with networks for hands and feet."""
-    return train_path(
-        walks,
-        walker,
-        windows=320,
-        batch_size=16,
-        effectors=True,
-        folder=tmp_path_factory.mktemp("effectors"),
-        accelerator="cpu",
-    )
+    folder = tmp_path_factory.mktemp("effectors")
+    return train_path(walks, walker, effectors=True, folder=folder, **FEW)
 
 
 def test_hands_and_feet_are_known_in_all_of_a_window_or_a_stretch_or_nowhere():

@@ -5,7 +5,6 @@ from __future__ import annotations
 from dataclasses import replace
 
 import numpy as np
-from scipy.ndimage import maximum_filter1d
 
 from deepphase.arrays import Array, smoothstep, true_runs
 from deepphase.edit.motion_rows import MotionSpace
@@ -15,14 +14,20 @@ from deepphase.motion.foot_ik import LegChains, LimbSolver
 from deepphase.motion.resample import low_passed
 from deepphase.motion.roles import Roles
 from deepphase.motion.skeleton import Skeleton, path_length
-from deepphase.solving.feet import HOLD_BLEND_S, faded_corrections, find_holds, with_tips_at
+from deepphase.solving.feet import (
+    HOLD_BLEND_S,
+    faded_corrections,
+    find_holds,
+    hips_drop,
+    with_tips_at,
+)
 from deepphase.steering.foot_lock import within_reach
 
 # A foot in a made contact may travel by this share of the leg before the contact is split: it comes
 # from networks, and is not a slide that a person made.
 _HOLD_SHARE = 0.25
-# Of legs in contact, the longest, as a share of their length; and Hz, below which hips are lowered.
-_MOST_STRETCHED, _DROP_HZ = 0.99, 3.0
+# Of legs in contact, the longest, as a share of their length; and seconds in which hips come down.
+_MOST_STRETCHED, _DROP_S = 0.99, 0.17
 # In leg lengths: a foot that stands before and after a gap has made a step if it went further.
 _STEP = 0.08
 
@@ -73,27 +78,14 @@ def with_held_feet(
     targets = last + low_passed(holds.shifts, cutoff_hz, clip.fps).swapaxes(0, 1)
     if like is not None:
         rotations, places = space.pose(clip)
-        places[:, 1] -= _drop(upper, targets, contacts.T, transforms.lengths, clip.fps)
+        reach = np.where(contacts.T, _MOST_STRETCHED * transforms.lengths, np.inf)
+        places[:, 1] -= hips_drop(upper, targets, reach, max(1, round(_DROP_S * clip.fps)))
         clip = space.with_pose(clip, rotations, places)
     else:
         # Knees that straighten within a frame or two pop.
         targets = within_reach(upper, last, targets, transforms.lengths)
     moved = targets - last
     return with_tips_at(clip, roles, limbs, holds.tips + moved.swapaxes(0, 1), solver)
-
-
-def _drop(upper: Array, targets: Array, contacts: Array, length: Array, fps: float) -> Array:
-    """(frames,) metres by which hips are too high for legs in contact (limbs, frames)."""
-    flat = np.linalg.norm((targets - upper)[..., ::2], axis=-1)
-    rise = np.sqrt(np.maximum((_MOST_STRETCHED * length) ** 2 - flat**2, 0.0))
-    missing = np.where(contacts, upper[..., 1] - targets[..., 1] - rise, 0.0).max(axis=0)
-    stands = contacts.any(axis=0)
-    if not stands.any():
-        return np.zeros(len(missing))
-    frames = np.arange(len(missing))
-    missing = np.interp(frames, frames[stands], np.maximum(missing[stands], 0.0))
-    widest = maximum_filter1d(missing, 2 * round(0.5 * fps / _DROP_HZ) + 1)
-    return np.maximum(low_passed(widest, _DROP_HZ, fps), 0.0)
 
 
 def with_gaps_held(clip: Clip, space: MotionSpace, contacts: Array, broken: Array) -> Clip:

@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 from itertools import pairwise
 
 import numpy as np
+from scipy.ndimage import gaussian_filter1d, maximum_filter1d
 
 from deepphase.arrays import Array, smoothstep, true_runs
 from deepphase.motion import quaternions
@@ -80,6 +81,18 @@ def with_tips_at(
         now = transforms.positions
         solver.reach(rotations, transforms, now[2] + wanted.swapaxes(0, 1) - now[3])
     return replace(clip, rotations=quaternions.sign_continuous(quaternions.normalized(rotations)))
+
+
+def hips_drop(upper: Array, targets: Array, reach: Array, width: int) -> Array:
+    """(frames,) metres by which hips come down so that limbs reach, smooth over `width` frames.
+
+    `upper` and `targets` (limbs, frames, 3) metres are where limbs begin and shall end; `reach`
+    (limbs, frames) metres, infinite where a limb need not.
+    """
+    across = np.linalg.norm((targets - upper)[..., ::2], axis=-1)
+    top = targets[..., 1] + np.sqrt(np.maximum(reach**2 - across**2, 0.0))
+    drop = np.maximum(upper[..., 1] - top, 0.0).max(axis=0)
+    return np.asarray(gaussian_filter1d(maximum_filter1d(drop, 2 * width + 1), 0.5 * width))
 
 
 def _shift(

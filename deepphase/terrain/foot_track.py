@@ -111,8 +111,7 @@ class FootTrack:
         counts = np.ceil((every.max(axis=0) + margin_m - low) / spacing_m).astype(int) + 1
         if counts.prod() > _MAX_POINTS:
             raise ParameterError(
-                f"the ground has {counts[0]:,} x {counts[1]:,} points",
-                hint="give a larger spacing",
+                f"the ground has {counts[0]:,} x {counts[1]:,} points", hint="give a larger spacing"
             )
         x, z = (low[axis] + spacing_m * np.arange(counts[axis]) for axis in (0, 1))
         return low, np.stack(np.meshgrid(x, z), axis=-1)

@@ -23,6 +23,7 @@ from deepphase.motion.contacts import Contacts, foot_contacts
 from deepphase.motion.foot_ik import LegChains, LimbSolver, LimbTransforms
 from deepphase.motion.roles import Roles, find_roles
 from deepphase.motion.root_trajectory import root_trajectory
+from deepphase.solving.feet import hips_drop
 from deepphase.terrain.heightmap import Heightmap
 
 # A foot follows slopes up to this angle; on steeper ground it stands on the highest point.
@@ -56,11 +57,7 @@ class LaidMotion:
 
 
 def lay_on_ground(
-    clip: Clip,
-    ground: Heightmap,
-    *,
-    roles: Roles | None = None,
-    contacts: Contacts | None = None,
+    clip: Clip, ground: Heightmap, *, roles: Roles | None = None, contacts: Contacts | None = None
 ) -> LaidMotion:
     """Lay a motion, captured on a flat floor, on ground.
 
@@ -127,12 +124,7 @@ def _soles(flat: LimbTransforms, on_floor: Array, floor: float) -> Array:
 
 
 def _under_feet(
-    flat: LimbTransforms,
-    on_floor: Array,
-    ground: Heightmap,
-    soles: Array,
-    floor: float,
-    fps: float,
+    flat: LimbTransforms, on_floor: Array, ground: Heightmap, soles: Array, floor: float, fps: float
 ) -> tuple[Array, Array]:
     """(limbs, frames) metres of the ground for each foot, and its slope (limbs, frames, 2)."""
     _, _, last, tips = flat.positions
@@ -244,11 +236,7 @@ def _hips_lift(turned: LimbTransforms, flat: LimbTransforms, heights: Array, fps
     # At least as far as in the motion.
     stretched = np.linalg.norm(flat.positions[2] - flat.positions[0], axis=-1)
     reach = np.maximum(stretched, _MAX_STRETCH * flat.lengths)
-    across = np.linalg.norm((target - upper)[..., ::2], axis=-1)
-    top = target[..., 1] + np.sqrt(np.maximum(reach**2 - across**2, 0.0))
-    drop = np.maximum(upper[..., 1] - top, 0.0).max(axis=0)
-    wide = max(1, round(width))
-    return lift - gaussian_filter1d(maximum_filter1d(drop, 2 * wide + 1), 0.5 * wide)
+    return lift - hips_drop(upper, target, reach, max(1, round(width)))
 
 
 def _pitch_trunk(

@@ -49,15 +49,17 @@ class PlayerFrame {
       this.root.append(frame);
     }
     this.frames.push(frame);
-    if (adopted) this.put(adopted);
+    if (adopted || !(this.shown || firstPlayer())) {
+      this.put(frame);
+      return;
+    }
     const began = performance.now();
     const look = () => {
       if (this.desired !== id || !frame.isConnected) return;
       if (playerOf(frame)?.isDrawn() || performance.now() > began + LATEST_MS) this.put(frame);
       else setTimeout(look, LOOK_MS);
     };
-    if (this.shown || firstPlayer()) look();
-    else this.put(frame);
+    look();
   }
 
   // The frame that came with the page, moved here where it plays the same; one that plays something else stays over the

@@ -15,6 +15,8 @@ from deepphase.motion.clip import FASTEST_FPS, SLOWEST_FPS, Clip, is_plausible_r
 # Notes that begin so are about values that were changed, or doubt what was read and say the way
 # out: shown for every file.
 CORRECTED, CHECK = "corrected: ", "check: "
+# Asked of clips that move as at another rate.
+ANOTHER_RATE = "is the rate {:g}? --file-fps gives another".format
 _GIVE_RATE = "give the right one: fps=, or --file-fps on the command line"
 
 # Film and video rates of NTSC: 24, 30, 60 and 120 frames in 1.001 seconds.

@@ -11,7 +11,8 @@ from pathlib import Path
 from typing import Any
 
 from deepphase.errors import FormatError, ParameterError
-from deepphase.formats.reading import checked_floor, listed, numbered, with_doubts, with_notes
+from deepphase.formats.doubts import with_doubts
+from deepphase.formats.reading import checked_floor, listed, numbered, with_notes
 from deepphase.motion.clip import Clip
 
 

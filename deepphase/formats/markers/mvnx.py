@@ -12,10 +12,9 @@ import numpy as np
 
 from deepphase.arrays import Array
 from deepphase.errors import FormatError
-from deepphase.formats.frame_rates import CHECK, frame_rate, resolve_rate
+from deepphase.formats.frame_rates import ANOTHER_RATE, CHECK, frame_rate, resolve_rate
 from deepphase.formats.npz.joint_arrays import fitted_clip, unit_quaternions
 from deepphase.formats.reading import (
-    ANOTHER_RATE,
     COMMAS,
     EXPORT_AGAIN,
     Unit,

@@ -208,7 +208,7 @@ class ControllerConfig:
         def read(content: Any) -> ControllerConfig:
             values = content.get("network")
             if "network.name" in changes and isinstance(values, dict):
-                known = {each.name for each in fields(network_kind(str(values["name"])).config)}
+                known = {field.name for field in fields(network_kind(str(values["name"])).config)}
                 for key in [*values]:
                     if key not in known and key != "name" and f"network.{key}" not in changes:
                         del values[key]

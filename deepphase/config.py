@@ -105,7 +105,7 @@ def parse_yaml(text: str) -> Any:
     if len(text) > LARGEST_BYTES["config"]:
         raise ValueError("it is too long")
     # The time of the parser grows with the square of the depth.
-    if max(accumulate((each in "[{") - (each in "]}") for each in text), default=0) > _DEEPEST:
+    if max(accumulate((mark in "[{") - (mark in "]}") for mark in text), default=0) > _DEEPEST:
         raise ValueError(f"brackets are nested more than {_DEEPEST} deep")
     loader = _Loader(text)
     try:
@@ -125,7 +125,7 @@ def _values(node: Any, counts: dict[int, float]) -> float:
     if id(node) not in counts:
         counts[id(node)] = math.inf
         parts = chain(*node.value) if isinstance(node, yaml.MappingNode) else node.value
-        counts[id(node)] = 1 + sum(_values(each, counts) for each in parts)
+        counts[id(node)] = 1 + sum(_values(part, counts) for part in parts)
     return counts[id(node)]
 
 
@@ -192,17 +192,17 @@ class SectionedConfig:
     def from_mapping(cls, content: Any) -> Self:
         """A config from nested mappings, as in YAML files and in the headers of files."""
         given = as_mapping(content, "the config")
-        kinds: dict[str, Any] = {each.name: each.default_factory for each in fields(cls)}
+        kinds: dict[str, Any] = {key.name: key.default_factory for key in fields(cls)}
         check_known(given, kinds, "the config")
         return cls(**{name: section(kind, given.get(name), name) for name, kind in kinds.items()})
 
     def __repr__(self) -> str:
         """What differs from the defaults, with their names in files."""
         changes = [
-            f"{each.name}.{name}={value!r}"
-            for each in fields(self)
-            for name, value in vars(getattr(self, each.name)).items()
-            if value != getattr(each.default_factory(), name)  # type: ignore[misc, operator]
+            f"{key.name}.{name}={value!r}"
+            for key in fields(self)
+            for name, value in vars(getattr(self, key.name)).items()
+            if value != getattr(key.default_factory(), name)  # type: ignore[misc, operator]
         ]
         more = f"and {len(changes) - _SHOWN} more" if len(changes) > _SHOWN else ""
         return short_repr(self, *changes[:_SHOWN], more if changes else "defaults")
@@ -276,7 +276,7 @@ def _typed(name: str, declared: str, value: Any) -> Any:
             texts = inside == "str"
             if isinstance(value, str) or (texts and not all(isinstance(v, str) for v in value)):
                 raise TypeError
-            return tuple(_typed(name, inside, each) for each in value)
+            return tuple(_typed(name, inside, item) for item in value)
         if value is None and declared.endswith("None"):
             return None
         if declared == "bool" or isinstance(value, bool):

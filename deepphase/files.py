@@ -85,7 +85,7 @@ def remove_abandoned(folder: Path) -> None:
             # Other users could fill theirs, or link to a whole disk.
             if path.is_symlink() or path.lstat().st_uid != _user() or _is_in_use(path):
                 continue
-            if all(each.lstat().st_mtime < before for each in (path, *path.rglob("*"))):
+            if all(place.lstat().st_mtime < before for place in (path, *path.rglob("*"))):
                 _remove(path)
 
 
@@ -195,11 +195,11 @@ def writing(path: str | Path) -> Iterator[None]:
 def _replaceable(path: str | Path, example: str = "file") -> Path:
     """The regular file, or the new name in an existing folder, that a path leads to."""
     target = Path(os.path.realpath(path))
-    for each in (Path(path), target):
+    for place in (Path(path), target):
         with suppress(FileNotFoundError, NotADirectoryError):
-            owner, folder = each.lstat().st_uid, each.parent.stat()
+            owner, folder = place.lstat().st_uid, place.parent.stat()
             # As in /tmp, where users replace their own files only, and links may lead anywhere.
-            if each.is_symlink():
+            if place.is_symlink():
                 trusted = owner in (_user(), folder.st_uid)
             else:
                 trusted = _user() in (0, owner, folder.st_uid)
@@ -210,7 +210,7 @@ def _replaceable(path: str | Path, example: str = "file") -> Path:
         # Of the path as given: the descriptors under /dev and /proc have no other name.
         mode = os.stat(path).st_mode
     except (FileExistsError, NotADirectoryError):
-        found = next(each for each in target.parents if each.exists())
+        found = next(folder for folder in target.parents if folder.exists())
         fact = f"the file cannot be written: {found} is not a folder"
         raise CheckpointError(fact, hint="choose another path", path=path) from None
     except FileNotFoundError:

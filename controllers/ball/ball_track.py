@@ -71,7 +71,7 @@ class BallTrack:
         if frames == 0 or shapes != ((frames, 3), (frames, 3), (frames,)):
             raise ParameterError(f"{self.clip}: a ball with arrays {shapes} is not possible")
         if not all(
-            np.isfinite(each).all() for each in (self.positions, self.velocities, self.plausible)
+            np.isfinite(part).all() for part in (self.positions, self.velocities, self.plausible)
         ):
             raise ParameterError(f"{self.clip}: values of the ball are not finite")
         if len(self.touches) and not (
@@ -167,19 +167,19 @@ class ClipBalls:
 
     def __init__(self, tracks: Iterable[BallTrack]) -> None:
         self._of_clip: dict[str, BallTrack] = {}
-        for each in tracks:
-            if each.clip in self._of_clip:
+        for track in tracks:
+            if track.clip in self._of_clip:
                 raise ParameterError(
-                    f"there are two balls of the clip {each.clip!r}",
+                    f"there are two balls of the clip {track.clip!r}",
                     hint="leave out one of their files",
                 )
-            self._of_clip[each.clip] = each
+            self._of_clip[track.clip] = track
         first = next(iter(self._of_clip.values()), None)
         self.ball = Ball() if first is None else first.ball
-        for each in self._of_clip.values():
-            if each.ball != self.ball:
+        for track in self._of_clip.values():
+            if track.ball != self.ball:
                 raise ParameterError(
-                    f"the balls of {first.clip if first else ''!r} and {each.clip!r} have "
+                    f"the balls of {first.clip if first else ''!r} and {track.clip!r} have "
                     "different properties",
                     hint="fit all of them with the same options",
                 )
@@ -227,13 +227,13 @@ class ClipBalls:
 def ball_measures(balls: ClipBalls) -> dict[str, Any]:
     """Measures of balls for controllers: their properties, and how they are touched."""
     frames = sum(map(len, balls.tracks))
-    seconds = sum(len(each) / each.fps for each in balls.tracks)
+    seconds = sum(len(track) / track.fps for track in balls.tracks)
     speeds = np.concatenate(
-        [np.sqrt(np.square(each.velocities).sum(axis=1)) for each in balls.tracks]
+        [np.sqrt(np.square(track.velocities).sum(axis=1)) for track in balls.tracks]
     )
     return {
         "ball": asdict(balls.ball),
-        "touches_per_second": sum(len(each.touches) for each in balls.tracks) / seconds,
+        "touches_per_second": sum(len(track.touches) for track in balls.tracks) / seconds,
         "speed_95": float(np.percentile(speeds, 95)),
         "frames": frames,
     }

@@ -45,12 +45,12 @@ def dribbling_measures(run: Run, ball: Ball) -> dict[str, float | None]:
     whole = round(run.fps)
     seconds = away[:, : away.shape[1] // whole * whole].reshape(len(away), -1, whole)
     near = (seconds < _NEAR_M).all(axis=2)
-    feet = [foot for each in touch for foot in _touches(each, run.fps)]
+    feet = [foot for touches in touch for foot in _touches(touches, run.fps)]
     state = BallState(run.tracks["ball"], run.tracks["ball_velocity"])
     growth = np.diff(ball_energy(state, ball), axis=1)
     # The energy of float32 tracks is rounded.
     free = np.minimum(gap[:, 1:], gap[:, :-1]) > _TOUCH_M
-    spans = [(begin, end, len(each)) for each in lost for begin, end in true_runs(each)]
+    spans = [(begin, end, len(flags)) for flags in lost for begin, end in true_runs(flags)]
     fetched = [(end - begin) / run.fps for begin, end, length in spans if end < length]
     total_s = away.size / run.fps
     return {

@@ -202,10 +202,10 @@ class _Fit:
         if not spans:
             return None
         spans.sort(key=lambda each: each[0])
-        frames = np.concatenate([np.repeat(each[2], len(_DIRECTIONS)) for each in spans])
-        counts = [len(each[2]) * len(_DIRECTIONS) for each in spans]
+        frames = np.concatenate([np.repeat(span[2], len(_DIRECTIONS)) for span in spans])
+        counts = [len(span[2]) * len(_DIRECTIONS) for span in spans]
         swings = np.repeat(np.arange(len(spans)), counts)
-        feet = np.repeat([each[1] for each in spans], counts)
+        feet = np.repeat([span[1] for span in spans], counts)
         point = np.array(legs.foremost)[feet]
         moved = self._moved[frames, point][:, ::2]
         heading = np.arctan2(moved[:, 0], moved[:, 1])

@@ -53,7 +53,7 @@ def given_velocities(velocities: Array, wanted: Array, feet: Array) -> Array:
     is at most 1.6 times as fast as the foot meets it along the change: the limits within which
     balls are fitted. All are (balls, 2) m/s: the ball before, as it shall be, and the foot.
     """
-    now, foot = (each[:, 0] + 1j * each[:, 1] for each in (velocities, feet))
+    now, foot = (values[:, 0] + 1j * values[:, 1] for values in (velocities, feet))
     change, meeting = wanted[:, 0] + 1j * wanted[:, 1] - now, foot - now
     size, fast = np.abs(change), np.abs(meeting)
     apart = np.angle(change * meeting.conj())

@@ -80,7 +80,7 @@ def parse_ball_events(text: str | None) -> list[BallEvent]:
 def _parsed(text: str) -> BallEvent:
     kind, _, rest = text.partition("@")
     try:
-        time, *values = (float(each) for each in rest.split(":"))
+        time, *values = (float(value) for value in rest.split(":"))
     except ValueError:
         raise ParameterError(f"an event {text!r} of the ball is not possible", hint=_HINT) from None
     finite = np.isfinite([time, *values]).all()
@@ -134,14 +134,14 @@ class RunningBalls(CharacterPart):
             for block, moved in zip(blocks, (False, True), strict=True)
         ]
         now = len(offsets) - self._later
-        position, velocity = (each[:, now] for each in world)
+        position, velocity = (values[:, now] for values in world)
         self.state = BallState(position, velocity)
         length = int(self._past.max(initial=0)) + 1
         times = np.arange(1 - length, 1) / schema.fps
         self._history = [
-            np.stack([_samples_at(each[row, : now + 1], offsets[: now + 1], times)
+            np.stack([_samples_at(values[row, : now + 1], offsets[: now + 1], times)
                       for row in range(count)], axis=1)
-            for each in world
+            for values in world
         ]  # fmt: skip
         self._future = [block[:, now:].copy() for block in blocks]
         self.lost, self.fetching = np.zeros(count, bool), np.zeros(count)
@@ -152,7 +152,7 @@ class RunningBalls(CharacterPart):
         self.reaching = ReachingFeet(count)
         ahead = offsets[offsets > 0]
         # Weights of the trajectory's samples at the time of the next touch.
-        weights = [np.interp(NEXT_TOUCH_S, ahead, each) for each in np.eye(len(ahead))]
+        weights = [np.interp(NEXT_TOUCH_S, ahead, sample) for sample in np.eye(len(ahead))]
         self._at_touch = np.array(weights)
         self._events, self._frame = list(settings.events), 0
 
@@ -260,8 +260,8 @@ class RunningBalls(CharacterPart):
         before = points if self._points is None else self._points
         point_velocities = (points - before) / self._seconds
         self._points = points
-        blocks = [outputs[:, each].reshape(count, -1, 3).astype(np.float64)
-                  for each in self._outputs]  # fmt: skip
+        blocks = [outputs[:, block].reshape(count, -1, 3).astype(np.float64)
+                  for block in self._outputs]  # fmt: skip
         self._future = blocks
         predicted, moved = (
             _in_world(block[:, :1], places, angles, moved=is_moved)[:, 0]
@@ -331,7 +331,7 @@ class RunningBalls(CharacterPart):
 
     def _reach(self, tips: Array, swinging: Array) -> None:
         """Let feet with these ends (characters, 2, 2) reach for the balls."""
-        places, velocities = (each[:, ::2] for each in (self.state.position, self.state.velocity))
+        places, velocities = (part[:, ::2] for part in (self.state.position, self.state.velocity))
         wanted = velocities_to(self._aims, places, self.ball)
         wanted[self._free > 0] = np.nan
         self.reaching.move(tips, swinging, places, velocities, wanted, self._seconds)

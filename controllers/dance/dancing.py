@@ -91,7 +91,7 @@ def generate_dances(
     character = Characters(dancer.controller, starts, settings=settings, seed=seeds[0])
     if guard:
         varieties = [_VARIETY if each.variety is None else each.variety for _, each in requests]
-        changes_s = [_CHANGES_S / each if each else np.inf for each in varieties]
+        changes_s = [_CHANGES_S / variety if variety else np.inf for variety in varieties]
         character = StallGuard(dancer, character, settings, seeds, changes_s)
 
     def step(index: int) -> Frame:
@@ -118,7 +118,7 @@ def smooth_and_lock_feet(run: Run, controller: Controller, bandwidth_hz: float, 
     """
     rotations = _low_passed_rotations(run.rotations, bandwidth_hz, run.fps)
     translations, positions, angles = (
-        np.stack([low_passed(each.astype(np.float64), bandwidth_hz, run.fps) for each in values])
+        np.stack([low_passed(curve.astype(np.float64), bandwidth_hz, run.fps) for curve in values])
         for values in (run.translations, run.positions, run.angles)
     )
     translations = translations.astype(np.float32)
@@ -135,8 +135,8 @@ def smooth_and_lock_feet(run: Run, controller: Controller, bandwidth_hz: float, 
             locks.lock.apply(locked, local, touching, 1.0 / run.fps)
             rotations[:, frame] = locked
         rotations = _low_passed_rotations(rotations, LOCKED_BAND * bandwidth_hz, run.fps)
-    for each in rotations:
-        locks.hinges.constrain(each)
+    for dance in rotations:
+        locks.hinges.constrain(dance)
     return replace(
         run, rotations=rotations, translations=translations, positions=positions, angles=angles
     )
@@ -156,7 +156,7 @@ def _with_path_share(run: Run, share: float) -> Run:
 
 def _low_passed_rotations(rotations: Array, bandwidth_hz: float, fps: float) -> Array:
     """(characters, frames, joints, 4) float32 rotations without what is faster than the band."""
-    smooth = [low_passed_rotations(each, bandwidth_hz, fps) for each in rotations]
+    smooth = [low_passed_rotations(dance, bandwidth_hz, fps) for dance in rotations]
     return np.stack(smooth).astype(np.float32)
 
 

@@ -47,12 +47,12 @@ def dance_health(
         return {"songs": 0, "values": {}, "alive": 0.0, "restarts": 0.0, "findings": [short]}
     settings = CharacterSettings(*BLENDS["natural"], gating=False)
     results = generate_dances(dancer, requests, settings=settings, progress=progress)
-    minutes = sum(each.clip.duration for each in results) / 60.0
+    minutes = sum(dance.clip.duration for dance in results) / 60.0
     health = {
         "songs": len(results),
         "values": mean_values([measure_dance(e.clip, e.song, e.start_s) for e in results]),
-        "alive": float(np.concatenate([each.alive for each in results]).mean()),
-        "restarts": sum(len(each.restarts_s or ()) for each in results) / minutes,
+        "alive": float(np.concatenate([dance.alive for dance in results]).mean()),
+        "restarts": sum(len(dance.restarts_s or ()) for dance in results) / minutes,
     }
     return health | {"findings": _findings(health, dancer.reference.values)}
 

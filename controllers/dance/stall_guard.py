@@ -188,8 +188,8 @@ class StallGuard:
         for dance in range(len(self)):
             clip = Clip(
                 skeleton=skeleton,
-                rotations=np.stack([each.rotations[dance] for each in self._recent]),
-                translations=np.stack([each.translations[dance] for each in self._recent]),
+                rotations=np.stack([pose.rotations[dance] for pose in self._recent]),
+                translations=np.stack([pose.translations[dance] for pose in self._recent]),
                 fps=fps,
                 translated_joints=self.spec.translated_joints,
             )

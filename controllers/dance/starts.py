@@ -136,7 +136,7 @@ def _music_distances(dancer: Dancer, music: Array) -> Array:
     """(dances, states) mean squared differences between audio windows and those of the states."""
     known, slices = dancer.controller.starts, dancer.controller.schema.inputs.slices
     block = known.inputs[:, slices[MUSIC]]
-    return np.stack([np.square(block - each.reshape(1, -1)).mean(axis=1) for each in music])
+    return np.stack([np.square(block - row.reshape(1, -1)).mean(axis=1) for row in music])
 
 
 def _noise(dancer: Dancer, generator: np.random.Generator) -> Array:

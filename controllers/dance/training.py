@@ -197,7 +197,7 @@ def path_share(
     uncorrected = replace(dancer, path_share=1.0)
     results = generate_dances(uncorrected, requests, settings=settings, progress=progress)
     recorded = float(np.mean([_hips_speed(clip) for clip in chosen]))
-    share = recorded / max(float(np.mean([_hips_speed(each.clip) for each in results])), _SLOWEST)
+    share = recorded / max(float(np.mean([_hips_speed(dance.clip) for dance in results])), _SLOWEST)
     return share if recorded > _SLOWEST and _SHARES[0] <= share <= _SHARES[1] else 1.0
 
 

@@ -55,7 +55,7 @@ class RestRows:
             return None
         body = dict(schema.body)
         some = np.unique(np.linspace(0, len(clips) - 1, min(len(clips), _MAX_CLIPS)).astype(int))
-        shortest, longest = (round(each * schema.fps) for each in (_SHORTEST_S, _LONGEST_S))
+        shortest, longest = (round(time * schema.fps) for time in (_SHORTEST_S, _LONGEST_S))
         left = dict.fromkeys(schema.label_values or ("",), 0)
         for style in left:
             left[style] = round(_ALL_S * schema.fps / len(left))
@@ -72,7 +72,7 @@ class RestRows:
                         every.append((style, kind, index, start, min(stop, start + longest)))
                         resting[style][kind] += stop - start
         posture = {style: _posture(frames) for style, frames in resting.items()}
-        found = [each for each in every if each[1] == posture[each[0]]]
+        found = [stretch for stretch in every if stretch[1] == posture[stretch[0]]]
         if not found:
             return cls._of_quietest(store, [clips[place] for place in some], schema)
         outputs, styles = [], []
@@ -118,7 +118,7 @@ class RestRows:
     def _of_stretches(
         cls, outputs: Sequence[Array], styles: Sequence[str], *, captured: bool
     ) -> RestRows:
-        stops = np.cumsum([len(each) for each in outputs])
+        stops = np.cumsum([len(rows) for rows in outputs])
         return cls(np.concatenate(outputs), stops, tuple(styles), captured)
 
 

@@ -86,8 +86,8 @@ class ControllerBatches(ResumableData, pl.LightningDataModule):
         choice = np.linspace(0, len(held_out) - 1, _VALIDATION_SAMPLES, dtype=int)
         self.held_out = torch.from_numpy(held_out[np.unique(choice)])
         self._rows = tuple(
-            torch.from_numpy(np.asarray(each))
-            for each in (samples.inputs, samples.gate, samples.outputs)
+            torch.from_numpy(np.asarray(rows))
+            for rows in (samples.inputs, samples.gate, samples.outputs)
         )
 
     @property
@@ -123,11 +123,11 @@ class ControllerBatches(ResumableData, pl.LightningDataModule):
         """The frames of these rows, (sequences[, frames]), on their device."""
         device = batch.device
         if device.type == "cuda" and self._rows[0].device != device:
-            needed = sum(each.numel() * each.element_size() for each in self._rows)
+            needed = sum(tensor.numel() * tensor.element_size() for tensor in self._rows)
             if _SPARE * needed < torch.cuda.mem_get_info(device)[0]:
-                self._rows = tuple(each.to(device) for each in self._rows)
+                self._rows = tuple(tensor.to(device) for tensor in self._rows)
         rows = batch.to(self._rows[0].device)
-        return FrameBatch(*(each[rows].to(device) for each in self._rows))
+        return FrameBatch(*(tensor[rows].to(device) for tensor in self._rows))
 
 
 def _sequences(rows: Tensor, frames: Tensor) -> Tensor:

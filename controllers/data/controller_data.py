@@ -269,12 +269,12 @@ class ControllerData:
         speeds, ways = root_travel(samples, clips)
         sector = np.round(ways * (_DIRECTIONS / (2.0 * np.pi))) % _DIRECTIONS
         least = _SECTOR_S * self.schema.fps
-        found = [speeds[sector == each] for each in range(_DIRECTIONS)]
+        found = [speeds[sector == number] for number in range(_DIRECTIONS)]
         # Swaying and turning on the spot do not travel.
-        found = [each[each > STANDING_M_S] for each in found]
+        found = [values[values > STANDING_M_S] for values in found]
         return [
-            round(float(np.percentile(each, _TOP_PERCENTILE)), 3) if len(each) >= least else 0.0
-            for each in found
+            round(float(np.percentile(values, _TOP_PERCENTILE)), 3) if len(values) >= least else 0.0
+            for values in found
         ]
 
 

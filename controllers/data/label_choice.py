@@ -37,9 +37,9 @@ def chosen_label(store: ClipStore, config: SchemaConfig) -> LabelChoice:
         return LabelChoice(config.label)
     if config.tracks or config.ball:
         return LabelChoice("")
-    name = next((each for each in _STEERABLE if each in store.label_names), None)
+    name = next((name for name in _STEERABLE if name in store.label_names), None)
     if name is None:
-        others = [each for each in store.label_names if len(set(store.label_column(each))) > 1]
+        others = [name for name in store.label_names if len(set(store.label_column(name))) > 1]
         if not others:
             return LabelChoice("")
         return LabelChoice(

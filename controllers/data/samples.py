@@ -215,8 +215,8 @@ class ControllerSamples:
             return self.outputs[batch] - shares * self.inputs[batch][:, columns]
 
         return (
-            normalisation_of(schema.inputs, (self.inputs[each] for each in batches)),
-            normalisation_of(schema.gate, (self.gate[each] for each in batches)),
+            normalisation_of(schema.inputs, (self.inputs[rows] for rows in batches)),
+            normalisation_of(schema.gate, (self.gate[rows] for rows in batches)),
             normalisation_of(schema.outputs, map(outputs, batches)),
         )
 

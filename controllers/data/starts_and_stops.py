@@ -128,7 +128,7 @@ def starts_and_stops(
     made, number = 0, 0
     waiting: dict[str, _Travel] = {}
     order = generator.permutation(len(moving))
-    travels = np.array([_travel(each) for each in moving])
+    travels = np.array([_travel(clip) for clip in moving])
     shares, speeds = rarity(travels, min(_BALANCE * balance, 1.0)), np.abs(travels)
     shares /= shares.sum()
     while made < frames:
@@ -160,7 +160,7 @@ def starts_and_stops(
             continue
         made += len(found.clip) - 2 * round(reach_s * fps)
         clip = replace(found.clip, name=f"{stretch.clip.name} (start and stop {number})")
-        yield clip, tuple(each for each in (found.start, found.stop) if each is not None)
+        yield clip, tuple(made for made in (found.start, found.stop) if made is not None)
 
 
 def _stretches(
@@ -258,8 +258,8 @@ def _standing(
     while clip is None or len(clip) < frames:
         last = before if clip is None else clip
         some = [idle[index] for index in generator.integers(len(idle), size=_CANDIDATES)]
-        turned = [_reversed(each.clip) if generator.integers(2) else each.clip for each in some]
-        begins = np.stack([each.rotations[0, 1:] for each in turned])
+        turned = [_reversed(pause.clip) if generator.integers(2) else pause.clip for pause in some]
+        begins = np.stack([clip.rotations[0, 1:] for clip in turned])
         nearness = np.abs(np.vecdot(last.rotations[-1, 1:], begins)).mean(axis=1)
         following = turned[int(nearness.argmax())]
         if clip is None:
@@ -305,7 +305,7 @@ def stitched(
         base = int(first.skeleton.parents[base])
     parent = int(first.skeleton.parents[base])
     rotations, positions = global_transforms(first)
-    new_rotations, new_positions = (each.astype(np.float64) for each in global_transforms(second))
+    new_rotations, new_positions = (part.astype(np.float64) for part in global_transforms(second))
     # Without smoothing, which lacks the frames beyond the ends.
     here, there = (
         root_trajectory(clip, roles, smoothing_s=0.0).angles[frame]

@@ -144,7 +144,7 @@ def _kernel(x: Array, y: Array) -> tuple[float, float]:
     variance = float(max(y.var(), 1e-12))
     for start in _INITIAL_LENGTHS:
         kernel = ConstantKernel(variance, (0.1 * variance, 10.0 * variance))
-        kernel = kernel * RBF(start * typical, tuple(each * typical for each in _LENGTHS))
+        kernel = kernel * RBF(start * typical, tuple(length * typical for length in _LENGTHS))
         kernel = kernel + WhiteKernel(1e-2 * variance, (1e-5 * variance, variance))
         with warnings.catch_warnings():
             # Clean motion has its noise at the lower bound.

@@ -229,7 +229,7 @@ class BodyPoses:
         self._order = np.argsort(self.body)
         hips = int(self.body[0])
         # If the hips have ancestors, the topmost one moves with the root.
-        self._above = np.array([each for each in ancestors(skeleton, hips) if each != hips], int)
+        self._above = np.array([joint for joint in ancestors(skeleton, hips) if joint != hips], int)
         self.translated_joints = np.unique([0, *self._above, hips])
         self._hips_place = int(np.flatnonzero(self.translated_joints == hips)[0])
 

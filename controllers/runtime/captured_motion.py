@@ -97,7 +97,7 @@ class CharacterRest:
         self._facing[enters] = facings[enters]
         chosen = np.flatnonzero(enters | chain.ending(self._row))
         if len(chosen):
-            shown = [each[np.ix_(chosen, self._columns)] for each in (last, before)]
+            shown = [values[np.ix_(chosen, self._columns)] for values in (last, before)]
             rates = np.where(enters, entry, spring_rate(_HELD_S))[chosen]
             self._choose(chosen, shown, rates, styles)
         which = np.flatnonzero(chain.resting)
@@ -116,7 +116,7 @@ class CharacterRest:
         waits = np.zeros(len(last), bool)
         if len(which) and any(styles):
             poses = last[np.ix_(which, self._columns[self._poses])].reshape(len(which), -1, 3)
-            waits[which] = self._chain.in_other_posture(poses, [styles[each] for each in which])
+            waits[which] = self._chain.in_other_posture(poses, [styles[who] for who in which])
         return waits
 
     def _choose(
@@ -125,7 +125,7 @@ class CharacterRest:
         """Choose the moments of characters, and the differences from the last shown frames."""
         last, before = shown
         poses = last[:, self._poses].reshape(len(which), -1, 3)
-        rows = self._chain.choose(which, self._row[which], poses, [styles[each] for each in which])
+        rows = self._chain.choose(which, self._row[which], poses, [styles[who] for who in which])
         values = self._values
         self._row[which] = rows
         self._offset[which] = (self._root + self._pose) * (last - values[rows])
@@ -190,7 +190,7 @@ class CharacterDetail:
         for first in range(0, len(looks), _AT_ONCE):
             which = looks[first : first + _AT_ONCE]
             values = np.concatenate([inputs[which], gate[which]], axis=1)
-            self._choose(which, values, [styles[each] for each in which], ends[which])
+            self._choose(which, values, [styles[who] for who in which], ends[which])
         which = np.flatnonzero(~without)
         if len(which):
             self._offset[which] *= self._kept
@@ -214,7 +214,7 @@ class CharacterDetail:
         row, after = np.divmod(self._frame[which], self._detail.step)
         between = (after / np.float32(self._detail.step))[:, None].astype(np.float32)
         following = np.minimum(row + 1, len(self._detail) - 1)
-        low, high = (self._detail.residuals[each].astype(np.float32) for each in (row, following))
+        low, high = (self._detail.residuals[frame].astype(np.float32) for frame in (row, following))
         return self._share[which] * self._detail.units * (low + between * (high - low))
 
     def _choose(self, which: Array, values: Array, styles: Sequence[str], ends: Array) -> None:

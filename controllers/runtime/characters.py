@@ -135,7 +135,7 @@ class Characters:
             self._uneven_ground(ground),
             self.balls,
         ]
-        self._parts: tuple[CharacterPart, ...] = tuple(each for each in parts if each is not None)
+        self._parts: tuple[CharacterPart, ...] = tuple(part for part in parts if part is not None)
         self._standing = StandingRoots(count, self._seconds)
         # Four feet slide more by it than the path gains.
         share = self.settings.adjust_share if len(self._feet.columns) == 2 else 0.0
@@ -161,7 +161,7 @@ class Characters:
             joints=schema.joints,
             feet=schema.feet,
             body=dict(schema.body),
-            offsets_s=np.array([each for each in schema.config.later_s if each > 0.0]),
+            offsets_s=np.array([time for time in schema.config.later_s if time > 0.0]),
             note="made by a controller",
             locked_joints=self._feet.joints,
             conventions=controller.source,
@@ -393,7 +393,7 @@ class Characters:
 
 def _first(values: Iterable[Array | None]) -> Array | None:
     """The first of the values that is not None."""
-    return next((each for each in values if each is not None), None)
+    return next((value for value in values if value is not None), None)
 
 
 def _at_rest(outputs: Array, slices: Mapping[str, slice]) -> Array:

@@ -200,7 +200,7 @@ class ExportedStep(nn.Module):
     ) -> tuple[Tensor, ...]:
         """Raw outputs and the next state, from inputs and the gate and state that there are."""
         # The exporter does not support a variable number of arguments.
-        others = tuple(each for each in (second, third, fourth) if each is not None)
+        others = tuple(values for values in (second, third, fourth) if values is not None)
         gate, state = (others[0], others[1:]) if self.gated else (inputs[:, :0], others)
         outputs, state = self.controller.step(inputs, gate, state)
         # Outputs of the graph must not be its inputs, so an unchanged state is not returned.

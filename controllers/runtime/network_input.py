@@ -73,7 +73,7 @@ class TrajectoryBlend:
         direction_bias: float,
         limits: GoalLimits,
     ) -> None:
-        later = np.array([each for each in schema.config.later_s if each > 0.0])
+        later = np.array([time for time in schema.config.later_s if time > 0.0])
         self._samples, frame = len(later), 1.0 / schema.fps
         # A frame before and after each sample gives its velocity.
         self._moments = np.concatenate([later, later - frame, later + frame])

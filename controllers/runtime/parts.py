@@ -173,7 +173,7 @@ class DesiredLabels(CharacterPart):
         """(characters,) desired values; empty texts without a label."""
         if not self._values:
             return ("",) * len(self._goals)
-        return [self._values[each] for each in self._goals.argmax(axis=1).tolist()]
+        return [self._values[label] for label in self._goals.argmax(axis=1).tolist()]
 
     def goals(self, goal_source: GoalSource) -> GoalSource:
         """As `CharacterPart.goals`; takes over the desired labels."""

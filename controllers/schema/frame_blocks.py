@@ -151,7 +151,7 @@ class FrameBlocks:
     def _block(self, feature: Feature) -> Array:
         name, frames = feature.name, len(self)
         if feature.kind in TRAJECTORY_PATH:
-            columns = [self.schema.config.offsets_s.index(each) for each in feature.offsets_s]
+            columns = [self.schema.config.offsets_s.index(time) for time in feature.offsets_s]
             return self._trajectory[name][:, columns].reshape(frames, -1)
         if feature.kind.startswith("joint"):
             of_joints = self.body.positions
@@ -195,7 +195,7 @@ class FrameBlocks:
 
     def _goals_ahead(self, offsets_s: tuple[float, ...]) -> list[GoalsAhead]:
         root, ahead = self.body.root, np.array(offsets_s)
-        return [GoalsAhead.from_change(root, each, ahead, self.body.fps) for each in self.sudden]
+        return [GoalsAhead.from_change(root, goal, ahead, self.body.fps) for goal in self.sudden]
 
     def _of_ball(self, name: str, offsets_s: tuple[float, ...], ball: BallTrack) -> Array:
         root = self.body.root
@@ -315,7 +315,7 @@ class GoalsAhead:
         begin = max(at - int(np.ceil(ahead.max() * fps)), 0)
         stop = min(at + round(_SECONDS * fps), len(root))
         places = root.positions[:, ::2].astype(np.float64)
-        old, new = (_mean_velocity(places, each, fps) for each in (at, change.settled))
+        old, new = (_mean_velocity(places, frame, fps) for frame in (at, change.settled))
         angle, goal = float(root.angles[at]), np.array(float(root.angles[change.settled]))
         since = (np.arange(begin, stop) - at)[:, None] / fps
         later = since + ahead

@@ -60,8 +60,8 @@ def agreed_point_sets(
     structures, notes = {}, []
     for names, candidates in found.items():
         # Ties go to the higher confidence in left and right.
-        same = [[other for other in candidates if other == each] for each in candidates]
-        most = max(same, key=lambda group: (len(group), sum(each.confidence for each in group)))
+        same = [[other for other in candidates if other == candidate] for candidate in candidates]
+        most = max(same, key=lambda group: (len(group), sum(guess.confidence for guess in group)))
         structures[names] = most[0]
         if len(most) < len(candidates):
             agree = f"{len(most)} of {len(candidates)} files agree on the roles of the points"
@@ -85,7 +85,7 @@ def load_clips(path: Path, name: str, point_sets: PointSets, **reader: Any) -> t
     `deepphase.formats.load.load`, as which it raises.
     """
     if holds_points(path):
-        clips = tuple(with_doubts(point_sets.clip_of(each)) for each in point_tracks(path, reader))
+        clips = tuple(with_doubts(point_sets.clip_of(body)) for body in point_tracks(path, reader))
     else:
         clips = load_all(path, **reader)
     if len(clips) == 1:

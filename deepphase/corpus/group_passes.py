@@ -83,7 +83,7 @@ def other_axes(
     ups: Sequence[str], notes: Sequence[Sequence[str]], levels: Sequence[Array], length: float
 ) -> dict[int, tuple[str | None, str]]:
     """Clips of another up axis than most: index -> axis to read with, or None, and sentence."""
-    assumed = [any(note.startswith(ASSUMED_UP) for note in each) for each in notes]
+    assumed = [any(note.startswith(ASSUMED_UP) for note in lines) for lines in notes]
     up, misread = agreed_up(ups, assumed, np.stack(levels), length)
     of_all = f"in {ups.count(up)} of {len(ups)} clips of its skeleton"
     return {

@@ -88,10 +88,10 @@ def inspect_files(
     lost = {"lost": lambda task, error: (FileFacts(task[0].file, error),)}
     found, so_far, kept = [], Counter[str](), dict[bytes, Any]()
     for facts in map_in_order(facts_of, tasks, processes, **lost):
-        of_many = ({name: once(getattr(each, name), kept) for name in _COMMON} for each in facts)
+        of_many = ({name: once(getattr(fact, name), kept) for name in _COMMON} for fact in facts)
         found.append(tuple(replace(each, **own) for each, own in zip(facts, of_many, strict=True)))
-        skeletons = [each.skeleton for each in facts]
-        so_far.update(each.group_name if each else "cannot be read" for each in skeletons)
+        skeletons = [fact.skeleton for fact in facts]
+        so_far.update(body.group_name if body else "cannot be read" for body in skeletons)
         words = ", ".join(f"{count} {name}" for name, count in so_far.most_common(_SHOWN))
         report(progress, "inspecting", len(found), len(files), words)
     if reader.get("up") is None:
@@ -99,27 +99,27 @@ def inspect_files(
             if up is not None:
                 file = files[number]
                 found[number] = facts_of((file, file.reader({**reader, "up": up})))
-            noted = (replace(each, notes=(*each.notes, sentence)) for each in found[number])
+            noted = (replace(fact, notes=(*fact.notes, sentence)) for fact in found[number])
             found[number] = tuple(noted)
     every = list(chain.from_iterable(found))
     stated = (
-        (each.file, each.skeleton and each.skeleton.hierarchy, each.fps, each.notes)
-        for each in every
+        (fact.file, fact.skeleton and fact.skeleton.hierarchy, fact.fps, fact.notes)
+        for fact in every
     )
     rates = dict(files_of_another_rate(stated))
     return [
-        replace(each, notes=(*each.notes, rates[each.file])) if each.file in rates else each
-        for each in every
+        replace(fact, notes=(*fact.notes, rates[fact.file])) if fact.file in rates else fact
+        for fact in every
     ]
 
 
 def _other_axes(found: list[tuple[FileFacts, ...]]) -> dict[int, tuple[str | None, str]]:
     """Numbers of files whose up axis differs from that of their body, as `other_axes`."""
     groups: dict[tuple[str, ...], list[tuple[Any, ...]]] = defaultdict(list)
-    for number, each in ((number, each) for number, facts in enumerate(found) for each in facts):
-        if each.skeleton is not None and each.levels is not None:
-            member = number, each.skeleton, each.source.up, each.notes, each.levels
-            groups[each.skeleton.names].append((*member, each.translated_joints))
+    for number, fact in ((number, fact) for number, facts in enumerate(found) for fact in facts):
+        if fact.skeleton is not None and fact.levels is not None:
+            member = number, fact.skeleton, fact.source.up, fact.notes, fact.levels
+            groups[fact.skeleton.names].append((*member, fact.translated_joints))
     others: dict[int, tuple[str | None, str]] = {}
     for members in groups.values():
         if len({up for _, _, up, *_ in members}) == 1:
@@ -147,7 +147,7 @@ def _facts(
         names = [clip.labels[ANIMATION_LABEL] if several else "" for clip in clips]
         plain = [FileFacts(file.file, animation=name, song=song) for name in names]
         given = point_sets.description, measure
-        return tuple(_clip_facts(*each, *given) for each in zip(clips, plain, strict=True))
+        return tuple(_clip_facts(*pair, *given) for pair in zip(clips, plain, strict=True))
 
     try:
         return within_memory(facts, about=file.path)

@@ -80,7 +80,7 @@ def _parquet_table(path: Path, by_name: Mapping[str, set[str]]) -> CsvTable:
         with parquet.ParquetFile(path) as file:
             front, schema = file.metadata, file.schema_arrow
         kinds = (types.is_string, types.is_large_string, types.is_integer, types.is_boolean)
-        texts = [each.name for each in schema if any(is_kind(each.type) for is_kind in kinds)]
+        texts = [column.name for column in schema if any(is_kind(column.type) for is_kind in kinds)]
         names = [name for name in schema.names if name and name in (_START, _STOP, *texts)]
         groups = map(front.row_group, range(front.num_row_groups))
         unpacked = sum(group.total_byte_size for group in groups)

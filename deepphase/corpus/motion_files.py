@@ -130,7 +130,7 @@ def settings_in(folder: Path, root: Path | None = None) -> FolderSettings:
     """The settings of a folder, else of the nearest one above it up to `root`; they are logged."""
     folder = folder.absolute()
     above = [place for place in folder.parents if root and place.is_relative_to(root.absolute())]
-    places = (each for each in (folder, *above) if os.path.isfile(each / SETTINGS_FILE))
+    places = (place for place in (folder, *above) if os.path.isfile(place / SETTINGS_FILE))
     place = next(places, folder)
     settings = read_settings(place)
     options = settings.reader()
@@ -183,7 +183,7 @@ def find_motion_files(
             f"{others or 'no files'}",
             path=given[0] if given else None,
         )
-    common = Path(os.path.commonpath([each if each.is_dir() else each.parent for each in places]))
+    common = Path(os.path.commonpath([path if path.is_dir() else path.parent for path in places]))
     stems = Counter(path.stem for path in found)
     within = {path.parent: root for path, root in found.items()}
     settings = {folder: settings_in(folder, root) for folder, root in within.items()}
@@ -198,7 +198,7 @@ def find_motion_files(
 
 def existing(inputs: str | Path | Sequence[str | Path]) -> list[Path]:
     """Files and folders, one or several, as paths; FormatError for the first that is missing."""
-    paths = [Path(each) for each in ([inputs] if isinstance(inputs, str | Path) else inputs)]
+    paths = [Path(path) for path in ([inputs] if isinstance(inputs, str | Path) else inputs)]
     for path in paths:
         # Unlike Path.exists, no error for a name that is too long.
         if not os.path.exists(path):
@@ -322,6 +322,6 @@ def unique_stems(names: Iterable[str]) -> list[str]:
         safe = "".join(c if c.isalnum() or c in "-_.() " else "_" for c in name)
         safe = safe.encode()[:_MAX_STEM_BYTES].decode(errors="ignore").strip() or "clip"
         numbered = (f"{safe}-{number}" for number in count(2))
-        stem = next(each for each in chain([safe], numbered) if each.lower() not in stems)
+        stem = next(name for name in chain([safe], numbered) if name.lower() not in stems)
         stems[stem.lower()] = stem
     return list(stems.values())

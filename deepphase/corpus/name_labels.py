@@ -177,7 +177,7 @@ def _refined(values: tuple[str, ...]) -> list[tuple[str, tuple[str, ...]]]:
     """The parts of a field that all its values have, each with the text before it."""
     separator, rows = _separated(values, 1.0)
     if not separator:
-        tried = ([*map(each.fullmatch, values)] for each in (_LETTERS_DIGITS, _DIGITS_LETTERS))
+        tried = ([*map(form.fullmatch, values)] for form in (_LETTERS_DIGITS, _DIGITS_LETTERS))
         rows = next(([list(m.groups()) for m in found if m] for found in tried if all(found)), [])
         if not rows:
             return [("", values)]
@@ -259,7 +259,7 @@ def _name_pattern(fields: Sequence[_Field]) -> str:
         field = fields[place]
         stop = place + 1 if field.label else _end_of_dropped(fields, place)
         # Between fields without text, digits alone say where one ends.
-        touches = not all(each.before for each in fields[max(place, 1) : place + 2])
+        touches = not all(field.before for field in fields[max(place, 1) : place + 2])
         digits = ":d" if stop == place + 1 and field.digits and touches else ""
         text += f"{field.before}{{{field.label or '_'}{digits}}}"
         place = stop

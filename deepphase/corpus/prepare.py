@@ -320,7 +320,7 @@ class _Run:
                 self._stored[file] = task, numbers
                 self.glitches[file] = again.glitches
                 # What was in doubt may no longer be.
-                kept = [each for each in self._notes if each[0] != file or not is_warning(each[1])]
+                kept = [note for note in self._notes if note[0] != file or not is_warning(note[1])]
                 self._notes[:] = kept + [(file, note) for note in again.notes if is_warning(note)]
                 for number, (clip, provenance) in zip(numbers, again.clips, strict=True):
                     self._writer.replace(number, clip, provenance)

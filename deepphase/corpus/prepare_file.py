@@ -99,7 +99,7 @@ def _prepared_file(task: FileTask) -> PreparedFile:
         pieces = [_piece(task, prepared, piece, captured, provenance) for piece in task.pieces]
         clips += pieces or [(prepared.clip, provenance)]
         notes += [f"{about}{note}" for note in prepared.notes]
-        glitches += [replace(each, sentence=about + each.sentence) for each in prepared.glitches]
+        glitches += [replace(fault, sentence=about + fault.sentence) for fault in prepared.glitches]
     if not clips:
         return PreparedFile(error=refused[0])
     return PreparedFile(tuple(clips), tuple(notes), tuple(glitches), sha256)

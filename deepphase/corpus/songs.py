@@ -33,7 +33,7 @@ def song_entries(paths: str | Path | Sequence[str | Path]) -> list[ClipEntry]:
     """The songs among files and in folders, as entries whose `load` gives their features."""
     songs = [song.absolute() for song in find_songs(paths)]
     return [
-        ClipEntry(each.stem, partial(song_features, each), each.stat().st_size) for each in songs
+        ClipEntry(song.stem, partial(song_features, song), song.stat().st_size) for song in songs
     ]
 
 

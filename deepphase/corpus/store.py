@@ -153,7 +153,7 @@ def _groups(path: Path, header: Mapping[str, Any]) -> list[StoreGroup]:
 
 def _group(group: Mapping[str, Any], frames_a_minute: float) -> StoreGroup:
     joints = checked_joints(group["joints"])
-    parents = [checked_count(each, "parent", -1, len(joints) - 1) for each in group["parents"]]
+    parents = [checked_count(parent, "parent", -1, len(joints) - 1) for parent in group["parents"]]
     above = (joints[parent] if parent >= 0 else "" for parent in parents)
     return StoreGroup(
         checked_text(group["name"], "name"),

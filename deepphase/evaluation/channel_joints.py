@@ -53,7 +53,7 @@ def followed_parts(shares: Array, energy: Array, parts: Sequence[str]) -> dict[s
     """
     gathered = {}
     for part in dict.fromkeys(parts):
-        inside = np.array([each == part for each in parts])
+        inside = np.array([own == part for own in parts])
         total = float(energy[inside].sum())
         if total > _STILL**2 * float(energy.sum()):
             gathered[part] = shares[:, inside] @ energy[inside] / total
@@ -64,7 +64,7 @@ def part_energy(energy: Array, parts: Sequence[str]) -> dict[str, float]:
     """Part of the body -> its share of the energy of all joints, 0 to 1."""
     whole = max(float(energy.sum()), 1e-12)
     return {
-        part: float(energy[[each == part for each in parts]].sum()) / whole
+        part: float(energy[[own == part for own in parts]].sum()) / whole
         for part in dict.fromkeys(parts)
     }
 

@@ -87,16 +87,16 @@ class DanceInBars:
 
 def mean_place(places: Sequence[Array]) -> complex:
     """Direction, of size 1, of the mean over dances of `DanceInBars.places`; 0 without windows."""
-    means = [each.mean() for each in places if len(each)]
+    means = [values.mean() for values in places if len(values)]
     mean = complex(np.mean(means)) if means else 0j
     return mean / abs(mean) if abs(mean) > 1e-12 else 0j
 
 
 def dance_clocks(dances: Sequence[DanceInBars]) -> list[DanceClock]:
     """The clock of each dance: the best sinusoid of a bar at rates up to 8 % beside the song's."""
-    fits = [_fit(each) for each in dances]
+    fits = [_fit(dance) for dance in dances]
     clocks = [replace(fit, rate=1.0, clear=False) for fit, _ in fits]
-    for metre in {each.beats_per_bar for each in dances}:
+    for metre in {dance.beats_per_bar for dance in dances}:
         members = [
             i for i, each in enumerate(dances) if each.beats_per_bar == metre and fits[i][0].clear
         ]
@@ -191,12 +191,12 @@ class DanceClocks:
 
     def words(self) -> list[str]:
         """What the clocks are, and which dances are re-timed, as lines of text."""
-        moved = [each for each in self.clocks.values() if each.clear]
+        moved = [clock for clock in self.clocks.values() if clock.clear]
         left = self.dances - len(moved)
         if not moved:
             return [f"no dance is re-timed: {_UNKNOWN}"]
-        longer = 100.0 * (np.array([each.rate for each in moved]) - 1.0)
-        offsets = np.abs([each.offset_s for each in moved])
+        longer = 100.0 * (np.array([clock.rate for clock in moved]) - 1.0)
+        offsets = np.abs([clock.offset_s for clock in moved])
         lines = [
             f"{len(moved)} of {self.dances} dances are re-timed to the bars of their songs: "
             f"{np.median(longer):+.1f} % longer in the median ({longer.min():+.1f} to "

@@ -99,7 +99,7 @@ class Measure:
 
 def headlines(columns: Mapping[str, Sequence[Measure]]) -> list[str]:
     """Names of the three measures that matter most, of label -> measures of each motion."""
-    known = {each.name for measures in columns.values() for each in measures}
+    known = {measure.name for measures in columns.values() for measure in measures}
     found = (next((name for name in names if name in known), "") for names in _QUESTIONS)
     return [name for name in found if name]
 
@@ -120,7 +120,7 @@ def measures_of(
 
 def values_by_name(measures: Iterable[Measure]) -> dict[str, float]:
     """Name -> value."""
-    return {each.name: each.value for each in measures}
+    return {measure.name: measure.value for measure in measures}
 
 
 def checked_data(data: Mapping[str, Any]) -> Mapping[str, Any]:

@@ -116,7 +116,7 @@ def ratio_at_speed(
     speeds: Array, values: Array, name: str, reference: Mapping[str, Any]
 ) -> float | None:
     """Mean of a measure over the data's at the same speeds; None if the data lack most of them."""
-    means = np.array([np.nan if each is None else each for each in reference[name]], np.float64)
+    means = np.array([np.nan if value is None else value for value in reference[name]], np.float64)
     bins = (speeds / reference["width"]).astype(np.int64)
     expected = np.where(bins < len(means), means[np.minimum(bins, len(means) - 1)], np.nan)
     covered = np.isfinite(expected)

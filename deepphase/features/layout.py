@@ -69,7 +69,7 @@ class Moments:
         """The normalisation of all rows so far; ParameterError where there are none."""
         if not self._batches:
             raise ParameterError("there must be at least one frame to normalise features by")
-        counts, means, squares = (np.array(each) for each in zip(*self._batches, strict=True))
+        counts, means, squares = (np.array(values) for values in zip(*self._batches, strict=True))
         weights, origin = (counts / counts.sum())[:, None], means[0]
         away = means - origin
         centre = (weights * away).sum(0)

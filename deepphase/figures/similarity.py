@@ -84,8 +84,8 @@ def similarity_map(
         subplot_titles=[label(name) for name in pairs] or None,
         figure=figure(headline, height=560),
     )
-    longest = max((max(each) for each in lengths), default=0)
-    if not longest or any(0 in each for each in lengths):
+    longest = max((max(pair) for pair in lengths), default=0)
+    if not longest or any(0 in pair for pair in lengths):
         return add_message(chart, "no frames to show")
     part = excerpt(longest, fps, _MAX_EDGE)
     for column, (name, (one, other)) in enumerate(pairs.items(), start=1):

@@ -306,7 +306,7 @@ def _fastest_fall(heights: Array, fps: float) -> float:
 def _doubts_of_repeats(clip: Clip) -> Iterator[str]:
     """Doubts about poses of a slower capture that were written again and again."""
     arrays = (clip.rotations, clip.translations)
-    moved = [np.abs(np.diff(each, axis=0)).max(axis=(1, 2)) > _SAME_POSE for each in arrays]
+    moved = [np.abs(np.diff(values, axis=0)).max(axis=(1, 2)) > _SAME_POSE for values in arrays]
     gaps = np.diff(np.flatnonzero(moved[0] | moved[1]))
     each = round(float(np.median(gaps))) if len(gaps) >= _FEWEST_FRAMES else 1
     if each > 1 and (gaps == each).mean() > _REPEATED:

@@ -51,7 +51,7 @@ def _read(request: dict, folder: Path) -> dict:
 
     _import_fbx(request["input"])
     scene = bpy.context.scene
-    found = [each for each in bpy.data.objects if each.type == "ARMATURE" and each.data.bones]
+    found = [thing for thing in bpy.data.objects if thing.type == "ARMATURE" and thing.data.bones]
     if not found:
         raise ValueError("no armature in the file")
     armature = max(found, key=lambda each: len(each.data.bones))

@@ -77,8 +77,8 @@ class Hinges:
         )
         rigid = np.array([row[4] for row in rows], bool)
         above, below = (
-            each / np.maximum(np.linalg.norm(each, axis=-1, keepdims=True), 1e-12)
-            for each in (above, below)
+            bone / np.maximum(np.linalg.norm(bone, axis=-1, keepdims=True), 1e-12)
+            for bone in (above, below)
         )
         own = quaternions.rotate(poses[:, joints].astype(np.float64), below)
         axes = np.cross(above, own).mean(axis=0)

@@ -72,7 +72,7 @@ def mirror_map(clips: Clip | Sequence[Clip], roles: Roles) -> MirrorMap:
                 hint="give the pairs in a skeleton description",
             )
     turns = [quaternions.mean_rotation(clip.rotations) for clip in clips]
-    means = np.mean([Rotation.from_quat(each).as_matrix() for each in turns], axis=0)
+    means = np.mean([Rotation.from_quat(turn).as_matrix() for turn in turns], axis=0)
     negligible = _NEGLIGIBLE * longest_chains(skeleton)[0].max()
     # Left out are translated joints, whose offsets the motion replaces, and joints without partner.
     moving = np.unique(np.concatenate([clip.translated_joints for clip in clips]))

@@ -104,7 +104,7 @@ def root_trajectory(
     angles = _smooth_angles(facing.astype(np.float64), smoothing_s, clip.fps)
     root, kind = RootTrajectory.from_ground(positions[:, roles.hips, ::2], angles), positions.dtype
     places, directions, rotations = (
-        each.astype(kind) for each in (root.positions, root.directions, root.rotations)
+        values.astype(kind) for values in (root.positions, root.directions, root.rotations)
     )
     return RootTrajectory(places, directions, rotations, angles.astype(kind), note)
 

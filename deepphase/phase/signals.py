@@ -80,7 +80,7 @@ class JointVelocities:
         """From the mapping of `as_mapping`, as in model files."""
         joints = checked_joints(content["joints"])
         last = len(joints) - 1
-        partners = [checked_count(each, "partner", 0, last) for each in content["partners"]]
+        partners = [checked_count(partner, "partner", 0, last) for partner in content["partners"]]
         if len(partners) not in (0, len(joints)):
             raise ValueError(f"there are {len(partners)} mirror partners of {len(joints)} joints")
         if any(partners[partner] != joint for joint, partner in enumerate(partners)):

@@ -100,7 +100,7 @@ def _rig_of_clip(clip: Clip, rig: BodyRig) -> BodyRig | None:
     # Clips that controls gave are at rest as the rig is, and not as the clip that the rig was made
     # of.
     turned = quaternions.rotate(rig.rest_turns[rig.skeleton.parents[1:]], offsets)
-    rested, made = (np.linalg.norm(each - own, axis=1).sum() for each in (offsets, turned))
+    rested, made = (np.linalg.norm(values - own, axis=1).sum() for values in (offsets, turned))
     if min(rested, made) > _OTHER_BODY * np.linalg.norm(own, axis=1).sum():
         return None
     return rig.for_own_rest() if rested < made else rig

@@ -43,7 +43,7 @@ class FootGround:
         self._lift, self._lift_speed = np.zeros((2, limbs, characters))
         self._drop, self._drop_speed = np.zeros((2, characters))
         self._before: Array | None = None
-        self._rates = [spring_rate(each) for each in (_STANDING_S, _SWINGING_S, _HIPS_S)]
+        self._rates = [spring_rate(time) for time in (_STANDING_S, _SWINGING_S, _HIPS_S)]
 
     def moved(
         self, transforms: LimbTransforms, shift: Array, touching: Array, seconds: float
@@ -165,8 +165,8 @@ class FootLock:
         # Seconds that are left of a step at rest, and its height in metres.
         self._step_left, self._step_height = np.zeros((2, *shape))
         self._rates = tuple(
-            spring_rate(each)
-            for each in (self._settings.catch_halflife_s, self._settings.release_halflife_s)
+            spring_rate(time)
+            for time in (self._settings.catch_halflife_s, self._settings.release_halflife_s)
         )
 
     @property

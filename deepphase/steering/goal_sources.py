@@ -33,7 +33,7 @@ class RootStates:
 
     def of(self, which: Array) -> RootStates:
         """Those of some characters."""
-        return RootStates(*(each[which] for each in vars(self).values()))
+        return RootStates(*(values[which] for values in vars(self).values()))
 
     @classmethod
     def on_path(cls, path: GroundPath, origins: Array) -> RootStates:

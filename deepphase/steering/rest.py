@@ -102,7 +102,7 @@ class RestMoments:
             stops=stops,
             styles=tuple(styles[clip] for clip in clips.tolist()),
             entries=rows,
-            stretch_of=np.repeat(np.arange(len(starts)), [len(each) for each in entries]),
+            stretch_of=np.repeat(np.arange(len(starts)), [len(entry) for entry in entries]),
             poses=np.asarray(poses_of(rows), np.float32) if runs else np.zeros((0, 0, 3)),
         )
 
@@ -171,7 +171,7 @@ class RestChain:
         names = np.array([*moments.styles, ""])
         # The style that rests stays, too: one rest after another would show all of them.
         own = zip(styles, names[self._stretch[which]].tolist(), strict=True)
-        other = np.array([~np.isin(names[:-1], each) for each in own])[:, moments.stretch_of]
+        other = np.array([~np.isin(names[:-1], name) for name in own])[:, moments.stretch_of]
         strange = np.where(
             apart > CONSTANTS.other_posture, CONSTANTS.posture, CONSTANTS.other_style
         )

@@ -54,8 +54,8 @@ class ClipGrounds:
 
     def __init__(self, grounds: Iterable[ClipGround]) -> None:
         self._of_clip: dict[str, list[ClipGround]] = {}
-        for each in grounds:
-            self._of_clip.setdefault(each.clip, []).append(each)
+        for ground in grounds:
+            self._of_clip.setdefault(ground.clip, []).append(ground)
 
     def __len__(self) -> int:
         return sum(map(len, self._of_clip.values()))
@@ -94,11 +94,11 @@ class ClipGrounds:
         grounds = self._of_clip.get(clip.name, [])
         made = [
             GroundedClip.from_clip(
-                clip, each.ground.mirrored() if mirrored else each.ground, roles, laid=each.laid
+                clip, own.ground.mirrored() if mirrored else own.ground, roles, laid=own.laid
             )
-            for each in grounds
+            for own in grounds
         ]
-        if all(each.laid for each in grounds):
+        if all(own.laid for own in grounds):
             made.insert(0, GroundedClip.on_floor(clip, roles))
         return made
 

@@ -308,7 +308,7 @@ def ground_measures(
     depth, gap = np.maximum(-over, 0.0).max(axis=0), np.maximum(over, 0.0).min(axis=0)
     nearest = np.take_along_axis(points, over.argmin(axis=0)[None, ..., None], axis=0)[0]
     speeds = np.linalg.norm(
-        np.stack([velocities(each[:, None, ::2], clip.fps)[:, 0] for each in nearest]), axis=-1
+        np.stack([velocities(points[:, None, ::2], clip.fps)[:, 0] for points in nearest]), axis=-1
     )
     # The ground of a pair differs by more than half a leg.
     heights = ground.at(last[..., ::2])

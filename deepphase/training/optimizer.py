@@ -122,7 +122,7 @@ def _factors(matrices: Sequence[Tensor]) -> list[Tensor]:
     Each step multiplies by a polynomial of the small Gram matrices. Those of one size, and small
     ones with zeros beside them, are one batch.
     """
-    wide = [each.T if each.shape[0] > each.shape[1] else each for each in matrices]
+    wide = [matrix.T if matrix.shape[0] > matrix.shape[1] else matrix for matrix in matrices]
     groups: dict[int, list[int]] = defaultdict(list)
     for index, matrix in enumerate(wide):
         groups[max(len(matrix), _SMALL)].append(index)
@@ -187,7 +187,7 @@ class CapturedStep:
 
         Its kernels must depend on shapes and values on the device alone.
         """
-        key = (loss, *((each.shape, each.dtype) for each in batch))
+        key = (loss, *((tensor.shape, tensor.dtype) for tensor in batch))
         graph = self._graphs.get(key)
         if graph is None:
             # Shapes that come now and then are not worth their graphs.
@@ -203,7 +203,7 @@ class CapturedStep:
 
     def _captured(self, key: Hashable, loss: Loss, batch: tuple[Tensor, ...]) -> _Graph | None:
         """The graph of a step, which is not taken; None where none can be made."""
-        inputs, graph = [each.clone() for each in batch], torch.cuda.CUDAGraph()
+        inputs, graph = [tensor.clone() for tensor in batch], torch.cuda.CUDAGraph()
         # Gradients lie where the graph allocates them.
         self._optimizer.zero_grad()
         try:

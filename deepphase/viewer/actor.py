@@ -278,12 +278,12 @@ class Actor:
         """The frames of several actors of one body in sequence; what one lacks is left out."""
         first, joined = actors[0], {}
         for name in _PER_FRAME:
-            parts = [getattr(each, name) for each in actors]
+            parts = [getattr(actor, name) for actor in actors]
             joined[name] = None if any(p is None for p in parts) else np.concatenate(parts)
-        skins = [each.skin for each in actors if each.skin is not None]
-        known: dict[str, Any] = {"floor": min(each.floor for each in actors), "skin": None}
+        skins = [actor.skin for actor in actors if actor.skin is not None]
+        known: dict[str, Any] = {"floor": min(actor.floor for actor in actors), "skin": None}
         if len(skins) == len(actors):
-            rotations = np.concatenate([each.rotations for each in skins])
+            rotations = np.concatenate([skin.rotations for skin in skins])
             known["skin"] = replace(skins[0], rotations=rotations)
         return replace(first, **(joined | known | given))
 

@@ -184,7 +184,7 @@ def described(part: Any, packed: PackedArrays) -> Any:
     if isinstance(part, Mapping):
         return dict(part)
     if isinstance(part, Sequence) and not isinstance(part, str):
-        return [described(each, packed) for each in part]
+        return [described(item, packed) for item in part]
     if not is_dataclass(part):
         return part
     content = {}
@@ -219,18 +219,18 @@ def _manifold(cloud: ManifoldCloud, packed: PackedArrays) -> dict[str, Any]:
 
 def _costs(costs: CostComparison, packed: PackedArrays) -> dict[str, Any]:
     options = [option for search in costs.searches for option in search.options]
-    names = {name: place for place, name in enumerate(dict.fromkeys(each.name for each in options))}
+    names = {name: place for place, name in enumerate(dict.fromkeys(item.name for item in options))}
     return {
         "features": list(costs.features),
         "times": _moments([search.time_s for search in costs.searches]),
         "texts": [search.text for search in costs.searches],
         "counts": [len(search.options) for search in costs.searches],
         "names": list(names),
-        "labels": [names[each.name] for each in options],
-        "marks": [each.mark for each in options],
-        "actors": [each.actor for each in options],
+        "labels": [names[option.name] for option in options],
+        "marks": [option.mark for option in options],
+        "actors": [option.actor for option in options],
         "unit": costs.unit,
-        "terms": packed.add(np.array([each.terms for each in options], np.float32)),
+        "terms": packed.add(np.array([option.terms for option in options], np.float32)),
     }
 
 

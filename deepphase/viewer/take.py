@@ -270,7 +270,7 @@ class Take:
         if isinstance(motions, Motion | Actor):
             motions = [motions]
         if not isinstance(motions, Mapping):
-            named = [(each.name, each) for each in motions]
+            named = [(motion.name, motion) for motion in motions]
         else:
             named = list(motions.items())
         actors = [
@@ -281,10 +281,10 @@ class Take:
         ]
         name = name or named[0][1].name
         if sequence:
-            starts = np.cumsum([0.0, *(len(each) / each.fps for each in actors)]).tolist()
+            starts = np.cumsum([0.0, *(len(actor) / actor.fps for actor in actors)]).tolist()
             spans = zip(actors, starts[:-1], starts[1:], strict=True)
             parts = {"markers": [Marker(each.name, *span) for each, *span in spans]} | parts
-            if len({(each.positions.shape[1:], each.feet) for each in actors}) == 1:
+            if len({(actor.positions.shape[1:], actor.feet) for actor in actors}) == 1:
                 actors = [Actor.joined(actors, name=name, start_s=0.0)]
             else:
                 pairs = zip(actors, starts, strict=False)

@@ -189,7 +189,7 @@ def clip_fields(clips: ClipSequence) -> dict[str, Any]:
         "range_starts": np.cumsum(lengths) - lengths,
         "range_stops": np.cumsum(lengths),
         "clip_names": clips.names,
-        "labels": tuple(each for store in stores for each in store.labels),
+        "labels": tuple(labels for store in stores for labels in store.labels),
         "links": tuple(StoreLink.from_store(store) for store in stores),
         "clip_links": of_store.astype(np.int64),
     }

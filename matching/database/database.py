@@ -289,7 +289,7 @@ class MotionDatabase(ClipRows):
                 )
         if all(factor == 1.0 for factor in factors.values()):
             return self
-        weights = {each.name: each.weight * factors.get(each.name, 1.0) for each in layout}
+        weights = {block.name: block.weight * factors.get(block.name, 1.0) for block in layout}
         if not any(weights.values()):
             raise ParameterError("all features have weight 0", hint="leave one of them a weight")
         columns = np.ones(self.dims, np.float32)
@@ -304,7 +304,7 @@ class MotionDatabase(ClipRows):
             features = np.asarray(self.features) * columns
         return replace(
             self,
-            layout=FeatureLayout(*(replace(each, weight=weights[each.name]) for each in layout)),
+            layout=FeatureLayout(*(replace(block, weight=weights[block.name]) for block in layout)),
             features=features,
             normalisation=normalisation,
             index="auto",

@@ -90,7 +90,7 @@ def database_fields(path: Path, store: ClipStore | None, *, verify: bool) -> dic
     arrays, header = map_arrays(
         path, format=FORMAT, version=VERSION, verify=verify, types=ARRAY_TYPES
     )
-    links = [StoreLink.from_mapping(each, path.absolute()) for each in header["stores"]]
+    links = [StoreLink.from_mapping(link, path.absolute()) for link in header["stores"]]
     if store is not None:
         links = [replace(link, _store=store) for link in links]
     clips, last = header["clips"], len(links) - 1

@@ -123,7 +123,7 @@ def has_ground_heights(layout: FeatureLayout) -> bool:
 
 def floor_tracks(layout: FeatureLayout) -> Callable[[Clip], Mapping[str, Array]]:
     """Tracks of clips on a flat floor, for a layout with heights of the ground."""
-    columns = sum(each.dims for each in layout.of_kind("track") if each.track == GROUND_HEIGHTS)
+    columns = sum(block.dims for block in layout.of_kind("track") if block.track == GROUND_HEIGHTS)
 
     def tracks(clip: Clip) -> Mapping[str, Array]:
         return {GROUND_HEIGHTS: np.zeros((len(clip), columns), np.float32)}

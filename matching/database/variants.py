@@ -28,7 +28,7 @@ def pose_layout(
     of its weight.
     """
     trajectory = [feature for feature in layout if feature.kind.startswith("trajectory")]
-    replaced = sum(each.dims * each.weight**2 for each in layout if each not in trajectory)
+    replaced = sum(block.dims * block.weight**2 for block in layout if block not in trajectory)
     pose = FeatureLayout(
         Feature("pose_position", kind="joint_position", joints=joints),
         Feature("pose_velocity", kind="joint_velocity", joints=joints),

@@ -49,9 +49,9 @@ def beat_phases(database: MotionDatabase) -> tuple[Array, Array] | None:
     """
     feature = next(
         (
-            each
-            for each in database.layout.of_kind("track")
-            if each.track == "beat_cycle" and 0.0 in each.offsets_s and each.weight > 0
+            feature
+            for feature in database.layout.of_kind("track")
+            if feature.track == "beat_cycle" and 0.0 in feature.offsets_s and feature.weight > 0
         ),
         None,
     )
@@ -247,7 +247,7 @@ def dance_with_database(
     rows, costs = (run.tracks[name][0, nearest] for name in ("row", "cost"))
     assert run.jumped is not None
     speed = np.array(rates)[nearest]
-    positions, angles = (values_at_frames(each[0], moments) for each in (run.positions, run.angles))
+    positions, angles = (values_at_frames(part[0], moments) for part in (run.positions, run.angles))
     # A jump is at the first frame that is shown of what follows it.
     jumps = np.searchsorted(nearest, np.flatnonzero(run.jumped[0]))
     clips = database.clip_of(rows)

@@ -83,7 +83,7 @@ def dance_in_tempo(
         clip=at_frames(made.clip, moments),
         song=song,
         start_s=request.start_s,
-        root=RootTrajectory.from_ground(*(values_at_frames(each, moments) for each in ground)),
+        root=RootTrajectory.from_ground(*(values_at_frames(values, moments) for values in ground)),
         alive=made.alive[nearest],
         tracks=tracks,
         marks=tuple((words, second / faster) for words, second in made.marks),

@@ -83,7 +83,7 @@ def open_searcher(
 def _beside(database: MotionDatabase, index: str) -> Path | None:
     if database.path is None:
         return None
-    kind = "".join(each if each.isalnum() else "_" for each in index)
+    kind = "".join(letter if letter.isalnum() else "_" for letter in index)
     return database.path.with_name(f"{database.path.name}.{kind}.index")
 
 

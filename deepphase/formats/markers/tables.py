@@ -163,7 +163,7 @@ def read_trc(path: Path) -> MarkerData:
 def _cells(line: str) -> list[str]:
     # Without tabs or semicolons there are no empty cells.
     marks = "\t;" if " " in line.strip() else "\t;,"
-    separator = next((each for each in marks if each in line), None)
+    separator = next((mark for mark in marks if mark in line), None)
     return line.split(separator)
 
 

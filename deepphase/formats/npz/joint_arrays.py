@@ -271,8 +271,8 @@ def fitted_clip(
     step = max(1, len(stored) // _FRAMES_COMPARED)
     some, places = stored[::step], positions[::step]
     spreads = {
-        (each, first): _spread_in_parents(parents, _globals(parents, some, each, first), places)
-        for each in (SPACES if space is None else (space,))
+        (kind, first): _spread_in_parents(parents, _globals(parents, some, kind, first), places)
+        for kind in (SPACES if space is None else (space,))
         for first in (w_first, not w_first)
     }
     if local_positions is None:

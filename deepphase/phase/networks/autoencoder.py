@@ -376,7 +376,7 @@ class PeriodicAutoencoder(nn.Module):
     def loss(self, windows: Tensor) -> Tensor:
         """Mean squared error of the reconstruction of (batch, signals, frames), for training."""
         # In the layout of memory, which the loss would not keep.
-        outside, frames = (each.permute(2, 0, 1) for each in (self(windows), windows))
+        outside, frames = (values.permute(2, 0, 1) for values in (self(windows), windows))
         return nn.functional.mse_loss(outside.float(), frames)
 
     def sinusoids(self, encoding: Encoding) -> Tensor:

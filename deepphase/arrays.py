@@ -43,8 +43,8 @@ class ComputedRows:
 
     def __getitem__(self, index: Any) -> Array:
         rows, rest = (index[0], index[1:]) if isinstance(index, tuple) else (index, ())
-        read = self._read(rows)
-        return read[(*(slice(None),) * (1 + read.ndim - self.ndim), *rest)] if rest else read
+        values = self._read(rows)
+        return values[(*(slice(None),) * (1 + values.ndim - self.ndim), *rest)] if rest else values
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> Array:
         return np.array(self[:], dtype)
@@ -139,8 +139,8 @@ def _given(value: Any) -> Iterator[str]:
         if shape is not None:
             yield f"{item.name} {tuple(shape)}"
             continue
-        made = None if item.default_factory is MISSING else item.default_factory()
-        if own is None or own == item.default or own == made:
+        default = None if item.default_factory is MISSING else item.default_factory()
+        if own is None or own == item.default or own == default:
             continue
         if len(repr(own)) <= _VALUE:
             yield f"{item.name}={own!r}"

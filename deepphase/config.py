@@ -191,10 +191,10 @@ class SectionedConfig:
     @classmethod
     def from_mapping(cls, content: Any) -> Self:
         """A config from nested mappings, as in YAML files and in the headers of files."""
-        given = as_mapping(content, "the config")
+        parts = as_mapping(content, "the config")
         kinds: dict[str, Any] = {key.name: key.default_factory for key in fields(cls)}
-        check_known(given, kinds, "the config")
-        return cls(**{name: section(kind, given.get(name), name) for name, kind in kinds.items()})
+        check_known(parts, kinds, "the config")
+        return cls(**{name: section(kind, parts.get(name), name) for name, kind in kinds.items()})
 
     def __repr__(self) -> str:
         """What differs from the defaults, with their names in files."""

@@ -45,8 +45,8 @@ def captured_ball(track: PointTrack, clip: Clip, ball: Ball, roles: Roles) -> Ba
         positions = _bridged(positions, track.present[:, points[0]], track, ball)
     if len(clip) != len(track) or clip.fps != track.fps:
         times = np.arange(len(clip)) / clip.fps
-        seen = np.arange(len(track)) / track.fps
-        positions = np.stack([np.interp(times, seen, axis) for axis in positions.T], axis=1)
+        track_times = np.arange(len(track)) / track.fps
+        positions = np.stack([np.interp(times, track_times, axis) for axis in positions.T], axis=1)
     moved = velocities(positions, clip.fps)
     fastest = float(np.sqrt(np.square(moved).sum(axis=1)).max())
     if fastest > _FASTEST:
@@ -84,12 +84,12 @@ def _bridged(positions: Array, present: Array, track: PointTrack, ball: Ball) ->
             )
         before = positions[begin - 1]
         state = BallState(before, (before - positions[begin - 2]) * track.fps)
-        made = []
+        steps = []
         for _ in range(end - begin + 1):
             state = advanced(state, ball, 1.0 / track.fps)
-            made.append(state.position)
+            steps.append(state.position)
         share = np.linspace(0.0, 1.0, end - begin + 2)[1:, None]
-        positions[begin:end] = (made + share * (positions[end] - made[-1]))[:-1]
+        positions[begin:end] = (steps + share * (positions[end] - steps[-1]))[:-1]
     return positions
 
 

@@ -58,8 +58,8 @@ def given_velocities(velocities: Array, wanted: Array, feet: Array) -> Array:
     size, fast = np.abs(change), np.abs(meeting)
     apart = np.angle(change * meeting.conj())
     angle = np.clip(apart, -_CONE, _CONE)
-    given = np.clip(size * np.cos(apart - angle), 0.0, GIVES * fast * np.cos(angle))
-    after = now + given * meeting / np.maximum(fast, _TINY) * np.exp(1j * angle)
+    push = np.clip(size * np.cos(apart - angle), 0.0, GIVES * fast * np.cos(angle))
+    after = now + push * meeting / np.maximum(fast, _TINY) * np.exp(1j * angle)
     return np.stack([after.real, after.imag], axis=-1)
 
 

@@ -127,8 +127,8 @@ class RunningBalls(CharacterPart):
         self._past = np.round(-offsets[offsets < 0] * schema.fps).astype(np.int64)
         self._later, count = len(schema.config.later_s), len(inputs)
         self._outputs = [schema.outputs.slices[name] for name in BALL_BLOCKS]
-        given = schema.inputs.slices
-        blocks = [inputs[:, given[name]].reshape(count, -1, 3) for name in BALL_BLOCKS]
+        slices = schema.inputs.slices
+        blocks = [inputs[:, slices[name]].reshape(count, -1, 3) for name in BALL_BLOCKS]
         world = [
             _in_world(block, places, angles, moved=moved)
             for block, moved in zip(blocks, (False, True), strict=True)

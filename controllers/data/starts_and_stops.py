@@ -160,7 +160,7 @@ def starts_and_stops(
             continue
         made += len(found.clip) - 2 * round(reach_s * fps)
         clip = replace(found.clip, name=f"{stretch.clip.name} (start and stop {number})")
-        yield clip, tuple(made for made in (found.start, found.stop) if made is not None)
+        yield clip, tuple(change for change in (found.start, found.stop) if change is not None)
 
 
 def _stretches(

@@ -146,8 +146,8 @@ def _facts(
         song, several = song_beside(file.path), len(clips) > 1
         names = [clip.labels[ANIMATION_LABEL] if several else "" for clip in clips]
         plain = [FileFacts(file.file, animation=name, song=song) for name in names]
-        given = point_sets.description, measure
-        return tuple(_clip_facts(*pair, *given) for pair in zip(clips, plain, strict=True))
+        options = point_sets.description, measure
+        return tuple(_clip_facts(*pair, *options) for pair in zip(clips, plain, strict=True))
 
     try:
         return within_memory(facts, about=file.path)

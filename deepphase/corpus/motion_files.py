@@ -152,10 +152,10 @@ class MotionFile:
     # Number of the one body that is meant, of a file of markers with several
     body: int | None = None
 
-    def reader(self, given: Mapping[str, Any]) -> dict[str, Any]:
+    def reader(self, options: Mapping[str, Any]) -> dict[str, Any]:
         """Options of :func:`deepphase.formats.load.load`: given ones, else those of the folder."""
         body = {} if self.body is None else {"animation": self.body}
-        return {**self.settings.reader(self.path.name), **given, **body}
+        return {**self.settings.reader(self.path.name), **options, **body}
 
 
 def find_motion_files(
@@ -166,8 +166,8 @@ def find_motion_files(
     Hidden files and archives of phases are skipped. Settings are looked for in the folder of a
     file, and above it up to the folder among `inputs`, or up to `root`.
     """
-    given = existing(inputs)
-    places = [path.absolute() for path in given]
+    paths = existing(inputs)
+    places = [path.absolute() for path in paths]
     found: dict[Path, Path | None] = {}
     suffixes: Counter[str] = Counter()
     for place in places:
@@ -181,7 +181,7 @@ def find_motion_files(
             "there are no motion files here",
             hint=f"give files of a known format ({', '.join(MOTION_FORMATS)}); this folder has "
             f"{others or 'no files'}",
-            path=given[0] if given else None,
+            path=paths[0] if paths else None,
         )
     common = Path(os.path.commonpath([path if path.is_dir() else path.parent for path in places]))
     stems = Counter(path.stem for path in found)
@@ -300,11 +300,11 @@ def clip_targets(
         targets = [output]
     else:
         targets = [output / f"{stem}.{format}" for stem in unique_stems(names)]
-    read = {os.path.realpath(path) for path in inputs if path.is_file()}
+    sources = {os.path.realpath(path) for path in inputs if path.is_file()}
     folders = {Path(os.path.realpath(path)) for path in inputs if path.is_dir()}
     for target in targets:
         place = Path(os.path.realpath(target))
-        if str(place) in read or (place.is_file() and folders & set(place.parents)):
+        if str(place) in sources or (place.is_file() and folders & set(place.parents)):
             raise ParameterError(
                 "the clip would overwrite a file that is read",
                 hint="choose another folder",

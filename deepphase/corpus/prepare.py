@@ -263,10 +263,10 @@ def corpus_of(
     own are fixed by its preparation.
     """
     if is_store(path):
-        given = [name for name in ("unit", "up", "file_fps") if options.get(name) is not None]
-        if given:
+        fixed = [name for name in ("unit", "up", "file_fps") if options.get(name) is not None]
+        if fixed:
             raise ParameterError(
-                f"a store is already in metres with Y up, and --{given[0]} applies to motion files",
+                f"a store is already in metres with Y up, and --{fixed[0]} applies to motion files",
                 hint="prepare the store again from the motion files with this option",
                 path=path,
             )

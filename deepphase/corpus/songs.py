@@ -39,15 +39,15 @@ def song_entries(paths: str | Path | Sequence[str | Path]) -> list[ClipEntry]:
 
 def find_songs(inputs: str | Path | Sequence[str | Path]) -> list[Path]:
     """All sound files among files and under folders that are not hidden, sorted by their path."""
-    given = existing(inputs)
-    found = {path for path in given if not path.is_dir()}
-    for root in filter(Path.is_dir, given):
+    paths = existing(inputs)
+    found = {path for path in paths if not path.is_dir()}
+    for root in filter(Path.is_dir, paths):
         found |= set(filter(is_song, files_under(root)))
     if not found:
         raise FormatError(
             "there are no songs here",
             hint=f"give sound files ({', '.join(SONG_SUFFIXES)}), or a folder that has some",
-            path=given[0] if given else None,
+            path=paths[0] if paths else None,
         )
     return sorted(found)
 

@@ -65,7 +65,7 @@ def export_onnx(
         import onnxruntime
         import onnxscript  # noqa: F401 (the exporter's own need)
     generator = torch.Generator().manual_seed(0)
-    given = {
+    examples = {
         name: each
         if isinstance(each, Tensor)
         else torch.randn(max(PARITY_BATCHES), *each, generator=generator)
@@ -77,12 +77,12 @@ def export_onnx(
     with _quiet(), torch.no_grad():
         program = torch.onnx.export(
             module.eval(),
-            tuple(value[: PARITY_BATCHES[1]] for value in given.values()),
+            tuple(value[: PARITY_BATCHES[1]] for value in examples.values()),
             dynamo=True,
             opset_version=OPSET,
             input_names=list(inputs),
             output_names=list(outputs),
-            dynamic_shapes=(free,) * len(given),
+            dynamic_shapes=(free,) * len(examples),
             verbose=False,
         )
     assert program is not None
@@ -94,7 +94,7 @@ def export_onnx(
     onnx.checker.check_model(model, full_check=True)
     written = model.SerializeToString()
     session = onnxruntime.InferenceSession(written, providers=["CPUExecutionProvider"])
-    parity = _compared(module, session, given, outputs, cyclic)
+    parity = _compared(module, session, examples, outputs, cyclic)
     worst = max(parity, key=lambda each: each.difference)
     if not worst.difference <= _MOST_DIFFERENCE:
         raise CheckpointError(
@@ -111,13 +111,13 @@ def export_onnx(
 def _compared(
     module: nn.Module,
     session: Any,
-    given: Mapping[str, Tensor],
+    examples: Mapping[str, Tensor],
     outputs: Sequence[str],
     cyclic: Sequence[str],
 ) -> list[Parity]:
     parity = []
     for batch in PARITY_BATCHES:
-        part = {name: value[:batch] for name, value in given.items()}
+        part = {name: value[:batch] for name, value in examples.items()}
         with torch.inference_mode():
             expected = module(*part.values())
         expected = expected if isinstance(expected, tuple) else (expected,)

@@ -224,8 +224,8 @@ def _check(cloud: _Cloud, explained: Array, colour: Colouring) -> None:
             f"points must have shape (points, 3) and explained (3,), not {points.shape} "
             f"and {np.shape(explained)}"
         )
-    given = {"colour": colour.values, "clips": cloud.clips, "time": cloud.time}
-    for name, values in given.items():
+    columns = {"colour": colour.values, "clips": cloud.clips, "time": cloud.time}
+    for name, values in columns.items():
         if values is not None and np.shape(values) != (len(points),):
             raise ParameterError(f"{name} must have shape ({len(points)},), not {np.shape(values)}")
     numbers = [points, *([] if colour.categorical else [np.asarray(colour.values, float)])]

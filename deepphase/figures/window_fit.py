@@ -94,8 +94,8 @@ def window_fit(example: WindowExample, *, signals: int = _SIGNALS) -> go.Figure:
     for row, index in enumerate(shown, start=1):
         name = titles[0][row - 1]
         _add_line(chart, example.times, example.signals[index], f"{name} input", (row, 1))
-        given = example.reconstruction[index]
-        _add_line(chart, example.times, given, f"{name} reconstruction", (row, 1), {"width": 1.6})
+        curve = example.reconstruction[index]
+        _add_line(chart, example.times, curve, f"{name} reconstruction", (row, 1), {"width": 1.6})
     for channel in range(channels):
         style, name = channel_style(channel), f"channel {channel}"
         line, place = {"color": style.colour, "dash": style.dash, "width": 2}, (channel + 1, 2)

@@ -235,8 +235,8 @@ def _read_asf(path: Path) -> _Asf:
                 raise fault("a bone without name, direction or length", line=line)
             name = bone["name"][1][0]
             length, way = number((line, bone["length"][1])), vector(bone["direction"])
-            at, given = bone.get("axis", (line, ["0", "0", "0", "XYZ"]))
-            own, order = axes(vector((at, given)), given[3] if len(given) > 3 else "XYZ", at)
+            at, turns = bone.get("axis", (line, ["0", "0", "0", "XYZ"]))
+            own, order = axes(vector((at, turns)), turns[3] if len(turns) > 3 else "XYZ", at)
             turning = _channels(bone.get("dof", (line, []))[1])
             if turning is None or set(turning) & set(_MOVES):
                 raise fault(f"bone {name[:40]!r} changes more than its angles", line=line)

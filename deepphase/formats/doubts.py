@@ -214,8 +214,8 @@ def _doubts_of_steps(clip: Clip, roles: Roles) -> Iterator[str]:
         return
     leg = path_length(clip.skeleton, hips[0], feet[0])
     step = max(round(clip.fps / _SWING_FPS), 1)
-    seen = clip.sliced(0, min(int(_SWINGS_SEEN_S * clip.fps), len(clip)))
-    places = joint_positions(thinned(seen, len(seen) // step))
+    begin = clip.sliced(0, min(int(_SWINGS_SEEN_S * clip.fps), len(clip)))
+    places = joint_positions(thinned(begin, len(begin) // step))
     fps = clip.fps / step
     yield from _doubts_of_path(places[::2], roles, leg, fps / 2.0, 2 * step)
     moved = np.linalg.norm(np.diff(places[:, list(feet)], axis=0), axis=-1)

@@ -164,8 +164,8 @@ def _checked(
             yield mixed(piece)
     # Formats without a length say that they are as long as can be.
     if done < stated - slack and stated < _ENDLESS:
-        read = f": {done / rate:.1f} s of {stated / rate:.1f} s can be read"
-        raise _cut_off(read, path)
+        fact = f": {done / rate:.1f} s of {stated / rate:.1f} s can be read"
+        raise _cut_off(fact, path)
 
 
 def _cut_off(what: str, path: Path) -> FormatError:

@@ -121,9 +121,9 @@ def check_beats(song: str | Path, beats: str | Path | None, bpm: float | None = 
     check_is_sound(content, song)
     beats = beats or beats_beside(song)
     if beats is not None:
-        given, stated_s = read_beats(beats), stated_duration_s(content, song)
+        own_beats, stated_s = read_beats(beats), stated_duration_s(content, song)
         if stated_s:
-            given.check_inside(stated_s)
+            own_beats.check_inside(stated_s)
 
 
 def beats_beside(song: str | Path) -> Path | None:

@@ -37,9 +37,9 @@ _NUMBERS += ("beat_confidence", "bar_confidence", "tempo_confidence")
 
 def cache_folder() -> Path | None:
     """Where features of songs are kept; None where there shall be no cache."""
-    given = os.environ.get(CACHE_VARIABLE)
-    if given is not None:
-        return Path(given) / "songs" if given else None
+    folder = os.environ.get(CACHE_VARIABLE)
+    if folder is not None:
+        return Path(folder) / "songs" if folder else None
     return user_cache() / "songs"
 
 
@@ -73,13 +73,13 @@ def song_features(
     """
     path = Path(path)
     beats = beats or beats_beside(path)
-    given = None if beats is None else read_beats(beats)
+    own_beats = None if beats is None else read_beats(beats)
     content = sound_bytes(path)
     sha256 = hashlib.sha256(content).hexdigest()
     folder = cache_folder() if cache else None
     key = sha256[:32]
-    if given is not None:
-        key, bpm = f"{key}-{given.sha256[:16]}", None
+    if own_beats is not None:
+        key, bpm = f"{key}-{own_beats.sha256[:16]}", None
     elif bpm is not None:
         key = f"{key}-{bpm:g}"
     kept = None if folder is None else folder / f"{key}-{VERSION}{_SUFFIX}"
@@ -92,7 +92,7 @@ def song_features(
             return features
     samples = decoded(content, path)
     features = features_of(
-        samples, name=path.stem, source=str(path), sha256=sha256, beats=given, bpm=bpm
+        samples, name=path.stem, source=str(path), sha256=sha256, beats=own_beats, bpm=bpm
     )
     if kept is not None:
         # Neither is a folder that cannot be written.

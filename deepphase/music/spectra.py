@@ -171,8 +171,8 @@ def _tuning(windows: Array, taper: Array) -> float:
     frequencies = np.arange(1, magnitude.shape[1] - 1) * (SAMPLE_RATE / _WINDOW)
     inside = (frequencies >= _PITCH_RANGE_HZ[0]) & (frequencies < _PITCH_RANGE_HZ[1])
     threshold = _PEAK_SHARE * magnitude.max(axis=1, keepdims=True)
-    read = np.where(magnitude > threshold, magnitude, 0.0)
-    peak = inside & (read[:, 1:-1] > read[:, :-2]) & (read[:, 1:-1] >= read[:, 2:])
+    peaks = np.where(magnitude > threshold, magnitude, 0.0)
+    peak = inside & (peaks[:, 1:-1] > peaks[:, :-2]) & (peaks[:, 1:-1] >= peaks[:, 2:])
     slope, bend = 0.5 * (after - before)[peak], (after + before - 2 * middle)[peak]
     shift = np.where(np.abs(slope) < np.abs(bend), -slope / np.where(bend == 0, 1.0, bend), 0.0)
     strengths = middle[peak] + 0.5 * slope * shift

@@ -214,7 +214,7 @@ def measure(
             name: float(value) if moves > _STILL * share.max() else 0.0
             for name, value, moves in zip(names, parts, share, strict=True)
         }
-    given = any(clip.frequency.any() for clip in clips)
+    has_frequency = any(clip.frequency.any() for clip in clips)
     speed_error, roughness = (
         weighted_percentile(np.concatenate(errors), weight, 0.5) if errors else 0.0
         for errors in (turned, rough)
@@ -225,11 +225,11 @@ def measure(
         explained_by_joint=by_joint,
         forward_share=float(weight[step > 0].sum() / total) if total > 0 else 0.0,
         forward_strongest=float(np.concatenate(forward).mean()) if forward else 0.0,
-        speed_error=speed_error if given or not turned else None,
+        speed_error=speed_error if has_frequency or not turned else None,
         frequency_roughness=roughness,
         channels=_channels(clips),
     )
-    error = np.concatenate(turned) if given and turned else np.zeros_like(weight)
+    error = np.concatenate(turned) if has_frequency and turned else np.zeros_like(weight)
     ragged = [
         str(channel)
         for channel, own in enumerate(health.channels)

@@ -99,11 +99,11 @@ class ManifoldProjection:
         ValueError
             Where their shapes do not fit.
         """
-        made = cls(*(np.array(arrays[prefix + item.name]) for item in fields(cls)))
-        shapes = (made.mean.shape[:1], (_VIEW_AXES, *made.mean.shape), (_VIEW_AXES,))
-        if (made.mean.shape, made.axes.shape, made.explained.shape) != shapes:
-            raise ValueError(f"its mean has shape {made.mean.shape}, its axes {made.axes.shape}")
-        return made
+        cloud = cls(*(np.array(arrays[prefix + item.name]) for item in fields(cls)))
+        shapes = (cloud.mean.shape[:1], (_VIEW_AXES, *cloud.mean.shape), (_VIEW_AXES,))
+        if (cloud.mean.shape, cloud.axes.shape, cloud.explained.shape) != shapes:
+            raise ValueError(f"its mean has shape {cloud.mean.shape}, its axes {cloud.axes.shape}")
+        return cloud
 
     def as_arrays(self, prefix: str = "") -> dict[str, Array]:
         """Its arrays by name, for a file that holds others, too."""

@@ -344,8 +344,8 @@ class PhaseModel(Generic[Signals]):
         )
         with fitting_parts("phase model", "train it again", path):
             # Files of earlier versions may have the options of a codebook.
-            gone, given = ("codes", "code_stages", "skeletons"), dict(header["config"]["network"])
-            known = {name: value for name, value in given.items() if name not in gone}
+            gone, keys = ("codes", "code_stages", "skeletons"), dict(header["config"]["network"])
+            known = {name: value for name, value in keys.items() if name not in gone}
             config = PhaseConfig.from_mapping({**header["config"], "network": known})
             signals = _SIGNALS[header["signals"]["kind"]].from_mapping(header["signals"])
             network = make_autoencoder(len(signals.names), signals.fps, config.network)
@@ -370,10 +370,10 @@ class PhaseModel(Generic[Signals]):
 def encode_paths(model: Any, paths: Paths) -> ClipPhases | list[ClipPhases]:
     """Phases of the clips or songs at paths; a list, unless one file with one clip is given."""
     one = isinstance(paths, str | Path)
-    given: Any = [paths] if one else paths
+    names: Any = [paths] if one else paths
     of_songs = isinstance(model.signals, SongSignals)
     joints = () if of_songs else model.signals.joints
-    entries = song_entries(given) if of_songs else clips_in(given, joints=joints)
+    entries = song_entries(names) if of_songs else clips_in(names, joints=joints)
     phases: list[ClipPhases] = []
     refused: list[DeepPhaseError] = []
     for entry in entries:
@@ -385,7 +385,7 @@ def encode_paths(model: Any, paths: Paths) -> ClipPhases | list[ClipPhases]:
         raise refused[0]
     for refusal in refused:
         warnings.warn(f"left out: {refusal}", stacklevel=3)
-    single = one and len(phases) == 1 and Path(given[0]).is_file() and not is_array_file(given[0])
+    single = one and len(phases) == 1 and Path(names[0]).is_file() and not is_array_file(names[0])
     return phases[0] if single else phases
 
 

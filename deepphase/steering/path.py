@@ -85,17 +85,17 @@ class GroundPath:
                 f"{self.name}: times have the shape {times.shape} and positions {positions.shape}",
                 hint="give (points,) and (points, 2) with at least two points",
             )
-        given = [times, positions.ravel()]
+        arrays = [times, positions.ravel()]
         if self.facings is not None:
             object.__setattr__(self, "facings", np.asarray(self.facings, np.float64))
-            given.append(np.asarray(self.facings))
+            arrays.append(np.asarray(self.facings))
             if np.shape(self.facings) != (count,):
                 raise ParameterError(
                     f"{self.name}: facings have the shape {np.shape(self.facings)}, and there "
                     f"are {count} points",
                     hint="give one facing for each point",
                 )
-        if not all(np.isfinite(values).all() for values in given):
+        if not all(np.isfinite(values).all() for values in arrays):
             raise ParameterError(f"{self.name}: a value is not finite", hint="give finite values")
         if (np.diff(times) <= 0).any():
             raise ParameterError(

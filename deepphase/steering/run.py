@@ -286,8 +286,8 @@ class Run:
         if not isinstance(self.goals, PathGoals):
             return None
         clocks, times = self.goals.times, self.goals.path.times
-        given = times if self.goals.path.given_times is None else self.goals.path.given_times
-        passed = np.interp(clocks, times, given) - given[0] + np.maximum(clocks - times[-1], 0.0)
+        marks = times if self.goals.path.given_times is None else self.goals.path.given_times
+        passed = np.interp(clocks, times, marks) - marks[0] + np.maximum(clocks - times[-1], 0.0)
         return np.asarray(np.maximum(len(self) / self.fps - passed, 0.0))
 
     @property

@@ -92,15 +92,15 @@ class ClipGrounds:
         The floor is one of them, except for clips whose ground was fitted to them as they are.
         """
         grounds = self._of_clip.get(clip.name, [])
-        made = [
+        clips = [
             GroundedClip.from_clip(
                 clip, own.ground.mirrored() if mirrored else own.ground, roles, laid=own.laid
             )
             for own in grounds
         ]
         if all(own.laid for own in grounds):
-            made.insert(0, GroundedClip.on_floor(clip, roles))
-        return made
+            clips.insert(0, GroundedClip.on_floor(clip, roles))
+        return clips
 
 
 @dataclass(frozen=True, eq=False)

@@ -57,10 +57,10 @@ def best_place(
     best = int(np.argmin(costs))
     cosine, sine = np.cos(angles[best]), np.sin(angles[best])
     heights = ground.turned_at(grid - middle, centres[best], cosine, sine)
-    made = Heightmap(heights, spacing_m, (float(low[0]), float(low[1])), ground.name)
+    local = Heightmap(heights, spacing_m, (float(low[0]), float(low[1])), ground.name)
     standing = track.places[track.contacts]
     under = standing if len(standing) else track.places
-    return made.shifted(-float(made.at(under).mean()))
+    return local.shifted(-float(local.at(under).mean()))
 
 
 @dataclass(frozen=True, eq=False)

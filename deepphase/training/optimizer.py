@@ -49,9 +49,9 @@ class Muon(torch.optim.AdamW):
     """
 
     def __init__(self, network: nn.Module, lr: float, weight_decay: float) -> None:
-        made = [module for module in network.modules() if hasattr(module, "input_axes")]
-        matrices = [module.get_parameter("weight") for module in made]
-        self._input_axes: list[tuple[int, ...]] = [tuple(module.input_axes) for module in made]  # type: ignore[arg-type]
+        modules = [module for module in network.modules() if hasattr(module, "input_axes")]
+        matrices = [module.get_parameter("weight") for module in modules]
+        self._input_axes: list[tuple[int, ...]] = [tuple(module.input_axes) for module in modules]  # type: ignore[arg-type]
         own = set(map(id, matrices))
         others = [weight for weight in network.parameters() if id(weight) not in own]
         groups = (matrices, weight_decay), (others, 0.0)
@@ -111,8 +111,8 @@ def _orthogonal(weights: Sequence[Tensor], input_axes: Sequence[tuple[int, ...]]
     changes = []
     for index, factor in enumerate(_factors(matrices)):
         matrix = matrices[index]
-        made = factor @ matrix if len(factor) == len(matrix) else matrix @ factor
-        changes.append(made.view(moved[index].shape).movedim(firsts[index], input_axes[index]))
+        change = factor @ matrix if len(factor) == len(matrix) else matrix @ factor
+        changes.append(change.view(moved[index].shape).movedim(firsts[index], input_axes[index]))
     return changes
 
 

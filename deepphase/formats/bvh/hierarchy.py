@@ -116,8 +116,8 @@ def parse_hierarchy(text: str, path: Path) -> Hierarchy:
         elif keyword in ("OFFSET", "CHANNELS"):
             if block is None:
                 raise fault(f"{keyword} stands outside of every joint", line=line)
-            read = _read_offset if keyword == "OFFSET" else _read_channels
-            read(block, words.split(), partial(fault, line=line))
+            reader = _read_offset if keyword == "OFFSET" else _read_channels
+            reader(block, words.split(), partial(fault, line=line))
         elif keyword != "HIERARCHY" or joints:
             raise fault(f"{keyword[:40]!r} is not a keyword of a hierarchy", line=line)
     if announced is not None:

@@ -181,7 +181,7 @@ class _Scene:
         skeleton, rotations, translations, translated, motion_notes = sample_joints(
             self.tree, joints, tracks, seconds
         )
-        labels = given if isinstance(given := extras.get("labels"), dict) else {}
+        labels = texts if isinstance(texts := extras.get("labels"), dict) else {}
         labels = {name: value for name, value in labels.items() if isinstance(value, str)}
         if start:
             note += f"; the first key, at {start / per_second:.3g} s, is the clip's start"

@@ -139,8 +139,8 @@ class _Parameters:
         """The numbers of a parameter; empty if there is none."""
         kind, _, data = self.values.get((group, name), (0, (), b""))
         if kind in (2, 4):
-            read = self.processor.floats if kind == 4 else self.processor.integers
-            return [float(value) for value in read(data)]
+            convert = self.processor.floats if kind == 4 else self.processor.integers
+            return [float(value) for value in convert(data)]
         return [float(value) for value in data] if kind == 1 else []
 
     def number(self, name: str) -> float | None:

@@ -174,8 +174,8 @@ def seen_markers(data: MarkerData, path: Path) -> MarkerData:
         notes.append(f"{unseen.sum():,} places of zeros or from {_UNSEEN:,} on are gaps")
         positions[unseen] = np.nan
     present = np.isfinite(positions[..., 0])
-    seen = np.flatnonzero(present.any(axis=1))
-    if len(seen) and (after := frames - 1 - int(seen[-1])):
+    visible = np.flatnonzero(present.any(axis=1))
+    if len(visible) and (after := frames - 1 - int(visible[-1])):
         # Programs fill up arrays and takes of one length so.
         notes.append(f"the last {after:,} frames, in which no point is seen, were left out")
         frames -= after
@@ -202,10 +202,10 @@ def seen_markers(data: MarkerData, path: Path) -> MarkerData:
         where = f"in {gaps.mean():.1%} of the marker frames, the longest of {longest} frames"
         notes.append(f"gaps {where}, most in {said}: bridged by straight lines")
     for point in np.flatnonzero(shares).tolist():
-        gap, seen = gaps[:, point], present[:, point]
+        gap, visible = gaps[:, point], present[:, point]
         for axis in range(3):
-            places = positions[seen, point, axis]
-            positions[gap, point, axis] = np.interp(index[gap], index[seen], places)
+            places = positions[visible, point, axis]
+            positions[gap, point, axis] = np.interp(index[gap], index[visible], places)
     if data.present is not None:
         present &= data.present
     return replace(data, notes=(*data.notes, *notes), present=present)

@@ -34,13 +34,13 @@ class FootPhase(Baseline):
         """The phases of a store's body."""
         corpus, clip, roles = body_of(store, description, progress)
         feet = foot_contacts(clip, roles).joints
-        made = cls(
+        model = cls(
             signals=corpus.signals,
             limbs=cls.limbs_of(tuple(clip.skeleton.names[joint] for joint in feet)),
             window_s=window_s,
             provenance={"clips": len(store), "minutes": store.minutes},
         )
-        return made.viewed(store, progress)
+        return model.viewed(store, progress)
 
     @staticmethod
     def limbs_of(feet: tuple[str, ...]) -> tuple[str, ...]:

@@ -75,7 +75,7 @@ class PcaPhase(Baseline):
             raise ParameterError(
                 "neither feet nor hands ever move in these clips", hint="give clips that move"
             )
-        made = cls(
+        model = cls(
             signals=corpus.signals,
             limbs=tuple(limbs),
             window_s=window_s,
@@ -83,7 +83,7 @@ class PcaPhase(Baseline):
             axes=_principal_axes(corpus, limbs, roles, names),
             normalised=normalised,
         )
-        return made.viewed(store, progress)
+        return model.viewed(store, progress)
 
     def parameters_of(self, clip: Clip, roles: Roles) -> PhaseParameters:
         """(frames, limbs) each, of a clip at this rate."""

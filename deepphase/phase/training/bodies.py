@@ -244,9 +244,9 @@ class BodyModule(PhaseModule):
             measured.append(
                 TrainedSkeleton(body.body.name, signals.body["kind"], len(signals.joints), health)
             )
-            seen = body.train[:: max(len(body.train) // _PROJECTED_FRAMES, 1)]
-            seen = seen - body.first - model.window // 2
-            manifold = encode_windows(bound.network, values, seen).manifold()
+            windows = body.train[:: max(len(body.train) // _PROJECTED_FRAMES, 1)]
+            windows = windows - body.first - model.window // 2
+            manifold = encode_windows(bound.network, values, windows).manifold()
             # Fast bodies alone would set the axes.
             manifolds.append(manifold / np.sqrt(np.square(manifold).mean() + 1e-12))
         model.skeletons = tuple(measured)

@@ -105,7 +105,7 @@ class PhaseModule(ResumableModule):
             Further provenance for the model file.
         """
         corpus, split = data.corpus, data.split
-        made = {
+        facts = {
             "clips": len(corpus.starts),
             "minutes": len(corpus.values) / corpus.signals.fps / 60,
             "training_windows": len(split.train_windows),
@@ -118,7 +118,7 @@ class PhaseModule(ResumableModule):
         network = self._without_idle_channels(data)
         config = replace(self.config, network=network.config)
         model: PhaseModel = PhaseModel(
-            network, config, corpus.signals, provenance={**made, **(provenance or {})}
+            network, config, corpus.signals, provenance={**facts, **(provenance or {})}
         )
         self._measure(model, data, progress)
         return model
@@ -145,10 +145,10 @@ class PhaseModule(ResumableModule):
         corpus, split = data.corpus, data.split
         report(progress, "measuring", 0, 1, "on held-out clips")
         step = max(len(split.train_windows) // _PROJECTED_FRAMES, 1)
-        seen = split.train_windows[::step] - model.window // 2
+        windows = split.train_windows[::step] - model.window // 2
         manifolds = []
-        for first in range(0, len(seen), _ENCODED):
-            chosen = seen[first : first + _ENCODED]
+        for first in range(0, len(windows), _ENCODED):
+            chosen = windows[first : first + _ENCODED]
             manifolds.append(encode_windows(model.network, corpus.values, chosen).manifold())
             release_pages(corpus.values)
         model.health = measured_health(model, corpus.values, split.held_out_ranges)

@@ -108,10 +108,10 @@ def train_phase(
     def module(data: PhaseData) -> PhaseModule:
         # The data choose what the config leaves to the body.
         kind = BodyModule if given.any_skeleton else PhaseModule
-        made = kind(data.config, data.signals)
+        task_module = kind(data.config, data.signals)
         if start is not None:
-            made.network.load_state_dict(_weights(start, data.config, data))
-        return made
+            task_module.network.load_state_dict(_weights(start, data.config, data))
+        return task_module
 
     task = TrainedTask(
         given.training.seed,

@@ -11,7 +11,14 @@ from scipy.ndimage import maximum_filter1d, minimum_filter1d
 
 from deepphase.arrays import Array, true_runs
 from deepphase.evaluation.measurement import ObservedRun, sliding_of_data
-from deepphase.evaluation.motion_measures import BENT_BACK, FEET_APART, MeasuredMotion
+from deepphase.evaluation.motion_measures import (
+    BENT_BACK,
+    FEET_APART,
+    TRUNK,
+    MeasuredMotion,
+    most_at_speed,
+    trunk_beyond,
+)
 from deepphase.evaluation.run_measures import AT_REST_M_S, RUNAWAY_M, idle_speeds
 from deepphase.evaluation.runs import seconds_of, smoothed_velocities
 from deepphase.motion.clip import velocities
@@ -38,8 +45,8 @@ _BENT_SHARE = 0.002
 # A goal is ignored where it is not answered for so many seconds.
 _IGNORED_S = 2.0
 # Multiples of the data's usual acceleration of a joint that jumps and of the speed of feet that
-# slide; degrees beyond the data's lean, and the share of frames.
-_JUMP, _SLIDES, _LEAN_DEGREES, _LEAN_SHARE = 2.5, 2.5, 10.0, 0.02
+# slide; seconds that a trunk leans.
+_JUMP, _SLIDES, _LEAN_S = 2.5, 2.5, 0.25
 # Feet that are all higher than this share of the leg for so long leap: those of runs and gallops
 # are at half of it. Hips below this share of their usual height for so long crouch.
 _LEAP_SHARE, _LEAP_S, _CROUCH_SHARE, _CROUCH_S = 0.25, 0.1, 0.8, 0.25
@@ -49,6 +56,7 @@ _SKIP_SHARE, _LIFTED_S = 0.25, 0.1
 # the leg that a body is off its path.
 _APART, _APART_S, _OFF_PATH = 1.2, 0.1, 0.75
 _STRIDES = (("splayed the legs", "sideways"), ("lunged", "lengthways"))
+_WAYS = ("ahead", "back", "aside", "suddenly")
 # Metres a second by which they are faster at least; the contacts of captures slide at up to .08.
 _SLIDES_MORE = 0.1
 # Seconds from which on a path's delay is said.
@@ -167,13 +175,14 @@ def run_findings(observed: ObservedRun) -> list[str]:
             f"feet of {_some(len(slides), count)} slid: at up to {100 * most:.0f} cm/s, where the "
             f"data have {100 * own:.0f} at this speed; try the speed and the turns of the data"
         )
-    upright = float(data.get("lean", np.inf)) + _LEAN_DEGREES
-    leans = [each.leans.max() for each in bodies if (each.leans > upright).mean() > _LEAN_SHARE]
-    if leans:
-        findings.append(
-            f"{_some(len(leans), count)} leaned: by up to {max(leans):.0f} degrees, where the data "
-            f"have {data['lean']:.0f} at most; try slower goals, or a longer training"
-        )
+    for turns, did in enumerate(("leaned", "turned")):
+        if odd := [found for each in bodies if (found := _trunk(each, data, turns > 0))]:
+            _, own, usual, speed, second, way = max(odd)
+            findings.append(
+                f"{_some(len(odd), count)} {did} the trunk {_WAYS[int(way)]}: by up to {own:.0f} "
+                f"degrees at {speed:.1f} m/s ({second:.1f} s), where the data have "
+                f"{usual:.0f} at most; try the speed and the turns of the data{other_way}"
+            )
     different = _different(run, living, np.linspace(len(run) // 2, len(run) - 1, 8).astype(int))
     if different < len(living):
         begun = _different(run, living, np.zeros(1, int))
@@ -291,17 +300,26 @@ def _feet_apart(
     motion: MeasuredMotion, data: Mapping[str, Any], name: str
 ) -> tuple[float, ...] | None:
     """Where feet are further apart than the data's: how much, metres, the data's, m/s, seconds."""
-    reference = data.get("by_speed", {})
-    # Of the speeds around as well; speeds that the data do not have are not compared.
-    most = maximum_filter1d(np.nan_to_num(np.array(reference.get(name, [None]), np.float64)), 3)
-    bins = (motion.smoothed_speeds / reference.get("width", 1.0)).astype(np.int64)
-    own = np.append(most, 0.0)[np.minimum(bins, len(most))]
-    own[own == 0.0] = np.inf
+    own = most_at_speed(motion, name, data)
     apart = motion.feet_apart[:, FEET_APART.index(name)]
     apart = minimum_filter1d(apart, max(1, round(_APART_S * motion.fps)))
     at = int((apart / own).argmax())
     found = (apart[at] / own[at], apart[at], own[at], motion.smoothed_speeds[at], at / motion.fps)
     return tuple(map(float, found)) if found[0] > _APART else None
+
+
+def _trunk(
+    motion: MeasuredMotion, data: Mapping[str, Any], turns: bool
+) -> tuple[float, ...] | None:
+    """Where the trunk turns as the data do not, or leans so for `_LEAN_S`: degrees beyond, degrees,
+    the data's, m/s, seconds, and which of `TRUNK`."""
+    beyond = trunk_beyond(motion, data)
+    held = minimum_filter1d(beyond, 1 if turns else 1 + round(_LEAN_S * motion.fps), axis=0)
+    held[:, slice(3) if turns else slice(3, None)] = -np.inf
+    at, way = np.unravel_index(held.argmax(), held.shape)
+    usual, speed = most_at_speed(motion, TRUNK[way], data)[at], motion.smoothed_speeds[at]
+    found = (held[at, way], motion.trunk[at, way], usual, speed, at / motion.fps, way)
+    return tuple(map(float, found)) if found[0] > 0.0 else None
 
 
 def _skips(motion: MeasuredMotion) -> float:

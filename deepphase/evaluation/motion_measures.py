@@ -10,6 +10,7 @@ from functools import cached_property, partial
 from typing import Any, Protocol
 
 import numpy as np
+from scipy.ndimage import maximum_filter1d
 
 from deepphase.arrays import Array
 from deepphase.errors import ParameterError, SkeletonError
@@ -28,13 +29,13 @@ from deepphase.evaluation.runs import (
     summary,
 )
 from deepphase.features.body_frames import BodyFrames
-from deepphase.features.moment_kinds import IDLE, moment_kinds
+from deepphase.features.moment_kinds import IDLE, LOCOMOTION, moment_kinds
 from deepphase.motion.clip import Clip, end_positions, global_transforms, velocities
 from deepphase.motion.contacts import GRAVITY, foot_contacts
 from deepphase.motion.foot_ik import LegChains, LimbSolver
 from deepphase.motion.resample import BANDS_HZ, low_passed_rotations
 from deepphase.motion.roles import Roles, find_roles
-from deepphase.motion.root_trajectory import root_trajectory, to_root_space
+from deepphase.motion.root_trajectory import RootTrajectory, root_trajectory, to_root_space
 from deepphase.motion.skeleton import Skeleton, bone_lengths, path_length, subtree_mask
 
 MIN_FRAMES = 5
@@ -46,6 +47,13 @@ USUAL_PERCENTILE = 99.9
 """Percentile over frames of what captured bodies do at most."""
 FEET_APART = ("feet_aside", "feet_ahead")
 """Names of the distances between the feet in the data's measures by speed."""
+TRUNK = ("lean_ahead", "lean_back", "lean_aside", "trunk_turn")
+"""Names of the trunk's leans and turns in the data's measures by speed."""
+TURN_S = 0.1
+"""Seconds in which a trunk turns."""
+LEAN_DEGREES, TURN_DEGREES, TURNS = 12.0, 15.0, 1.5
+"""Degrees that are added to the data's leans, and to a multiple of their turns: the margins within
+which captured people differ."""
 # Speeds below this share of sqrt(g * leg length), which scales with the body, count as standing.
 _STANDING = 0.12
 BENT_BACK = 0.035
@@ -115,7 +123,7 @@ class MeasuredMotion:
         self.leg = max(legs, default=0.0)
         # (frames, limbs) of the limbs' lengths, see `limb_bends`.
         self.bends = limb_bends(clip.skeleton, roles, transforms[1])
-        self.leans = trunk_leans(roles, transforms[1])
+        self.trunk = trunk_motion(roles, transforms[1], root, clip.fps)
         # (frames, 2) metres between the feet, of quadrupeds the hind ones: sideways, and ahead.
         self.feet_apart = np.zeros((len(clip), 2))
         if (pair := roles.both("foot")) is not None:
@@ -186,6 +194,23 @@ class MeasuredMotion:
         return np.stack([self.foot_speeds, root])[:, flags[1:] & flags[:-1]]
 
 
+def most_at_speed(motion: MeasuredMotion, name: str, data: Mapping[str, Any]) -> Array:
+    """(frames,) the data's 99.9th percentile of a measure at the speed of the root, or at speeds
+    around it; infinite at speeds that the data lack."""
+    reference = data.get("by_speed", {})
+    known = np.array(reference.get(name) or [None], np.float64)
+    most = maximum_filter1d(np.nan_to_num(known, nan=-np.inf), 3)
+    most[np.isneginf(most)] = np.inf
+    bins = (motion.smoothed_speeds / reference.get("width", 1.0)).astype(np.int64)
+    return np.asarray(np.append(most, np.inf)[np.minimum(bins, len(most))])
+
+
+def trunk_beyond(motion: MeasuredMotion, data: Mapping[str, Any]) -> Array:
+    """(frames, 4) degrees of `TRUNK` beyond `most_at_speed` and a margin."""
+    most = np.stack([most_at_speed(motion, name, data) for name in TRUNK], axis=1)
+    return np.asarray(motion.trunk - most * [1, 1, 1, TURNS] - [*[LEAN_DEGREES] * 3, TURN_DEGREES])
+
+
 def standing_speed(leg_length: float) -> float:
     """m/s below which a body with legs of this length in metres stands: a Froude number."""
     return _STANDING * float(np.sqrt(GRAVITY * leg_length))
@@ -232,14 +257,26 @@ def limb_bends(skeleton: Skeleton, roles: Roles, positions: Array) -> Array:
     return limbs.bends * beside / np.maximum(lengths, _MIN_TIP_M)
 
 
-def trunk_leans(roles: Roles, positions: Array) -> Array:
-    """(frames,) degrees from the vertical of the line from the hips to the neck or the head."""
-    top = roles.head if roles.neck is None else roles.neck
-    if top is None:
-        return np.zeros(len(positions))
-    trunk = (positions[:, top] - positions[:, roles.hips]).astype(np.float64)
-    up = trunk[:, 1] / np.maximum(np.linalg.norm(trunk, axis=-1), _MIN_TIP_M)
-    return np.asarray(np.degrees(np.arccos(np.clip(up, -1.0, 1.0))))
+def trunk_motion(roles: Roles, positions: Array, root: RootTrajectory, fps: float) -> Array:
+    """(frames, 4) degrees of `TRUNK`, of (frames, joints, 3) metres in the world; 0 without parts.
+
+    The line from the hips to the neck, or to the head, leans from the vertical; with the line
+    between the shoulders it has turned about any axis since `TURN_S` before.
+    """
+    top, shoulders = roles.head if roles.neck is None else roles.neck, roles.both("shoulder")
+    if top is None or shoulders is None:
+        return np.zeros((len(positions), 4))
+    points = positions[:, [top, roles.hips, *shoulders]].astype(np.float64)
+    up, left = points[:, 0] - points[:, 1], points[:, 2] - points[:, 3]
+    placed = to_root_space(points[:, :2], root)
+    aside, rise, ahead = (placed[:, 0] - placed[:, 1]).T
+    pitch, roll = np.arctan2(ahead, rise), np.arctan2(np.abs(aside), np.hypot(rise, ahead))
+    forward = np.cross(left, up)
+    axes = np.stack([np.cross(up, forward), up, forward], axis=1)
+    axes /= np.maximum(np.linalg.norm(axes, axis=-1, keepdims=True), _MIN_TIP_M**3)
+    before = axes[np.maximum(np.arange(len(axes)) - max(1, round(TURN_S * fps)), 0)]
+    turned = np.arccos(np.clip(0.5 * (np.vecdot(axes, before).sum(axis=1) - 1.0), -1.0, 1.0))
+    return np.degrees(np.stack([pitch, -pitch, roll, turned], axis=1))
 
 
 def foot_points(clip: Clip, feet: list[int], transforms: tuple[Array, Array]) -> list[Array]:
@@ -268,7 +305,6 @@ def measured_data(clips: Iterable[Clip], body: MeasuredBody) -> dict[str, Any]:
     largest_contact_speed   m/s over the ground of the slowest point of feet in contact
     mean_contact_speed      m/s: the same on average
     bent_back               share of the limbs' frames in which a knee bends backward
-    lean                    degrees from the vertical: 99.9th percentile of the trunk
     skating                 the second over the first (Starke et al. 2022, table 3)
     mean_, top_speed        m/s of the root, over all frames: mean, and 99th percentile
     travelling_speed        m/s: the median of frames that travel; 0 if none does
@@ -284,8 +320,8 @@ def measured_data(clips: Iterable[Clip], body: MeasuredBody) -> dict[str, Any]:
                             standing_speed wide; see
                             `runs.means_by_speed`. The first two also below 12, 8 and 4 Hz, see
                             `runs.below`. feet_aside and feet_ahead are metres between the feet, of
-                            quadrupeds the hind ones: 99.9th percentiles. Missing for bodies without
-                            legs
+                            quadrupeds the hind ones, and `TRUNK` degrees in rest and
+                            locomotion: 99.9th percentiles. Missing for bodies without legs
     changes, headings       median and number of the durations, in seconds, of the data's own
                             starts, stops and turns; see `response.own_changes`
     ======================  ================================================================
@@ -313,8 +349,9 @@ def measured_data(clips: Iterable[Clip], body: MeasuredBody) -> dict[str, Any]:
             "speeds": motion.speeds,
             "turn_rates": np.abs(motion.turn_rates),
             "bends": motion.bends.ravel(),
-            "leans": motion.leans,
             "feet_apart": motion.feet_apart,
+            "trunk": motion.trunk,
+            "walks": np.isin(kinds, (IDLE, LOCOMOTION)),
             "travelling_seconds": seconds_of(moved, motion.fps)[travels],
             "smoothed_speeds": motion.smoothed_speeds,
             "idle": moved[kinds == IDLE],
@@ -346,10 +383,14 @@ def measured_data(clips: Iterable[Clip], body: MeasuredBody) -> dict[str, Any]:
         by_speed = {n.removeprefix("by "): v for n, v in every_frame.items() if n[:3] == "by "}
         smoothed = every_frame["smoothed_speeds"]
         apart = dict(zip(FEET_APART, every_frame["feet_apart"].T, strict=True))
+        # Leans of cartwheels and of bodies that crawl are not those of steered bodies.
+        walks, usual = every_frame["walks"], partial(np.percentile, q=USUAL_PERCENTILE)
+        trunk = dict(zip(TRUNK, every_frame["trunk"][walks].T, strict=True))
         at_speeds["by_speed"] = {
             **means_by_speed(smoothed, by_speed, standing),
             **means_by_speed(at_contacts, {"contact_speed": contact}, standing),
-            **means_by_speed(smoothed, apart, standing, partial(np.percentile, q=USUAL_PERCENTILE)),
+            **means_by_speed(smoothed, apart, standing, usual),
+            **means_by_speed(smoothed[walks], trunk, standing, usual),
         }
     return {
         "clips": len(gathered["idle"]),
@@ -367,7 +408,6 @@ def measured_data(clips: Iterable[Clip], body: MeasuredBody) -> dict[str, Any]:
         "mean_contact_speed": float(contact.mean()) if contact.size else 0.0,
         "skating": foot_skating(contact, largest) if largest > 0 else 0.0,
         "bent_back": float((bends < -BENT_BACK).mean()) if bends.size else 0.0,
-        "lean": float(np.percentile(every_frame["leans"], USUAL_PERCENTILE)),
         "mean_speed": float(speed.mean()),
         "travelling_speed": float(np.median(travelling)) if travelling.size else 0.0,
         "top_speed": float(np.percentile(speed, BAND[1])),

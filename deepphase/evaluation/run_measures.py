@@ -22,7 +22,7 @@ from deepphase.evaluation.measurement import (
     run_measure,
     sliding_of_data,
 )
-from deepphase.evaluation.motion_measures import BENT_BACK, MIN_FRAMES, MeasuredMotion
+from deepphase.evaluation.motion_measures import BENT_BACK, MIN_FRAMES, MeasuredMotion, trunk_beyond
 from deepphase.evaluation.runs import (
     below,
     foot_skating,
@@ -213,6 +213,21 @@ def bent_back(o: ObservedRun) -> float | None:
 def pops(o: ObservedRun) -> float | None:
     usual = o.data.get("usual_acceleration")
     return None if usual is None else o.mean(lambda motion: motion.accelerations > usual)
+
+
+def _register_trunk(name: str, columns: slice, words: str, margin: str) -> None:
+    def value(o: ObservedRun) -> float | None:
+        if "trunk_turn" not in o.data.get("by_speed", {}):
+            return None
+        return o.mean(lambda each: trunk_beyond(each, o.data)[:, columns].max(axis=1) > 0.0)
+
+    sentence = f"share of frames in which {words}: {margin} of the data's frames at that speed"
+    run_measure("", "less", sentence, 0.001, name=name, words=words)(value)
+
+
+_register_trunk("leans", slice(3), "the trunk leans", "12 degrees more than in 99.9 %")
+_FAR = "in .1 s 15 degrees beyond 1.5 times as far as in 99.9 %"
+_register_trunk("trunk_turns", slice(3, None), "the trunk turns suddenly", _FAR)
 
 
 @run_measure(

@@ -6,18 +6,18 @@ import os
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal
+from typing import Literal
 
+import deepphase as dp
 from deepphase.apps.input_checks import no_rotations
 from deepphase.apps.options import OptionGroup, claim_file, claimed, folder_reader
 from deepphase.apps.terminal import next_step, note, warn
 from deepphase.errors import FormatError, ParameterError, SkeletonError
+from deepphase.formats.array_file import read_header
+from deepphase.formats.load import MOTION_FORMATS, load, save
+from deepphase.motion.clip import Clip
+from deepphase.motion.roles import find_roles
 from deepphase.shipped import SHIPPED
-
-if TYPE_CHECKING:
-    from deepphase.edit.editor import MotionEditor
-    from deepphase.motion.clip import Clip
-
 
 Without = Literal["shipped", "biped", "none"]
 
@@ -45,10 +45,8 @@ _NEAR_M = 0.01
 
 def open_clips(
     clips: Sequence[Path], output: Path | None, options: EditOptions, *, without: Without
-) -> tuple[list[Clip], MotionEditor | None]:
+) -> tuple[list[Clip], dp.edit.MotionEditor | None]:
     """Clips of a command and its editor, else the shipped one, for the bodies of `without`."""
-    from deepphase.motion.roles import find_roles
-
     for path in clips:
         check_output(path, output, options.player)
     if options.editor is not None:
@@ -86,20 +84,18 @@ def write_edited(
     title: str = "Before and after",
 ) -> None:
     """Write edited clips, and a page that plays them, with the clip before if there is one."""
-    from deepphase.formats.load import save
-    from deepphase.viewer.page import save_player
-    from deepphase.viewer.take import Take
-
     first, several = made[0], f"{len(made)} clips of " if len(made) > 1 else ""
     targets = claimed([output / f"{each.name}.bvh" for each in made]) if several else [output]
     for clip, target in zip(made, targets, strict=True):
         save(clip, target)
     note(f"{several}{first.duration:.2f} s: {output}")
     if player is not None:
-        take = Take.from_motions(made)
+        take = dp.viewer.Take.from_motions(made)
         if before is not None:
-            take = Take.from_motions({"before": before, "after": first}, before.name, ghost=True)
-        note(f"open {save_player(player, [take], title=title)}")
+            take = dp.viewer.Take.from_motions(
+                {"before": before, "after": first}, before.name, ghost=True
+            )
+        note(f"open {dp.save_player(player, [take], title=title)}")
     next_step("play", output)
 
 
@@ -112,8 +108,6 @@ def check_output(
     clip: Path | None, output: Path | None, player: Path | None, *, also: Sequence[str] = ()
 ) -> None:
     """Refuse outputs that cannot be written or took work, before long work."""
-    from deepphase.formats.load import MOTION_FORMATS
-
     if clip and output and os.path.realpath(output) == os.path.realpath(clip):
         fact = "the clip would be written over its own file"
         raise ParameterError(fact, hint="choose another -o", path=output)
@@ -132,23 +126,21 @@ def check_output(
 def check_networks(editor: Path, part: Literal["path", "effectors"]) -> None:
     """Refuse an editor without the networks of a part, by its header alone."""
     from deepphase.edit.config import no_networks
-    from deepphase.formats.array_file import read_header
 
     if read_header(editor, "deepphase.editor").get(part) is None:
         raise no_networks(part)
 
 
-def load_editor(path: Path | None) -> MotionEditor:
+def load_editor(path: Path | None) -> dp.edit.MotionEditor:
     """The editor of a file. Raises ParameterError where none is given."""
     if path is None:
         hint = "give --editor: the file of `deepphase train editor`"
         raise ParameterError("no editor is given", hint=hint)
-    from deepphase.edit.editor import MotionEditor
 
-    return MotionEditor.load(path)
+    return dp.edit.MotionEditor.load(path)
 
 
-def shipped_editor(clip: Clip) -> MotionEditor:
+def shipped_editor(clip: Clip) -> dp.edit.MotionEditor:
     """The shipped editor for the body of a clip. Raises SkeletonError without two legs."""
     from deepphase.edit.bound_editor import bound_editor
 
@@ -158,9 +150,6 @@ def shipped_editor(clip: Clip) -> MotionEditor:
 def read_body(path: Path) -> Clip:
     """The clip of a file. Raises SkeletonError where it has no rotations or no legs."""
     from deepphase.edit.grounding import standing_limbs
-    from deepphase.formats.load import load
-    from deepphase.motion.clip import Clip
-    from deepphase.motion.roles import find_roles
 
     clip = load(path, **folder_reader(path))
     if not isinstance(clip, Clip) or not clip.has_rotations:
@@ -169,10 +158,9 @@ def read_body(path: Path) -> Clip:
     return clip
 
 
-def read_clip(path: Path, editor: MotionEditor) -> Clip:
+def read_clip(path: Path, editor: dp.edit.MotionEditor) -> Clip:
     """The clip of a file. Raises SkeletonError where it is not of the editor's skeleton."""
     from deepphase.corpus.groups import check_fits_body
-    from deepphase.formats.load import load
 
     clip = load(path, **folder_reader(path))
     # Refused here, before anything is computed.

@@ -8,10 +8,21 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+import deepphase as dp
 from deepphase.apps.live.sources import live_sources, read_glb
 from deepphase.apps.options import parse_names
 from deepphase.config import config_path, read_yaml
+from deepphase.corpus.motion_files import (
+    SONG_SUFFIXES,
+    STORE_FORMAT,
+    files_under,
+    find_motion_files,
+    is_motion_file,
+    is_store,
+)
 from deepphase.errors import CheckpointError, FormatError, ParameterError, SkeletonError
+from deepphase.formats.array_file import is_array_file, read_header
+from deepphase.formats.load import MOTION_FORMATS, format_of, holds_points, load
 from deepphase.packages import require_packages
 
 # Kinds of deepphase files -> what each is, and the command that makes it.
@@ -43,7 +54,7 @@ _ACCEPTED = {
     "rig-controls rig": ("rig",),
 }
 # Parameters with motion: files of it, folders, or stores.
-_CLIPS = ("store", "stores", "clips", "clip", "dances", "poses", "rig", "points", "files", "start")
+_CLIPS = ("store", "stores", "clips", "clip", "dances", "poses", "rig", "points", "files")
 # Formats whose motion always has rotations.
 _ROTATED = (".bvh", ".glb", ".gltf", ".vrma", ".fbx", ".amc", ".mvnx")
 # Parameters that may have songs in place of motion.
@@ -105,10 +116,6 @@ def _exists(path: Path) -> bool:
 
 def _check_kind(place: str, path: Path, skeleton: str | None) -> None:
     """Refuse a file of another kind, by its header, and a store without the named skeleton."""
-    from deepphase.corpus.motion_files import is_store
-    from deepphase.corpus.store import open_store
-    from deepphase.formats.array_file import read_header
-
     parameter = place.rpartition(" ")[2]
     accepted = _ACCEPTED.get(place, _ACCEPTED.get(parameter))
     if accepted is not None and not (
@@ -131,7 +138,7 @@ def _check_kind(place: str, path: Path, skeleton: str | None) -> None:
             raise CheckpointError(f"this is {own}, not {wanted}", hint=hint, path=path)
     elif place == "match build stores" and not is_store(path):
         # Says what it is instead.
-        open_store(path)
+        dp.corpus.open_store(path)
     elif parameter in _CLIPS:
         _check_motion(place, path, skeleton)
     elif place == "live source":
@@ -149,10 +156,6 @@ def _check_kind(place: str, path: Path, skeleton: str | None) -> None:
 
 def is_motion(path: Path) -> bool:
     """Whether a path holds clips or songs, by its name or header, and not a model."""
-    from deepphase.corpus.motion_files import SONG_SUFFIXES, STORE_FORMAT
-    from deepphase.formats.array_file import is_array_file, read_header
-    from deepphase.formats.load import MOTION_FORMATS
-
     if is_array_file(path):
         return bool(read_header(path)["format"] == STORE_FORMAT)
     return path.is_dir() or path.suffix.lower() in (*MOTION_FORMATS, *SONG_SUFFIXES)
@@ -160,17 +163,8 @@ def is_motion(path: Path) -> bool:
 
 def _check_motion(place: str, path: Path, skeleton: str | None) -> None:
     """Refuse what is no motion, and a folder without any; a file's content is for its reader."""
-    from deepphase.corpus.motion_files import (
-        STORE_FORMAT,
-        files_under,
-        find_motion_files,
-        is_motion_file,
-        is_store,
-    )
     from deepphase.corpus.songs import holds_only_songs, is_song
     from deepphase.corpus.store import groups_with
-    from deepphase.formats.array_file import is_array_file, read_header
-    from deepphase.formats.load import MOTION_FORMATS, format_of, holds_points, load
 
     sung, suffix, rotated = place in _SONGS, path.suffix.lower(), False
     if skeleton is not None and place.endswith((" clips", " files")) and not is_store(path):
@@ -179,7 +173,7 @@ def _check_motion(place: str, path: Path, skeleton: str | None) -> None:
             fact = "--skeleton names one of the skeletons of a store, and this is none"
             hint += ", or give a store of deepphase prepare"
         raise ParameterError(fact, hint=hint, path=path)
-    one = place.startswith(("edit ", "control ", "train rig rig"))
+    one = place.startswith(("edit ", "train rig rig"))
     if (one and path.is_dir()) or (is_store(path) and (one or place == "solve points")):
         fact = f"a motion file is meant, and this is a {'store' if is_store(path) else 'folder'}"
         raise FormatError(fact, hint="give a file of it", path=path)
@@ -210,7 +204,6 @@ def _check_motion(place: str, path: Path, skeleton: str | None) -> None:
 
 def _check_songs(dances: Path, songs: Path | None) -> None:
     """Raise ParameterError where no song lies beside the motion files of dances."""
-    from deepphase.corpus.motion_files import files_under, is_store
     from deepphase.corpus.songs import BESIDE_CLIPS, is_song
 
     if is_store(dances):
@@ -233,8 +226,6 @@ def no_rotations(path: Path) -> SkeletonError:
 def _check_phases(name: str, values: Mapping[str, Any], changes: Mapping[str, Any]) -> None:
     """Raise ParameterError where the network of a config needs phases and there is no model."""
     from deepphase.controllers.schema.config import GATES_OF_PHASES, SHIPPED_NETWORKS
-    from deepphase.corpus.motion_files import find_motion_files, is_store
-    from deepphase.formats.load import holds_points
 
     content = read_yaml(config_path(_CONFIGS[name], values["config"]))
     section = content.get("network") if isinstance(content, dict) else None

@@ -16,9 +16,10 @@ from pathlib import Path
 from typing import Any, Literal
 
 from deepphase.config import YAML_ERRORS, config_path, parse_yaml
-from deepphase.corpus.motion_files import is_store
+from deepphase.corpus.motion_files import is_store, settings_in
 from deepphase.errors import ParameterError
 from deepphase.files import atomic_write, check_writable
+from deepphase.motion.roles import load_description
 from deepphase.packages import extra_packages
 
 
@@ -119,16 +120,12 @@ class FileOptions(OptionGroup):
     @property
     def description(self) -> dict[str, Any] | None:
         """The skeleton description, read from its file; None if no file is given."""
-        from deepphase.motion.roles import load_description
-
         file = self.skeleton_description
         return None if file is None else load_description(config_path("skeletons", file))
 
 
 def folder_reader(path: Path) -> dict[str, Any]:
     """The settings of a file's folder, as keyword arguments of `deepphase.formats.load.load`."""
-    from deepphase.corpus.motion_files import settings_in
-
     return settings_in(path.parent).reader(path.name)
 
 

@@ -12,6 +12,7 @@ from typing import Literal
 
 import numpy as np
 
+import deepphase as dp
 from deepphase.arrays import Array
 from deepphase.errors import DeepPhaseError
 from deepphase.files import atomic_write, temporary_folder, user_cache
@@ -122,13 +123,12 @@ def _dances(folder: Path, seconds: float, seed: int, progress: Progress | None) 
 
     from deepphase.apps.dance_sources import DanceSource
     from deepphase.music.features import features_of
-    from deepphase.synthetic.song import make_song
 
     folder.mkdir(parents=True, exist_ok=True)
     dancer = DanceSource.shipped()
     for number, bpm in enumerate(_SONGS_BPM, start=1):
         name = f"dance_{number:02d}"
-        song = make_song(seed + number, seconds, tempo_bpm=bpm)
+        song = dp.synthetic.make_song(seed + number, seconds, tempo_bpm=bpm)
         with atomic_write(folder / f"{name}.flac") as file:
             soundfile.write(file, song.samples, song.sample_rate, format="FLAC")
         features = features_of(song.samples, name=name)
@@ -155,10 +155,10 @@ def _person_clips(
 
 
 def _dog_clips(seconds: float, seed: int, progress: Progress | None) -> Iterator[Clip]:
-    from deepphase.controllers.runtime.controller import Controller
-    from deepphase.controllers.runtime.start import CharacterSource
 
-    source = CharacterSource(Controller.load(SHIPPED["dog"].path), seed=seed)
+    source = dp.controllers.CharacterSource(
+        dp.controllers.Controller.load(SHIPPED["dog"].path), seed=seed
+    )
     return _performed(source, DOG, seconds, seed, progress)
 
 

@@ -30,6 +30,7 @@ from rich.progress import (
 from rich.table import Table
 from rich.text import Text
 
+import deepphase as dp
 from deepphase.arrays import counted
 from deepphase.errors import CheckpointError, DeepPhaseError, FormatError
 from deepphase.progress import Progress as Report
@@ -37,11 +38,9 @@ from deepphase.progress import Progress as Report
 if TYPE_CHECKING:
     from collections import Counter
 
-    from deepphase.corpus.clip_store import ClipStore
     from deepphase.corpus.clips import ClipEntry
     from deepphase.corpus.name_labels import NameLabels
     from deepphase.corpus.store import StoreGroup
-    from deepphase.phase.extractor import PhaseExtractor
 
 # Control characters but tab and line feed, which a terminal obeys; marks that reverse the order of
 # letters; line separators; halves of characters, which cannot be encoded.
@@ -346,7 +345,7 @@ def note_kinds(shares: Mapping[str, float], before: str = "", of: str = "") -> N
     note(f"{before}moments{of}: {text}; a label '{KIND_LABEL}' of a clip overrules its kind")
 
 
-def note_store_kinds(store: ClipStore, before: str = "") -> dict[str, float] | None:
+def note_store_kinds(store: dp.ClipStore, before: str = "") -> dict[str, float] | None:
     """Print and return the shares of a store; None for bodies whose kinds cannot be found."""
     import numpy as np
 
@@ -372,16 +371,14 @@ def listed_counts(values: Counter[str], of: str) -> str:
     return f"{text} and {rest} more" if rest else text
 
 
-def read_corpus(path: Path, **options: Any) -> ClipStore:
+def read_corpus(path: Path, **options: Any) -> dp.ClipStore:
     """The clips at a path, see `corpus_of`; prints which skeleton of several is used."""
-    from deepphase.corpus.prepare import corpus_of
-
-    corpus = corpus_of(path, **options)
+    corpus = dp.corpus_of(path, **options)
     note_chosen_skeleton(corpus, path)
     return corpus
 
 
-def note_chosen_skeleton(corpus: ClipStore, path: Path) -> None:
+def note_chosen_skeleton(corpus: dp.ClipStore, path: Path) -> None:
     """Print which skeleton of several at a path is used, where none was named."""
     if others := corpus.other_bodies:
         note(
@@ -395,11 +392,9 @@ def note_chosen_skeleton(corpus: ClipStore, path: Path) -> None:
 
 def clips_of_model(
     model: Path, path: Path, skeleton: str | None, progress: Report
-) -> tuple[PhaseExtractor, ClipStore]:
+) -> tuple[dp.phase.PhaseExtractor, dp.ClipStore]:
     """A phase model, bound to the clips at a path, and these clips at its rate."""
-    from deepphase.phase.extractor import load_model
-
-    loaded = load_model(model)
+    loaded = dp.load_model(model)
     joints = loaded.signals.joints
     corpus = read_corpus(path, fps=loaded.fps, joints=joints, skeleton=skeleton, progress=progress)
     return loaded.bound(corpus, corpus.description), corpus

@@ -7,8 +7,9 @@ import os
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Protocol, TypeVar
+from typing import Any, Protocol, TypeVar
 
+import deepphase as dp
 from deepphase.apps.options import TrainingOptions, claim
 from deepphase.apps.terminal import (
     list_left_out,
@@ -20,14 +21,10 @@ from deepphase.apps.terminal import (
     warn,
 )
 from deepphase.corpus.clip_store import ClipStore
+from deepphase.corpus.motion_files import is_store
 from deepphase.errors import DeepPhaseError, ParameterError
 from deepphase.files import atomic_write, check_writable
 from deepphase.progress import Progress
-
-if TYPE_CHECKING:
-    from deepphase.phase.model import PhaseModel
-    from deepphase.phase.signal_corpus import SignalCorpus
-
 
 # Bytes that must be free for a model and its checkpoints.
 _ROOM = 16_000_000
@@ -112,15 +109,15 @@ def read_corpora(
     any_skeleton: bool,
 ) -> list[Any]:
     """One store or one corpus of songs at some paths, or all skeletons of all paths."""
-    from deepphase.corpus.motion_files import is_store
     from deepphase.corpus.songs import holds_only_songs
-    from deepphase.corpus.store import open_store, store_groups
 
     if any_skeleton:
         corpora: list[ClipStore] = []
         for path in paths:
             if skeleton is None and is_store(path):
-                corpora += [open_store(path, group.name) for group in store_groups(path)]
+                corpora += [
+                    dp.corpus.open_store(path, group.name) for group in dp.corpus.store_groups(path)
+                ]
             else:
                 corpora.append(read_corpus(path, skeleton=skeleton, progress=on_progress))
         return corpora
@@ -132,13 +129,14 @@ def read_corpora(
     return [_songs(paths[0], features, on_progress)]
 
 
-def _songs(path: Path, features: tuple[str, ...] | None, on_progress: Progress) -> SignalCorpus:
+def _songs(
+    path: Path, features: tuple[str, ...] | None, on_progress: Progress
+) -> dp.phase.SignalCorpus:
     from deepphase.corpus.songs import find_songs
-    from deepphase.phase.signal_corpus import SignalCorpus
     from deepphase.phase.song_signals import SONG_FEATURES
 
     refused, songs = list[DeepPhaseError](), find_songs(path)
-    corpus = SignalCorpus.from_songs(
+    corpus = dp.phase.SignalCorpus.from_songs(
         songs,
         features or SONG_FEATURES,
         progress=on_progress,
@@ -151,29 +149,27 @@ def _songs(path: Path, features: tuple[str, ...] | None, on_progress: Progress) 
     return corpus
 
 
-def start_model(path: Path, corpus: Any) -> PhaseModel:
+def start_model(path: Path, corpus: Any) -> dp.PhaseModel:
     """The model that a training starts from; one for any skeleton is bound to the clips."""
-    from deepphase.phase.extractor import load_model
-    from deepphase.phase.model import PhaseModel
     from deepphase.phase.song_signals import reads_songs
 
-    model: Any = PhaseModel.load(path) if reads_songs(path) else load_model(path)
+    model: Any = dp.PhaseModel.load(path) if reads_songs(path) else dp.load_model(path)
     if isinstance(corpus, ClipStore):
         model = model.bound(corpus, corpus.description)
-    if not isinstance(model, PhaseModel):
+    if not isinstance(model, dp.PhaseModel):
         fact = "a training starts from a trained network of the same kind"
         raise ParameterError(fact, hint="give a file of `deepphase train phase`", path=path)
     return model
 
 
-def model_lines(model: PhaseModel[Any]) -> Iterator[str]:
+def model_lines(model: dp.PhaseModel[Any]) -> Iterator[str]:
     """Sentences on a trained model, or on each of its skeletons."""
     yield from model.health.words() if model.health else ()
     for skeleton in model.skeletons:
         yield skeleton.words()
 
 
-def model_verdict(model: PhaseModel[Any]) -> str:
+def model_verdict(model: dp.PhaseModel[Any]) -> str:
     """Whether the training of a model worked, on all of its skeletons."""
     from deepphase.apps.verdicts import phase_verdict
 
@@ -186,7 +182,7 @@ def model_verdict(model: PhaseModel[Any]) -> str:
     return f"It worked on all of {len(told)} skeletons"
 
 
-def model_pages(model: PhaseModel[Any], corpora: list[Any], output: Path) -> Iterator[Path]:
+def model_pages(model: dp.PhaseModel[Any], corpora: list[Any], output: Path) -> Iterator[Path]:
     """Write a report of a trained model, or one for each of its skeletons."""
     from deepphase.apps.reports.phase_pages import FigureData, training_page
     from deepphase.apps.reports.player import takes_of_store

@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+import deepphase as dp
 from deepphase.apps.training_run import (
     FAILED,
     FINISHED,
@@ -62,7 +63,6 @@ class _Reporter:
     def epoch(self, view: TrainingView) -> None:
         """Measure and save the model of an epoch and a view of its manifold."""
         from deepphase.phase.health import measured_health
-        from deepphase.phase.manifold import ManifoldProjection
         from deepphase.phase.windows import encode_windows
 
         model, values, split = view.model, view.corpus.values, view.split
@@ -75,7 +75,7 @@ class _Reporter:
             with atomic_write(self.folder / POINTS_FILE) as file:
                 np.savez(file, clips=clips.astype(np.int64), time=seconds.astype(np.float32))
         manifold = encode_windows(model.network, values, chosen - window // 2).manifold()
-        projection = ManifoldProjection.fit(manifold)
+        projection = dp.phase.ManifoldProjection.fit(manifold)
         with atomic_write(view_file(self.folder, len(epochs))) as file:
             np.save(file, projection(manifold).astype(np.float32))
         # Held-out ranges are shortened, so that few frames are measured after each epoch.
@@ -98,15 +98,13 @@ def _train(folder: Path, reporter: _Reporter) -> None:
     """Train as FOLDER/request.json states; status, views and the model are written beside it."""
     import torch
 
-    from deepphase.corpus.store import open_store
-    from deepphase.phase.training.train import train_phase
     from deepphase.training.checkpoint import finish
 
     # At least one core is left for the dashboard.
     torch.set_num_threads(max(1, min(torch.get_num_threads(), (os.cpu_count() or 2) - 1)))
     request = TrainingRequest.load(folder)
-    store = open_store(request.store, request.group, verify=False)
-    model = train_phase(
+    store = dp.corpus.open_store(request.store, request.group, verify=False)
+    model = dp.train_phase(
         store.selected(request.clips) if request.clips else store,
         request.config(),
         folder=folder / "work",

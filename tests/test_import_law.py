@@ -34,6 +34,7 @@ LAYERS = [
     {"deepphase.edit"},
     {"deepphase.viewer"},
     {"deepphase.matching", "deepphase.controllers"},
+    {"deepphase"},
     {"deepphase.apps"},
 ]
 # Folders that lie beside deepphase/ and are inside it in the wheel: their names are below its own.

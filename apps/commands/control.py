@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+import deepphase as dp
 from deepphase.apps.options import SteeringOptions, parse_labels
 from deepphase.apps.terminal import next_step
 from deepphase.errors import ParameterError
 
 if TYPE_CHECKING:
     from deepphase.controllers.ball.running_balls import BallSettings
-    from deepphase.controllers.data.initial_states import InitialStates
-    from deepphase.controllers.runtime.controller import Controller
 
 
 def command(
@@ -21,9 +19,6 @@ def command(
     output: Path,
     label: str | None = None,
     blend: str = "balanced",
-    start: Path | None = None,
-    frame: int = 0,
-    model: Path | None = None,
     foot_ik: bool = True,
     ball: str | None = None,
     steering: SteeringOptions = SteeringOptions(),  # noqa: B008 (frozen)
@@ -47,12 +42,6 @@ def command(
         Events of the ball, for controllers that dribble: kick@SECONDS:SPEED kicks it ahead with
         the next touch, pass@SECONDS:X:Z to a place, and place@SECONDS:X:Z puts it there, as in
         kick@5:8,pass@12:0:6. A ball that is lost is fetched.
-    start
-        Motion file to start from; a frame of the training clips if not given.
-    frame
-        Frame of the motion file to start from.
-    model
-        Phase model that the controller was trained with, needed to start from a motion file.
     foot_ik
         Leave feet where the network has them, without holding them during contacts.
     """
@@ -62,20 +51,16 @@ def command(
     goals = read_goals(steering.path, steering.gamepad)
     ground = run_ground(steering.terrain, seed=steering.seed)
     from deepphase.apps.runs.run import report_runs
-    from deepphase.controllers.runtime.controller import Controller
-    from deepphase.controllers.runtime.frame import CharacterSettings
-    from deepphase.controllers.runtime.start import CharacterSource
 
-    settings = CharacterSettings(*_biases(blend), foot_ik=foot_ik)
-    opened = Controller.load(controller)
+    settings = dp.controllers.CharacterSettings(*_biases(blend), foot_ik=foot_ik)
+    opened = dp.controllers.Controller.load(controller)
     labels, balls = _label(label, opened), _balls(opened, ball)
     if balls is not None and ground is not None:
         raise ParameterError("a ball is only possible on flat ground", hint="leave out --terrain")
-    starts = None if start is None else _start(opened, start, frame, model, labels)
     # The motion of a controller without heights is laid on the ground afterwards.
     walked = ground if opened.schema.config.heights else None
-    source = CharacterSource(
-        opened, starts, labels, settings, seed=steering.seed, ground=walked, balls=balls
+    source = dp.controllers.CharacterSource(
+        opened, None, labels, settings, seed=steering.seed, ground=walked, balls=balls
     )
     report_runs(
         {controller.name: source},
@@ -97,7 +82,7 @@ def _biases(blend: str) -> tuple[float, float]:
     if blend in BLENDS:
         return BLENDS[blend]
     try:
-        position, direction = (float(part) for part in blend.split(","))
+        position, direction = map(float, blend.split(","))
     except ValueError:
         raise ParameterError(
             f"there is no blend {blend!r}",
@@ -106,7 +91,7 @@ def _biases(blend: str) -> tuple[float, float]:
     return position, direction
 
 
-def _label(text: str | None, controller: Controller) -> dict[str, str]:
+def _label(text: str | None, controller: dp.controllers.Controller) -> dict[str, str]:
     """Label -> value of "style=old"; ParameterError if the controller has no such label."""
     labels = {name: "+".join(values) for name, values in parse_labels(text).items()}
     own, known = controller.schema.config.label, controller.schema.label_values
@@ -122,7 +107,7 @@ def _label(text: str | None, controller: Controller) -> dict[str, str]:
     return labels
 
 
-def _balls(controller: Controller, events: str | None) -> BallSettings | None:
+def _balls(controller: dp.controllers.Controller, events: str | None) -> BallSettings | None:
     """Settings of the ball with its events; None for a controller without a ball."""
     from deepphase.controllers.ball.running_balls import BallSettings, parse_ball_events
 
@@ -133,34 +118,3 @@ def _balls(controller: Controller, events: str | None) -> BallSettings | None:
             "the controller has no ball", hint="train one with `train controller --ball`"
         )
     return None
-
-
-def _start(
-    controller: Controller, file: Path, frame: int, model: Path | None, labels: Mapping[str, str]
-) -> InitialStates:
-    """A frame of a motion file, at the controller's rate."""
-    from dataclasses import replace
-
-    import numpy as np
-
-    from deepphase.controllers.data.initial_states import InitialStates
-    from deepphase.corpus.clips import clips_in
-    from deepphase.corpus.groups import check_fits_body
-    from deepphase.motion.resample import resample
-    from deepphase.phase.extractor import load_model
-
-    entries = clips_in([file])
-    if len(entries) != 1:
-        raise ParameterError(
-            f"--start takes one clip, and this has {len(entries)}",
-            hint="give a motion file with one clip",
-            path=file,
-        )
-    clip = entries[0].load()
-    check_fits_body(clip, controller.skeleton, "the controller's body")
-    phases = None if model is None else load_model(model).bound(clip)
-    controller.check_phases(phases)
-    if clip.fps != controller.fps:
-        clip = resample(clip, controller.fps)
-    clip = replace(clip, labels=dict(clip.labels) | dict(labels))
-    return InitialStates.from_clip(clip, np.array([frame]), controller.schema, phases)

@@ -6,14 +6,18 @@ from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
+import deepphase as dp
 from deepphase.apps.options import FileOptions, claimed, parse_names
 from deepphase.apps.terminal import each_clip, note, note_some, refuse_unwritten, table, warn
 from deepphase.arrays import counted
+from deepphase.corpus.motion_files import clip_targets, is_store
 from deepphase.errors import ParameterError
+from deepphase.formats.load import save
+from deepphase.formats.reading import listed
+from deepphase.motion.clip import Clip, without_joints
 
 if TYPE_CHECKING:
     from deepphase.corpus.clips import ClipEntry
-    from deepphase.motion.clip import Clip
 
 # Notes that are printed, of all files together.
 _MAX_NOTES = 12
@@ -69,10 +73,7 @@ def command(
         which other programs misread.
     """
     from deepphase.corpus.clips import clips_in
-    from deepphase.corpus.motion_files import clip_targets
     from deepphase.formats.amass import BODY, save_amass, smpl_layout, smpl_skeleton
-    from deepphase.formats.load import save
-    from deepphase.motion.retarget import retarget
 
     moved = None if to is None else _Moved(_sample(to))
     suffix, write = ("npz", save_amass) if format == "amass" else (format, save)
@@ -92,7 +93,7 @@ def command(
         if moved is not None:
             clip = moved.clip(clip)
         if format == "amass" and smpl_layout(clip) is None:
-            clip = retarget(clip, smpl_skeleton(BODY)).clip
+            clip = dp.retarget(clip, smpl_skeleton(BODY)).clip
         is_bvh = target.suffix.lower() == ".bvh"
         write(clip, target, **({"keep_names": keep_names} if is_bvh else {}))
         texts.update(dict.fromkeys(clip.source.notes))
@@ -109,12 +110,9 @@ def command(
 def _sample(path: Path) -> Clip:
     """The clip whose skeleton others are put on; says which it is of several."""
     from deepphase.corpus.clips import clips_in
-    from deepphase.corpus.motion_files import is_store
-    from deepphase.corpus.store import open_store
-    from deepphase.formats.reading import listed
 
     if is_store(path):
-        store = open_store(path)
+        store = dp.corpus.open_store(path)
         sample, name, others = store.clip(0), store.group, store.other_bodies
     else:
         entries = clips_in([path])
@@ -127,11 +125,9 @@ def _sample(path: Path) -> Clip:
 
 def _cut(clip: Clip, start: float | None, stop: float | None, fps: float | None) -> Clip:
     """The clip from one second to another, at another rate."""
-    from deepphase.motion.resample import resample
-
     seconds = clip.duration
     # Before it is cut: the frames beyond the borders count.
-    clip = clip if fps is None else resample(clip, fps)
+    clip = clip if fps is None else dp.resample(clip, fps)
     first = 0 if start is None else round(start * clip.fps)
     last = len(clip) if stop is None else min(round(stop * clip.fps) + 1, len(clip))
     if not 0 <= first < last:
@@ -144,8 +140,6 @@ def _cut(clip: Clip, start: float | None, stop: float | None, fps: float | None)
 
 def _without(clip: Clip, listed: str) -> Clip:
     """The clip without the joints of a list of names and patterns."""
-    from deepphase.motion.clip import without_joints
-
     names, left_out = clip.skeleton.names, set[int]()
     for pattern in parse_names(listed):
         fitting = [joint for joint, name in enumerate(names) if fnmatchcase(name, pattern)]
@@ -167,9 +161,7 @@ class _Moved:
 
     def clip(self, clip: Clip) -> Clip:
         """The clip on the skeleton."""
-        from deepphase.motion.retarget import retarget
-
-        done = retarget(clip, self._sample)
+        done = dp.retarget(clip, self._sample)
         # Feet farther than a twentieth of the leg from their place are said to miss it.
         errors, close = 100.0 * done.foot_errors, 5.0 * done.leg_m
         values = (errors.mean(), errors.max(), 100.0 * done.hand_errors.max(initial=0.0))

@@ -6,9 +6,11 @@ from itertools import chain
 from pathlib import Path
 from typing import Literal
 
+import deepphase as dp
 from deepphase.apps.options import claim_folder
 from deepphase.apps.terminal import next_step, note, progress, table, warn
 from deepphase.errors import ParameterError
+from deepphase.shipped import SHIPPED
 
 
 def command(
@@ -67,10 +69,6 @@ def command(
     from deepphase.apps.dance_sources import DanceSource, find_dance_source
     from deepphase.apps.reports.dance_report import dance_report, dance_stem
     from deepphase.apps.reports.page import MOTION_SUFFIXES, headline_table
-    from deepphase.controllers.dance.dancer import Dancer
-    from deepphase.matching.database.database import MotionDatabase
-    from deepphase.music.cache import song_features
-    from deepphase.shipped import SHIPPED
     from deepphase.steering.dance import DanceRequest
 
     if dancer is not None and database is not None:
@@ -82,13 +80,13 @@ def command(
         note(f"danced by {dancer or database or 'a dancer ' + SHIPPED['dancer'].words}")
     request = DanceRequest(start, seconds, seed, variety=variety)
     if dancer is not None:
-        source = DanceSource.from_dancer(Dancer.load(dancer), dancer.name)
+        source = DanceSource.from_dancer(dp.controllers.Dancer.load(dancer), dancer.name)
     elif database is None:
         source = DanceSource.shipped()
     else:
-        motions = MotionDatabase.load(database)
+        motions = dp.matching.MotionDatabase.load(database)
         source = DanceSource.from_database(motions, database.name, warn)
-    features = song_features(song, beats=beats, bpm=bpm)
+    features = dp.music.song_features(song, beats=beats, bpm=bpm)
     if features.doubt:
         warn(features.doubt)
     stem = dance_stem(features.name)

@@ -9,9 +9,13 @@ from collections.abc import Iterator
 from itertools import chain
 from pathlib import Path
 
+import deepphase as dp
 from deepphase.apps.options import claim_folder
 from deepphase.apps.terminal import next_step, note, printing
+from deepphase.corpus.motion_files import find_motion_files
 from deepphase.errors import ParameterError
+from deepphase.files import atomic_write
+from deepphase.shipped import SHIPPED
 
 # What the demo writes into its folder, and a second run replaces.
 _FILES = (
@@ -51,10 +55,7 @@ def command(output: Path = Path("demo"), data: Path | None = None, smallest: boo
         Run in a minute on very little data: a check that everything works, whose errors are larger
         than those of the method.
     """
-
     if data is not None:
-        from deepphase.corpus.motion_files import find_motion_files
-
         # Checked before any file is removed.
         if data.resolve().is_relative_to(output.resolve()):
             raise ParameterError(
@@ -104,9 +105,6 @@ def _run(data: Path | None, size: _Size, smallest: bool) -> None:
 
 def _steps(data: Path | None, size: _Size, pictures: str) -> Iterator[_Step]:
     """The commands, each with the options that the files before it ask for."""
-    from deepphase.corpus.store import open_store, store_groups
-    from deepphase.phase.config import PhaseConfig
-
     clip_s, held_out_s, windows, most_batch, run_s = size
     clips = "clips/training" if data is None else shlex.quote(str(data))
     held_out = "clips/held_out" if data is None else "clips.store"
@@ -125,11 +123,11 @@ def _steps(data: Path | None, size: _Size, pictures: str) -> Iterator[_Step]:
         *("Read the clips", f"prepare {clips} -o clips.store", ""),
         "The files are checked, resampled to 60 frames per second and written into one store.",
     )
-    groups = store_groups(Path("clips.store"))
+    groups = dp.corpus.store_groups(Path("clips.store"))
     group = max(groups, key=lambda group: group.minutes).name
     skeleton = f" --skeleton {shlex.quote(group)}" if len(groups) > 1 else ""
-    store = open_store(Path("clips.store"), group)
-    window = PhaseConfig.load("default").network.window(store.fps)
+    store = dp.corpus.open_store(Path("clips.store"), group)
+    window = dp.PhaseConfig.load("default").network.window(store.fps)
     held = int((store.lengths - window + 1).clip(0).sum())
     # A pass over few clips has eight steps of the optimizer, too.
     batch = min(most_batch, max(held // 8, 8))
@@ -222,14 +220,10 @@ def _write_inputs() -> None:
     """Write what the later commands read beside the clips: characters and a song."""
     import soundfile
 
-    from deepphase.files import atomic_write
-    from deepphase.shipped import SHIPPED
-    from deepphase.synthetic.song import make_song
-
     for name in ("dog", "person"):
         with atomic_write(SHIPPED[name].file) as file:
             file.write(SHIPPED[name].path.read_bytes())
-    song = make_song(77, 14.0, tempo_bpm=110.0, beats_per_bar=4)
+    song = dp.synthetic.make_song(77, 14.0, tempo_bpm=110.0, beats_per_bar=4)
     with atomic_write("song.wav") as file:
         soundfile.write(file, song.samples, song.sample_rate, format="WAV")
 
@@ -237,16 +231,14 @@ def _write_inputs() -> None:
 def _write_page(steps: list[_Step], smallest: bool) -> None:
     from deepphase.apps.reports.page import Link, Page
     from deepphase.apps.reports.player import takes_of_store
-    from deepphase.corpus.store import open_store
-    from deepphase.phase.model import PhaseModel
 
-    model = PhaseModel.load(Path("phases.model"))
+    model = dp.PhaseModel.load(Path("phases.model"))
     page = Page(
         "deepphase demo: from motion capture to phases",
         "Movement that repeats has a phase: where in its cycle it is. This folder shows how phases "
         "are learnt from unlabelled clips, and what they are used for.",
     )
-    store = open_store(Path("clips.store"), joints=model.signals.joints)
+    store = dp.corpus.open_store(Path("clips.store"), joints=model.signals.joints)
     page.add_takes(takes_of_store(model, store))
     if smallest:
         page.add_text(

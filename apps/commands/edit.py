@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING
 
+import deepphase as dp
 from deepphase.apps.edit_files import (
     EditOptions,
     Without,
@@ -19,10 +19,7 @@ from deepphase.apps.edit_files import (
 from deepphase.apps.options import claim_file, parse_names, parse_stretches
 from deepphase.apps.terminal import note, warn, working
 from deepphase.errors import ParameterError
-
-if TYPE_CHECKING:
-    from deepphase.edit.editor import MotionEditor
-    from deepphase.motion.clip import Clip
+from deepphase.motion.clip import Clip
 
 _EDIT = EditOptions()
 
@@ -57,10 +54,8 @@ def repair_command(
     uneven
         With --ground, leave the floor as it is, for stairs and slopes.
     """
-    from deepphase.edit.damage import Damage, find_damage
-    from deepphase.edit.grounding import grounded
     from deepphase.edit.motion_rows import MotionSpace
-    from deepphase.edit.repair import change_between, repaired
+    from deepphase.edit.repair import change_between
 
     names, stretches = parse_names(joints), parse_stretches(frames)
     # Bodies of other kinds have smooth curves in their gaps.
@@ -71,11 +66,13 @@ def repair_command(
     space = MotionSpace.from_clip(given, given.fps) if editor is None else editor.space
     with working("repairing", clip.name):
         if is_named:
-            damage = Damage.stated(len(given), space.joints, joints=names, stretches=stretches)
+            damage = dp.edit.Damage.stated(
+                len(given), space.joints, joints=names, stretches=stretches
+            )
         else:
-            damage = find_damage(given, editor)
-        made = repaired(given, editor, damage)
-        held = grounded(made, space, level=not uneven) if ground or tells else None
+            damage = dp.edit.find_damage(given, editor)
+        made = dp.edit.repaired(given, editor, damage)
+        held = dp.edit.grounded(made, space, level=not uneven) if ground or tells else None
     change = f"repair: {change_between(given, made)}" if damage.any else ""
     for text in (*damage.findings, change or "no damage was found: the repair changes nothing"):
         note(text)
@@ -133,7 +130,7 @@ def inbetween_command(
         )
     named = None if keys is None else read_keys(keys)
 
-    from deepphase.edit.inbetween import between_keys, in_between, way_speed
+    from deepphase.edit.inbetween import way_speed
     from deepphase.motion.glitches import find_glitches, without_stray_ends
 
     given, editor = open_clips(clips, output, edit, without="shipped")
@@ -144,7 +141,7 @@ def inbetween_command(
             warn(f"{path.name}: {each}")
     with working("making", output.name):
         if named is not None:
-            made = between_keys(given[0], named.frames, editor, times=named.times)
+            made = dp.edit.between_keys(given[0], named.frames, editor, times=named.times)
         else:
             assert seconds is not None
             needed, fast = (0.0, 0.0) if follow else way_speed(given[0], given[1], seconds, editor)
@@ -153,7 +150,7 @@ def inbetween_command(
                     f"the way between the clips takes {needed:.1f} m/s, and the training clips "
                     f"move at {fast:.1f} m/s at most: give more --seconds, or --follow"
                 )
-            made = in_between(given[0], given[1], seconds, editor, follow=follow)
+            made = dp.edit.in_between(given[0], given[1], seconds, editor, follow=follow)
     write_edited([made], output, edit.player, before=given[0])
 
 
@@ -181,23 +178,18 @@ def constrain_command(
     feet
         Hold feet still in contacts, also where they slide in the clip. On a path they are held.
     """
-    from deepphase.edit.targets import read_targets
-    from deepphase.steering.path import read_path
-
     if targets is None and path is None and not feet:
         raise ParameterError(
             "no constraint is given", hint="give --targets FILE, --path FILE or --feet"
         )
-    wanted = [] if targets is None else read_targets(targets)
-    way = None if path is None else read_path(path)
-
-    from deepphase.edit.constrain import constrained
+    wanted = [] if targets is None else dp.edit.read_targets(targets)
+    way = None if path is None else dp.steering.read_path(path)
 
     # Feet alone need no editor, and bodies of other kinds have none.
     without: Without = "biped" if wanted or way is not None else "none"
     (given,), editor = open_clips([clip], output, edit, without=without)
     with working("searching", output.name):
-        made = constrained(given, editor, wanted, path=way, feet=feet)
+        made = dp.edit.constrained(given, editor, wanted, path=way, feet=feet)
     for target, distance in zip(wanted, made.distances, strict=True):
         frames = f"frames {target.first}-{target.last}"
         if target.first == target.last:
@@ -247,7 +239,6 @@ def path_command(
     player
         Page to write (.html) that plays the result; with a motion file, beside it.
     """
-
     if characters < 1:
         raise ParameterError(f"characters must be at least 1, not {characters}", hint="give 1")
     file = Path(path)
@@ -291,51 +282,50 @@ def _has_joints(path: Path) -> bool:
 
 
 def _on_path(
-    editor: MotionEditor, path: str, seconds: float | None, speed: float | None, characters: int
+    editor: dp.edit.MotionEditor,
+    path: str,
+    seconds: float | None,
+    speed: float | None,
+    characters: int,
 ) -> tuple[list[Clip], str]:
     """Clips of characters along a path, and its name."""
     import numpy as np
 
     from deepphase.apps.runs.goals import complete_goals, read_goals
-    from deepphase.edit.path_motion import crowd_paths, motion_on_path, path_networks
-    from deepphase.steering.path import GroundPath
+    from deepphase.edit.path_motion import crowd_paths, path_networks
 
     read = read_goals(path)
     if len(read) > 1:
         raise ParameterError(f"{path!r} names several paths", hint="give one of them")
     usual = path_networks(editor).limits.usual
     (goal,) = complete_goals(read, usual, seconds=seconds, speed=speed)
-    assert isinstance(goal, GroundPath)
+    assert isinstance(goal, dp.steering.GroundPath)
     starts = np.random.default_rng(0).uniform(-np.pi, np.pi, characters)
     starts[0] = 0.0
     with working("making", goal.name):
         ways = zip(crowd_paths(goal, characters, 1.5), starts.tolist(), strict=True)
-        made = [motion_on_path(way, editor, start=start) for way, start in ways]
+        made = [dp.edit.motion_on_path(way, editor, start=start) for way, start in ways]
     for finding in made[0].findings:
         warn(finding)
     return [each.clip for each in made], goal.name
 
 
 def _on_effectors(
-    editor: MotionEditor, file: Path, joints: list[str], root: Path | None
+    editor: dp.edit.MotionEditor, file: Path, joints: list[str], root: Path | None
 ) -> tuple[Clip, Clip | None]:
     """The clip of paths of hands and feet, and the clip that has them; None for a table."""
-    from deepphase.edit.effector_motion import (
-        EffectorPaths,
-        effector_networks,
-        motion_of_effectors,
-        read_effector_paths,
-    )
-    from deepphase.steering.path import read_path
+    from deepphase.edit.effector_motion import effector_networks
 
     effector_networks(editor)
     before = None if file.suffix.lower() == ".csv" else read_clip(file, editor)
     with working("making", file.name):
         if before is None:
-            given = read_effector_paths(file, editor, None if root is None else read_path(root))
+            given = dp.edit.read_effector_paths(
+                file, editor, None if root is None else dp.steering.read_path(root)
+            )
         else:
-            given = EffectorPaths.from_clip(before, editor, joints)
-        made = motion_of_effectors(given, editor)
+            given = dp.edit.EffectorPaths.from_clip(before, editor, joints)
+        made = dp.edit.motion_of_effectors(given, editor)
     for finding in made.findings:
         warn(finding)
     for name, distance in zip(given.joints, made.distances, strict=True):
@@ -367,11 +357,10 @@ def style_command(
         raise ParameterError("no style is given", hint="give --style: one motion file or several")
 
     given, editor = open_clips([clip, *styles], output, edit, without="shipped")
-    from deepphase.edit.style import styled
 
     assert editor is not None
     with working("styling", output.name):
-        made = styled(given[0], given[1:], editor, amount=amount)
+        made = dp.edit.styled(given[0], given[1:], editor, amount=amount)
     before, after = made.distance_before, made.distance_after
     note(f"distance from the style (Gram matrix): {before:.2f} before, {after:.2f} after")
     write_edited([made.clip], output, edit.player, before=given[0])

@@ -17,7 +17,10 @@ from deepphase.apps.terminal import (
     warn,
 )
 from deepphase.arrays import counted
+from deepphase.corpus.motion_files import is_store, unique_stems
 from deepphase.errors import FormatError, ParameterError
+from deepphase.files import check_writable
+from deepphase.shipped import SHIPPED
 
 
 def command(
@@ -41,11 +44,8 @@ def command(
         Also write CLIP.phases.csv.
     """
     from deepphase.corpus.clips import clips_in
-    from deepphase.corpus.motion_files import is_store, unique_stems
     from deepphase.corpus.songs import holds_only_songs, song_entries
-    from deepphase.files import check_writable
     from deepphase.phase.song_signals import reads_songs
-    from deepphase.shipped import SHIPPED
 
     # Refused before torch is imported.
     songs = [path for path in files if holds_only_songs(path)]

@@ -5,7 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 
 from deepphase.apps.options import claim_folder, parse_names
-from deepphase.apps.terminal import Outcome, clips_of_model, next_step, note, progress, table
+from deepphase.apps.terminal import clips_of_model, next_step, note, progress, table
+from deepphase.corpus.motion_files import is_store
 
 
 def command(
@@ -15,7 +16,7 @@ def command(
     queries: int = 10_000,
     against: str | None = None,
     skeleton: str | None = None,
-) -> Outcome:
+) -> None:
     """Measure a phase model on clips, and write the result as an HTML page and a JSON file.
 
     Parameters
@@ -33,7 +34,6 @@ def command(
     """
     from deepphase.apps.reports.evaluation_report import evaluation_report
     from deepphase.apps.reports.page import headline_table
-    from deepphase.corpus.motion_files import is_store
 
     claim_folder(output)
     with progress() as shown:
@@ -49,18 +49,3 @@ def command(
         next_step("match", "build", store, "--model", model, "-o", "mocap.db")
     else:
         next_step("prepare", store, "-o", f"{store.stem}.store")
-    keys = ("name", "value", "unit")
-    plain = {
-        name: [dict(zip(keys, (own.name, own.value, own.unit or None), strict=True)) for own in of]
-        for name, of in measures.items()
-    }
-    return Outcome(
-        {
-            "model": str(model),
-            "store": str(store),
-            "report": str(page),
-            "health": health.as_mapping(),
-            "measures": plain.pop("this model"),
-            **({"against": plain} if plain else {}),
-        }
-    )

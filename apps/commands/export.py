@@ -5,9 +5,12 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+import deepphase as dp
 from deepphase.apps.options import claim, claim_file
 from deepphase.apps.terminal import next_step, note, working
 from deepphase.errors import ParameterError
+from deepphase.files import atomic_write
+from deepphase.formats.array_file import read_header
 
 if TYPE_CHECKING:
     from deepphase.export.onnx_file import Parity
@@ -35,7 +38,6 @@ def command(
     web
         Write the page in which a controller's character is steered.
     """
-
     claim_file(output)
     for part in ("motion", "search"):
         claim(output.with_suffix(f".{part}.onnx"))
@@ -43,7 +45,6 @@ def command(
         from deepphase.apps.live.assets import asset_of
         from deepphase.apps.live.page import live_page
         from deepphase.apps.runs.goals import chosen_ground
-        from deepphase.files import atomic_write
 
         ground = chosen_ground(terrain)
         page = live_page(asset_of(model), name=model.stem, body=body, ground=ground)
@@ -66,27 +67,23 @@ def command(
 
 def _exported(model: Path, output: Path) -> dict[Path, list[Parity]]:
     """ONNX files of a model with their differences from it."""
-    from deepphase.formats.array_file import read_header
-
     kind = read_header(model)["format"]
     if kind == "deepphase.controller":
-        from deepphase.controllers.runtime.controller import Controller
-        from deepphase.controllers.runtime.engine_export import engine_metadata, export_controller
+        from deepphase.controllers.runtime.engine_export import engine_metadata
 
-        controller = Controller.load(model)
+        controller = dp.controllers.Controller.load(model)
         network, metadata = controller.network, engine_metadata(controller)
-        parity = export_controller(network, controller.schema, output, metadata=metadata)
+        parity = dp.controllers.export_controller(
+            network, controller.schema, output, metadata=metadata
+        )
         return {output: parity}
     if kind == "deepphase.matcher":
-        from deepphase.matching.learned.matcher import Matcher
         from deepphase.matching.learned.onnx_export import export_matcher
 
-        return export_matcher(Matcher.load(model), output)
+        return export_matcher(dp.matching.Matcher.load(model), output)
     if kind == "deepphase.editor":
-        from deepphase.edit.editor import MotionEditor, export_editor
+        from deepphase.edit.editor import export_editor
 
-        return {output: export_editor(MotionEditor.load(model), output)}
-    from deepphase.export.onnx_file import export_phase_model
-    from deepphase.phase.model import PhaseModel
+        return {output: export_editor(dp.edit.MotionEditor.load(model), output)}
 
-    return {output: export_phase_model(PhaseModel.load(model), output)}
+    return {output: dp.export.export_phase_model(dp.PhaseModel.load(model), output)}

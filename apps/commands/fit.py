@@ -6,6 +6,7 @@ from itertools import count
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
+import deepphase as dp
 from deepphase.apps.options import claim_file, claim_folder, folder_reader
 from deepphase.apps.terminal import (
     each_clip,
@@ -16,16 +17,18 @@ from deepphase.apps.terminal import (
     refuse_unwritten,
     table,
 )
+from deepphase.corpus.motion_files import unique_stems
 from deepphase.errors import ParameterError
+from deepphase.formats.load import holds_points
+from deepphase.motion.clip import Clip
+from deepphase.motion.contacts import foot_contacts
+from deepphase.motion.roles import find_roles
 
 if TYPE_CHECKING:
     from deepphase.controllers.ball.ball_track import BallTrack
     from deepphase.corpus.clips import ClipEntry
     from deepphase.motion.ball import Ball
-    from deepphase.motion.clip import Clip
     from deepphase.terrain.foot_track import FootTrack
-    from deepphase.terrain.heightmap import Heightmap
-    from deepphase.viewer.take import Take
 
 # Takes of a page; more open slowly.
 _MAX_SHOWN = 12
@@ -54,12 +57,12 @@ def phases_command(
         Rule. contact fits one phase per foot, from its ground contacts; pca one per hand and foot,
         from its velocity along the principal axis; pfnn a single phase, from the foot strikes.
     """
-    from deepphase.phase.extractor import fit_phases
-
     claim_file(output, example=f"{method}.phases")
     with progress() as on_progress:
         corpus = read_corpus(store, skeleton=skeleton, progress=on_progress)
-        baseline = fit_phases(corpus, method, description=corpus.description, progress=on_progress)
+        baseline = dp.phase.fit_phases(
+            corpus, method, description=corpus.description, progress=on_progress
+        )
     baseline.save(output)
     channels = f"{baseline.channels} phase{'s' if baseline.channels > 1 else ''}"
     note(f"{channels}, fitted to {', '.join(baseline.limbs)} in windows of {baseline.window_s:g} s")
@@ -95,16 +98,11 @@ def ground_command(
     """
     from deepphase.apps.reports.page import Page
     from deepphase.corpus.clips import clips_in
-    from deepphase.corpus.motion_files import unique_stems
-    from deepphase.motion.contacts import foot_contacts
-    from deepphase.motion.roles import find_roles
     from deepphase.terrain.fitting import PatchLibrary, grounds_of_clip
     from deepphase.terrain.foot_track import FootTrack
     from deepphase.terrain.grounded_clip import ClipGround, GroundedClip
-    from deepphase.terrain.heightmap import MADE_GROUNDS, made_ground
+    from deepphase.terrain.heightmap import MADE_GROUNDS
     from deepphase.terrain.placing import best_place
-    from deepphase.viewer.actor import Actor
-    from deepphase.viewer.take import Take
 
     kinds = tuple(MADE_GROUNDS)
     if not fits + laid:
@@ -119,21 +117,23 @@ def ground_command(
     library = None
     if fits:
         library = PatchLibrary.made(patches, _SEED, kinds) if patches else PatchLibrary.level()
-    whole: dict[str, Heightmap] = {}
-    takes: list[Take] = []
+    whole: dict[str, dp.terrain.Heightmap] = {}
+    takes: list[dp.viewer.Take] = []
     rows: list[list[str]] = []
     own_stems, numbers = iter(stems), count()
 
-    def add(name: str, ground: ClipGround, shown: Actor, track: FootTrack, floor: float) -> None:
+    def add(
+        name: str, ground: ClipGround, shown: dp.viewer.Actor, track: FootTrack, floor: float
+    ) -> None:
         ground.save(output / f"{name}.npz")
         rows.append(_ground_row(name, ground.ground.shifted(-floor), track))
         if len(takes) < _MAX_SHOWN:
-            takes.append(Take.from_motions(shown, name, terrain=ground.ground))
+            takes.append(dp.viewer.Take.from_motions(shown, name, terrain=ground.ground))
 
     def use(entry: ClipEntry) -> None:
         stem, clip = next(own_stems), entry.load()
         track = FootTrack.from_clip(clip)
-        roles, actor = find_roles(clip.skeleton, clip=clip), Actor.from_motion(clip)
+        roles, actor = find_roles(clip.skeleton, clip=clip), dp.viewer.Actor.from_motion(clip)
         options: dict[str, Any] = {"spacing_m": _SPACING_M, "margin_m": _MARGIN_M}
         if library is not None:
             found = grounds_of_clip(track, library, fits, name=clip.name, **options)
@@ -146,13 +146,19 @@ def ground_command(
             number = next(numbers)
             kind = kinds[number % len(kinds)]
             if kind not in whole:
-                whole[kind] = made_ground(kind, seed=_SEED, size_m=_WHOLE_M)
+                whole[kind] = dp.terrain.made_ground(kind, seed=_SEED, size_m=_WHOLE_M)
             heights = best_place(track, whole[kind], seed=number + 1, **options)
             floor = foot_contacts(clip, roles).floor
             ground = ClipGround(heights.shifted(floor), clip.name, laid=True)
             grounded = GroundedClip.from_clip(clip, ground.ground, roles, laid=True)
             own = FootTrack.from_clip(grounded.clip, contacts=grounded.contacts)
-            add(f"{stem}.laid-{rank}", ground, Actor.from_motion(grounded.clip), own, actor.floor)
+            add(
+                f"{stem}.laid-{rank}",
+                ground,
+                dp.viewer.Actor.from_motion(grounded.clip),
+                own,
+                actor.floor,
+            )
 
     refused = each_clip(entries, use, "fitting ground", "fitted with ground")
     columns = ("ground", "cycles", "distance at contacts (mm)", "rise of contacts (m)")
@@ -167,7 +173,7 @@ def ground_command(
         next_step("play", clips[0])
 
 
-def _ground_row(name: str, ground: Heightmap, track: FootTrack) -> list[str]:
+def _ground_row(name: str, ground: dp.terrain.Heightmap, track: FootTrack) -> list[str]:
     """How far a ground is from the feet at contacts."""
     import numpy as np
 
@@ -200,7 +206,6 @@ def ball_command(clips: list[Path], output: Path, skeleton: str | None = None) -
     from deepphase.apps.reports.page import Page
     from deepphase.controllers.ball.ball_track import IMPLAUSIBLE, SUFFIX, as_row, save_ball
     from deepphase.corpus.clips import clips_in
-    from deepphase.corpus.motion_files import unique_stems
     from deepphase.motion.ball import Ball
 
     ball = Ball(_BALL_RADIUS_M, rolling=_ROLLING)
@@ -208,7 +213,7 @@ def ball_command(clips: list[Path], output: Path, skeleton: str | None = None) -
     stems = iter(names := unique_stems(entry.name for entry in entries))
     claim_folder(output, (f"{name}{SUFFIX}" for name in names))
     tracks: list[BallTrack] = []
-    takes: list[Take] = []
+    takes: list[dp.viewer.Take] = []
 
     def use(entry: ClipEntry) -> None:
         stem, clip = next(stems), entry.load()
@@ -241,10 +246,8 @@ def _ball_of(clip: Clip, ball: Ball) -> BallTrack:
     """The captured ball of a clip, or else the fitted one."""
     from deepphase.controllers.ball.captured import captured_ball
     from deepphase.controllers.ball.fitting import fit_ball
-    from deepphase.formats.load import holds_points
     from deepphase.formats.points import load_points
     from deepphase.motion.point_track import ball_points
-    from deepphase.motion.roles import find_roles
 
     roles = find_roles(clip.skeleton, clip=clip)
     path = Path(clip.source.path)
@@ -255,13 +258,12 @@ def _ball_of(clip: Clip, ball: Ball) -> BallTrack:
     return fit_ball(clip, ball, roles=roles)
 
 
-def _ball_take(clip: Clip, track: BallTrack) -> Take:
-    from deepphase.viewer.actor import Actor
-    from deepphase.viewer.take import Curve, Marker, Take
+def _ball_take(clip: Clip, track: BallTrack) -> dp.viewer.Take:
+    from deepphase.viewer.take import Curve, Marker
 
-    actor = Actor.from_clip(clip).with_ball(track.positions, track.ball.radius_m)
+    actor = dp.viewer.Actor.from_clip(clip).with_ball(track.positions, track.ball.radius_m)
     times = (track.touches.frames / track.fps).tolist()
     feet = zip(times, track.touches.feet, strict=True)
     touches = [Marker(f"touch by {foot}", time, time) for time, foot in feet]
     plausible = Curve("plausible", "", track.plausible, track.fps)
-    return Take.from_motions(actor, clip.name, curves=[plausible], markers=touches)
+    return dp.viewer.Take.from_motions(actor, clip.name, curves=[plausible], markers=touches)

@@ -7,6 +7,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import deepphase as dp
 from deepphase.apps.options import (
     ConfigOption,
     SteeringOptions,
@@ -16,7 +17,6 @@ from deepphase.apps.options import (
     parse_names,
 )
 from deepphase.apps.terminal import (
-    Outcome,
     next_step,
     note,
     note_chosen_skeleton,
@@ -24,17 +24,18 @@ from deepphase.apps.terminal import (
     table,
     warn,
 )
+from deepphase.arrays import counted
 from deepphase.errors import ParameterError
+from deepphase.files import check_writable
+from deepphase.formats.array_file import read_header
+from deepphase.progress import Progress
 
 if TYPE_CHECKING:
     from deepphase.apps.runs.goals import Goal
-    from deepphase.matching.database.database import MotionDatabase
     from deepphase.matching.player.settings import MomentFilter
-    from deepphase.matching.player.source import PlayerSource
-    from deepphase.matching.search.request import Searcher
-    from deepphase.progress import Progress
-    from deepphase.steering.run import Runner, RunnerSource
+    from deepphase.steering.run import RunnerSource
 
+_MATCHER = "deepphase.matcher"
 _DEFAULT, _ON_GROUND = "phase_trajectory", "ground_trajectory"
 # Seconds between two matches in one clip.
 _APART_S = 0.5
@@ -82,31 +83,25 @@ def build_command(
             "the features need phases, and no phase model is given",
             hint="give --model, or --config pose_trajectory",
         )
-    from deepphase.corpus.store import open_store
-    from deepphase.features.layout import FeatureLayout
-    from deepphase.files import check_writable
-    from deepphase.matching.database.database import MotionDatabase
     from deepphase.matching.database.frame_reader import (
         GROUND_HEIGHTS,
         ClipsOnGround,
         has_ground_heights,
     )
-    from deepphase.matching.music.song_tracks import ClipSongTracks, has_song_tracks
+    from deepphase.matching.music.song_tracks import has_song_tracks
     from deepphase.matching.player.trajectory_queries import future_offsets
-    from deepphase.matching.search.searcher import open_searcher
     from deepphase.terrain.grounded_clip import ClipGrounds
 
-    if terrain is not None and config == FeatureLayout.load(_DEFAULT):
-        config = FeatureLayout.load(_ON_GROUND)
+    if terrain is not None and config == dp.features.FeatureLayout.load(_DEFAULT):
+        config = dp.features.FeatureLayout.load(_ON_GROUND)
     check_writable(output, example="motion.database")
     loaded = None
     if model is not None:
         # It imports torch.
-        from deepphase.phase.extractor import load_model
 
-        loaded = load_model(model)
+        loaded = dp.load_model(model)
     joints = () if loaded is None else loaded.signals.joints
-    clips = [open_store(store, skeleton, joints=joints) for store in stores]
+    clips = [dp.corpus.open_store(store, skeleton, joints=joints) for store in stores]
     for corpus, path in zip(clips, stores, strict=True):
         note_chosen_skeleton(corpus, path)
     if labels is not None:
@@ -136,7 +131,9 @@ def build_command(
         options: dict[str, Any] = {"spool": output.absolute().parent, "progress": shown}
         song_tracks = None
         if with_music:
-            song_tracks = options["tracks"] = ClipSongTracks.read(clips[0], songs, config, shown)
+            song_tracks = options["tracks"] = dp.matching.ClipSongTracks.read(
+                clips[0], songs, config, shown
+            )
             for line in song_tracks.clocks.words() if song_tracks.clocks else ():
                 note(line)
             for clip, why in song_tracks.left_out:
@@ -151,8 +148,8 @@ def build_command(
                 shown,
             )
             on_ground.store.save(beside)
-            clips = [open_store(beside)]
-        database = MotionDatabase.build(clips, config, trained, **options)
+            clips = [dp.corpus.open_store(beside)]
+        database = dp.matching.MotionDatabase.build(clips, config, trained, **options)
         if song_tracks is not None:
             from deepphase.apps.dance_sources import with_songs
 
@@ -160,14 +157,14 @@ def build_command(
         replace(database, index=index).save(output)
         # Its temporary files hold the rows once more.
         del database
-        saved = MotionDatabase.load(output, verify=False)
-        searcher = open_searcher(saved, index, progress=shown, note=warn)
+        saved = dp.matching.MotionDatabase.load(output, verify=False)
+        searcher = dp.matching.open_searcher(saved, index, progress=shown, note=warn)
     database_report(saved, searcher)
     note(f"database: {output}")
     next_of_database(saved, output)
 
 
-def next_of_database(database: MotionDatabase, path: Path) -> None:
+def next_of_database(database: dp.matching.MotionDatabase, path: Path) -> None:
     """Print what the features of a database serve for."""
     from deepphase.matching.music.song_tracks import has_song_tracks
     from deepphase.matching.player.trajectory_queries import future_offsets
@@ -180,9 +177,8 @@ def next_of_database(database: MotionDatabase, path: Path) -> None:
         next_step("match", "query", path, database.clip_names[0], "-o", "matches")
 
 
-def database_report(database: MotionDatabase, searcher: Searcher) -> None:
+def database_report(database: dp.matching.MotionDatabase, searcher: dp.matching.Searcher) -> None:
     """Print the features of a new database, its rows and its index."""
-    from deepphase.arrays import counted
     from deepphase.features.moment_kinds import kind_shares_text
 
     rows = [
@@ -212,7 +208,7 @@ def query_command(
     k: int = 10,
     model: Path | None = None,
     labels: str | None = None,
-) -> Outcome:
+) -> None:
     """Find the frames of a database that are nearest to a frame of a clip.
 
     Writes matches.csv, a motion file for each match, and a page that plays the query and its
@@ -234,27 +230,25 @@ def query_command(
         Phase model of the database, needed if the clip is a motion file.
     """
     from deepphase.apps.reports.matches_page import save_matches
-    from deepphase.matching.database.database import MotionDatabase
-    from deepphase.matching.search.moments import nearest_moments, query_moment
-    from deepphase.matching.search.searcher import open_searcher
+    from deepphase.matching.search.moments import query_moment
 
-    opened = MotionDatabase.load(database)
+    opened = dp.matching.MotionDatabase.load(database)
     query = query_moment(opened, clip, frame, model=model)
     written = (path.name for path in output.glob("match_*.bvh"))
     claim_folder(output, ("query.bvh", "matches.csv", *written))
     with progress() as shown:
-        searcher = open_searcher(opened, progress=shown, note=warn)
+        searcher = dp.matching.open_searcher(opened, progress=shown, note=warn)
     allowed = None if labels is None else opened.rows_with(parse_labels(labels))
     # The second around the query in its own clip is left out.
     own = None if query.row is None else opened.neighbourhood(query.row, 1.0)
-    found = nearest_moments(
+    found = dp.matching.nearest_moments(
         opened, searcher, query.query, k, apart_s=_APART_S, allowed=allowed, excluded=own
     )
     if not found:
         raise ParameterError("no frame matches all conditions", hint="relax --labels")
     if len(found) < k:
         warn(f"{len(found)} matches instead of {k}: no more are {_APART_S:g} s apart")
-    page, terms = save_matches(opened, query, found, output)
+    page = save_matches(opened, query, found, output)
     rows = [
         (
             *(str(rank), each.clip, str(each.frame), f"{each.time_s:.2f}", f"{each.distance:.4f}"),
@@ -266,22 +260,6 @@ def query_command(
     note(f"index: {searcher.words()}")
     note(f"page: {page}")
     next_of_database(opened, database)
-    matches = [
-        {"rank": rank, "clip": each.clip, "frame": int(each.frame), "time_s": float(each.time_s)}
-        | {"distance": float(each.distance), "labels": dict(each.labels)}
-        | {"squared_distances": dict(zip(opened.layout.slices, own.tolist(), strict=True))}
-        for rank, (each, own) in enumerate(zip(found, terms, strict=True), start=1)
-    ]
-    return Outcome(
-        {
-            "database": str(database),
-            "clip": clip,
-            "frame": frame,
-            "index": searcher.name,
-            "page": str(page),
-            "matches": matches,
-        }
-    )
 
 
 def run_command(
@@ -325,13 +303,13 @@ def run_command(
     ground = run_ground(steering.terrain, seed=steering.seed)
     from deepphase.apps.runs.run import report_runs
     from deepphase.matching.database.frame_reader import has_ground_heights
-    from deepphase.matching.player.settings import PlayerSettings, moments_line
+    from deepphase.matching.player.settings import moments_line
 
     kept = () if keep == "none" else tuple(parse_names(keep))
-    settings = PlayerSettings(moments=played_moments(include))
+    settings = dp.matching.PlayerSettings(moments=played_moments(include))
     settings = settings if keep is None else replace(settings, keep=kept)
     wanted, factors = parse_labels(labels), _factors(weight)
-    if _is_matcher(source):
+    if read_header(source)["format"] == _MATCHER:
         for name, value in {"compare": compare, "weight": weight}.items():
             if value:
                 raise ParameterError(
@@ -340,6 +318,7 @@ def run_command(
                 )
     with progress() as shown:
         opened = _opened(source, factors, shown)
+        assert isinstance(opened, dp.matching.PlayerSource)
         _check_kept(opened.database, kept)
         # The motion of databases without heights is laid on the ground afterwards.
         walked = ground if has_ground_heights(opened.database.layout) else None
@@ -348,9 +327,11 @@ def run_command(
         )
         notes = _unknown_labels(goals, opened)
         own = _compared(opened, shown) if compare else {source.name: opened}
-        sources: dict[str, RunnerSource[Runner]] = dict(own)
+        sources: dict[str, RunnerSource[dp.steering.Runner]] = dict(own)
         for path in map(Path, parse_names(beside)):
-            sources[path.name] = _beside(path, settings, shown)
+            other = _opened(path, {}, shown)
+            is_player = isinstance(other, dp.matching.PlayerSource)
+            sources[path.name] = replace(other, settings=settings) if is_player else other
     for text in notes:
         warn(text)
     played = moments_line(opened.database, opened.played)
@@ -363,7 +344,6 @@ def run_command(
         title=source.name,
         notes=[played],
         made_with=opened.database.made_with,
-        entries=_feature_entries(own),
     )
     note(played)
     note(f"index: {opened.searcher.words()}")
@@ -372,20 +352,14 @@ def run_command(
 
 def _factors(weight: str | None) -> dict[str, float]:
     """Factors of the weights of features by their names."""
-    factors = {}
-    for part in weight.split(",") if weight else ():
-        name, _, value = part.partition("=")
-        try:
-            factors[name.strip()] = float(value)
-        except ValueError:
-            fact = f"{part.strip()!r} is not of the form feature=factor"
-            raise ParameterError(
-                fact, hint="write weights as in trajectory_direction=0.5,phase_manifold=2"
-            ) from None
-    return factors
+    try:
+        return {name: float("+".join(own)) for name, own in parse_labels(weight).items()}
+    except ValueError:
+        hint = "write weights as in trajectory_direction=0.5,phase_manifold=2"
+        raise ParameterError(f"--weight {weight} has no number", hint=hint) from None
 
 
-def _check_kept(database: MotionDatabase, kept: Sequence[str]) -> None:
+def _check_kept(database: dp.matching.MotionDatabase, kept: Sequence[str]) -> None:
     """Raise ParameterError if labels are to be kept that the database does not have."""
     known = {name for labels in database.labels for name in labels}
     if unknown := [name for name in kept if name not in known]:
@@ -395,52 +369,37 @@ def _check_kept(database: MotionDatabase, kept: Sequence[str]) -> None:
         )
 
 
-def _is_matcher(path: Path) -> bool:
-    from deepphase.formats.array_file import read_header
-    from deepphase.matching.learned.matcher import FORMAT
-
-    return path.is_file() and read_header(path)["format"] == FORMAT
-
-
-def _opened(source: Path, factors: Mapping[str, float], shown: Progress) -> PlayerSource:
-    """The source of the players of a database, with the factors of its weights, or of a matcher."""
-    from deepphase.matching.database.database import MotionDatabase
-    from deepphase.matching.learned.matcher import Matcher
-    from deepphase.matching.player.source import PlayerSource
-
-    if _is_matcher(source):
-        return Matcher.load(source).source()
-    database = MotionDatabase.load(source).with_kinds(shown).reweighted(factors)
-    return PlayerSource.from_database(database, progress=shown, note=warn)
+def _opened(
+    path: Path, factors: Mapping[str, float], shown: Progress
+) -> dp.matching.PlayerSource | dp.controllers.CharacterSource:
+    """The source of what moves by a matcher, a controller, or a database with other weights."""
+    kind = read_header(path)["format"]
+    if kind == "deepphase.controller":
+        return dp.controllers.CharacterSource(dp.controllers.Controller.load(path))
+    if kind == _MATCHER:
+        return dp.matching.Matcher.load(path).source()
+    database = dp.matching.MotionDatabase.load(path).with_kinds(shown).reweighted(factors)
+    return dp.matching.PlayerSource.from_database(database, progress=shown, note=warn)
 
 
-def _beside(path: Path, settings: Any, shown: Progress) -> RunnerSource[Runner]:
-    """The source of what moves beside others: a database or a matcher, or a controller."""
-    from deepphase.controllers.runtime.controller import FORMAT as CONTROLLER
-    from deepphase.controllers.runtime.controller import Controller
-    from deepphase.controllers.runtime.start import CharacterSource
-    from deepphase.formats.array_file import read_header
-
-    if read_header(path)["format"] == CONTROLLER:
-        return CharacterSource(Controller.load(path))
-    return replace(_opened(path, {}, shown), settings=settings)
-
-
-def _compared(source: PlayerSource, shown: Progress) -> dict[str, PlayerSource]:
+def _compared(
+    source: dp.matching.PlayerSource, shown: Progress
+) -> dict[str, dp.matching.PlayerSource]:
     """The database, and databases of its clips with pose features in place of the phases."""
     from deepphase.matching.database.variants import pose_databases
-    from deepphase.matching.search.searcher import open_searcher
 
     database = source.database
     name = "phases" if database.layout.of_kind("phase_manifold") else "as built"
     sources = {name: source}
     for rival_name, rival in pose_databases(database, shown):
-        searcher = open_searcher(rival, progress=shown)
+        searcher = dp.matching.open_searcher(rival, progress=shown)
         sources[rival_name] = replace(source, database=rival, searcher=searcher)
     return sources
 
 
-def _unknown_labels(goals: Mapping[str, Goal | None], source: PlayerSource) -> list[str]:
+def _unknown_labels(
+    goals: Mapping[str, Goal | None], source: dp.matching.PlayerSource
+) -> list[str]:
     """Warnings about labels of goals that the database does not have; refuses unknown values."""
     notes = []
     for name, goal in goals.items():
@@ -452,18 +411,6 @@ def _unknown_labels(goals: Mapping[str, Goal | None], source: PlayerSource) -> l
             for value in dict.fromkeys(filter(None, values)):
                 source.check_labels({column: value})
     return notes
-
-
-def _feature_entries(sources: Mapping[str, PlayerSource]) -> list[dict[str, Any]]:
-    """Dimensions and memory of the feature rows, for report.json."""
-    keys, entries = ("name", "definition", "value", "unit"), []
-    for features, source in sources.items():
-        own = source.database
-        size = ("dimensions", "values in a feature row", own.dims, "")
-        memory = ("memory", "of all feature rows", own.features.nbytes, "bytes")
-        about = {"n": len(own), "by": {"features": features}}
-        entries += [dict(zip(keys, each, strict=True)) | about for each in (size, memory)]
-    return entries
 
 
 def played_moments(include: str | None) -> MomentFilter:

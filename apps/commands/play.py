@@ -5,8 +5,11 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+import deepphase as dp
 from deepphase.apps.options import claim_file
 from deepphase.apps.terminal import each_clip, next_step, note
+from deepphase.corpus.motion_files import song_beside
+from deepphase.motion.clip import Clip
 
 if TYPE_CHECKING:
     from deepphase.corpus.clips import ClipEntry
@@ -38,17 +41,12 @@ def command(
 
     from deepphase.apps.reports.player import song_for_player, takes_of_clips
     from deepphase.corpus.clips import clips_in
-    from deepphase.corpus.motion_files import song_beside
-    from deepphase.motion.clip import Clip
-    from deepphase.viewer.page import save_player
 
     claim_file(output)
     audio = None if song is None else song_for_player(song)
     loaded = trained = None
     if model is not None:
-        from deepphase.phase.extractor import load_model
-
-        loaded = load_model(model)
+        loaded = dp.load_model(model)
     joints = () if loaded is None else loaded.signals.joints
     entries = clips_in(clips, joints=joints, skeleton=skeleton)
     chosen = np.unique(np.linspace(0, len(entries) - 1, min(_MAX_CLIPS, len(entries))).round())
@@ -69,7 +67,7 @@ def command(
         beside = song_beside(source)
         audio = song_for_player(source.with_name(beside)) if beside else None
     title = read[0].name if len(read) == 1 else f"{len(read)} clips"
-    page = save_player(output, takes_of_clips(read, phases, trained, audio), title=title)
+    page = dp.save_player(output, takes_of_clips(read, phases, trained, audio), title=title)
     if len(entries) > len(chosen):
         note(f"{len(chosen)} of {len(entries)} clips, an even selection")
     note(f"{page.stat().st_size / 1e6:.1f} MB: open {page}")

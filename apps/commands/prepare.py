@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import deepphase as dp
 from deepphase.apps.options import FileOptions, claim
 from deepphase.apps.terminal import (
     next_step,
@@ -17,6 +18,7 @@ from deepphase.apps.terminal import (
     warn,
 )
 from deepphase.arrays import counted
+from deepphase.formats.frame_rates import is_warning
 
 
 def command(
@@ -53,13 +55,9 @@ def command(
         CSV or Parquet table of labels: a column `file`, one column per label and, optionally,
         start_s and stop_s to cut clips out.
     """
-    from deepphase.corpus.prepare import prepare
-    from deepphase.corpus.store import open_store
-    from deepphase.formats.frame_rates import is_warning
-
     claim(output)
     with progress() as report:
-        done = prepare(
+        done = dp.prepare(
             folder,
             output,
             fps=fps,
@@ -93,7 +91,7 @@ def command(
         note_name_labels(done.name_labels)
     for each in done.groups:
         about = f"{each.name}: " if len(done.groups) > 1 else ""
-        store = open_store(output, each.name, verify=False)
+        store = dp.corpus.open_store(output, each.name, verify=False)
         note_store_kinds(store, about)
     if len(done.groups) > 1:
         note("training takes one of these: --skeleton NAME; --retarget NAME puts all on one body")

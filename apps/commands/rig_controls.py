@@ -3,19 +3,17 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import numpy as np
 
+import deepphase as dp
 from deepphase.apps.edit_files import check_output
 from deepphase.apps.options import folder_reader, parse_names
 from deepphase.apps.terminal import note, table, warn, working
 from deepphase.errors import ParameterError
-
-if TYPE_CHECKING:
-    from deepphase.motion.clip import Clip
-    from deepphase.rigs.inverse import RigInverse, RigSolution
-    from deepphase.terrain.heightmap import Heightmap
+from deepphase.formats.load import load, save
+from deepphase.motion.clip import Clip
+from deepphase.motion.roles import body_parts
 
 _KEYS = ".json"
 
@@ -51,15 +49,11 @@ def command(
         Ground that the body walks on: its kind, or a file with heights around the origin.
     """
     from deepphase.apps.runs.goals import run_ground
-    from deepphase.formats.load import load, save
-    from deepphase.rigs.inverse import RigInverse, inverse_of_effectors, named_effectors
-    from deepphase.rigs.keying import clip_of_controls, motion_on_rig
-    from deepphase.rigs.keys import RigKeys
     from deepphase.terrain.heightmap import INCH_M
 
     suffix = output.suffix.lower()
     check_output(clip, output, player, also=(_KEYS,))
-    trained = RigInverse.load(rig)
+    trained = dp.rigs.RigInverse.load(rig)
     body = trained.rig
     edited = clip.suffix.lower() == _KEYS
     if edited and (effectors is not None or terrain is not None):
@@ -70,21 +64,21 @@ def command(
         )
     ground = run_ground(terrain, spacing_m=INCH_M)
     if effectors is not None:
-        joints = named_effectors(body, parse_names(effectors))
-        trained = inverse_of_effectors(trained, joints)
+        joints = dp.rigs.named_effectors(body, parse_names(effectors))
+        trained = dp.rigs.inverse_of_effectors(trained, joints)
     given: Clip | None = None
     if edited:
-        keys = RigKeys.load(clip)
+        keys = dp.rigs.RigKeys.load(clip)
     else:
         with working("solving", clip.name):
             read = load(clip, **folder_reader(clip))
-            motion = motion_on_rig(read, body, ground)
+            motion = dp.rigs.motion_on_rig(read, body, ground)
             solved = trained.solve(motion.positions, fps=read.fps, smoothing_s=0.03)
         _report(trained, solved)
         # On ground the clip would lie below it.
         given = read if ground is None else None
-        keys = RigKeys.from_rig(body, solved.values, motion.placement, read.fps)
-    made = clip_of_controls(keys.values_of(body), body, keys.placement, keys.fps)
+        keys = dp.rigs.RigKeys.from_rig(body, solved.values, motion.placement, read.fps)
+    made = dp.rigs.clip_of_controls(keys.values_of(body), body, keys.placement, keys.fps)
     if suffix == _KEYS:
         keys.save(output)
     else:
@@ -95,8 +89,7 @@ def command(
     note(f"{len(keys.values)} frames of {moving} moving controls: {output}")
 
 
-def _report(trained: RigInverse, solved: RigSolution) -> None:
-    from deepphase.motion.roles import body_parts
+def _report(trained: dp.rigs.RigInverse, solved: dp.rigs.RigSolution) -> None:
 
     body, errors = trained.rig, 100.0 * solved.errors
     if trained.joints is None:
@@ -117,15 +110,17 @@ def _report(trained: RigInverse, solved: RigSolution) -> None:
         warn(f"{poses} are out of the rig's reach: frames {listed}{more}")
 
 
-def _write_player(given: Clip | None, made: Clip, path: Path, ground: Heightmap | None) -> None:
+def _write_player(
+    given: Clip | None, made: Clip, path: Path, ground: dp.terrain.Heightmap | None
+) -> None:
     from dataclasses import replace
 
     from deepphase.apps.runs.run import ground_patch
-    from deepphase.viewer.page import save_player
-    from deepphase.viewer.take import Take
 
-    take = Take.from_motions(({} if given is None else {"clip": given}) | {"rig": made}, "controls")
+    take = dp.viewer.Take.from_motions(
+        ({} if given is None else {"clip": given}) | {"rig": made}, "controls"
+    )
     if ground is not None:
         places = take.actors[0].positions[..., [0, 2]]
         take = replace(take, terrain=ground_patch(ground, places))
-    note(f"open {save_player(path, [take], title='Controls of a rig')}")
+    note(f"open {dp.save_player(path, [take], title='Controls of a rig')}")

@@ -7,6 +7,7 @@ from typing import Literal
 
 from deepphase.apps.terminal import next_step, note, progress
 from deepphase.errors import ParameterError
+from deepphase.files import check_writable
 
 
 def command(
@@ -32,7 +33,6 @@ def command(
         Another number makes other clips of the same names, to measure a model on.
     """
     from deepphase.apps.samples import save_samples
-    from deepphase.files import check_writable
 
     if not 2.0 <= seconds <= 600.0:
         raise ParameterError(

@@ -18,6 +18,8 @@ from deepphase.apps.terminal import (
     warn,
 )
 from deepphase.arrays import counted
+from deepphase.corpus.motion_files import clip_targets, find_motion_files
+from deepphase.formats.reading import checked_options
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -46,9 +48,7 @@ def command(
         to the sound files beside the tracks.
     """
     from deepphase.corpus.clips import agreed_point_sets, files_of_bodies
-    from deepphase.corpus.motion_files import clip_targets, find_motion_files
     from deepphase.corpus.solved_files import solve_files
-    from deepphase.formats.reading import checked_options
 
     checked_options(reading.unit, reading.up, reading.file_fps)
     files = files_of_bodies(find_motion_files(points))

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+import deepphase as dp
 from deepphase.apps.edit_files import load_editor
 from deepphase.apps.options import (
     ConfigOption,
@@ -17,15 +18,10 @@ from deepphase.apps.options import (
 )
 from deepphase.apps.terminal import next_step, note, progress, read_corpus, table, warn
 from deepphase.apps.training import run_training
+from deepphase.arrays import counted
 from deepphase.errors import ParameterError
-
-if TYPE_CHECKING:
-    from deepphase.controllers.dance.dancer import Dancer
-    from deepphase.controllers.runtime.controller import Controller
-    from deepphase.edit.editor import MotionEditor
-    from deepphase.phase.model import PhaseModel
-    from deepphase.progress import Progress
-    from deepphase.rigs.inverse import RigInverse
+from deepphase.formats.load import load
+from deepphase.progress import Progress
 
 _RUN = TrainingOptions()
 
@@ -68,8 +64,6 @@ def phase_command(
         read_corpora,
         start_model,
     )
-    from deepphase.phase.config import PhaseConfig
-    from deepphase.phase.training.train import train_phase
 
     limit = None if memory is None else parse_size(memory)
     several = config.any_skeleton
@@ -86,15 +80,15 @@ def phase_command(
     names = None if features is None else tuple(parse_names(features))
     corpora: list[Any] = []
 
-    def train(progress: Progress, **how: Any) -> PhaseModel | None:
+    def train(progress: Progress, **how: Any) -> dp.PhaseModel | None:
         corpora.extend(read_corpora(stores, names, skeleton, progress, any_skeleton=several))
         description = getattr(corpora[0], "description", None)
         own, first = config, None
         if start is not None:
             first = start_model(start, corpora[0])
-            own = PhaseConfig(first.config.network, config.training)
+            own = dp.PhaseConfig(first.config.network, config.training)
         how |= {"description": description, "memory": limit, "start": first}
-        return train_phase(corpora if several else corpora[0], own, progress=progress, **how)
+        return dp.train_phase(corpora if several else corpora[0], own, progress=progress, **how)
 
     run_training(
         "model", output, run, train,
@@ -137,19 +131,16 @@ def controller_command(
 
     from deepphase.apps.verdicts import controller_verdict
     from deepphase.controllers.ball.ball_track import ClipBalls
-    from deepphase.controllers.data.controller_data import ControllerData
     from deepphase.controllers.data.label_choice import chosen_label
     from deepphase.controllers.training.health import health_lines
-    from deepphase.controllers.training.train import train_controller
-    from deepphase.phase.extractor import load_model
     from deepphase.terrain.grounded_clip import ClipGrounds
 
     added = {"heights": terrain is not None, "ball": ball is not None}
     own = {name: True for name, given in added.items() if given}
     config = replace(config, schema=replace(config.schema, **own))
 
-    def train(progress: Progress, **how: Any) -> Controller | None:
-        loaded = None if model is None else load_model(model)
+    def train(progress: Progress, **how: Any) -> dp.controllers.Controller | None:
+        loaded = None if model is None else dp.load_model(model)
         grounds = None if terrain is None else ClipGrounds.read(terrain)
         balls = None if ball is None else ClipBalls.read(ball)
         joints = () if loaded is None else loaded.signals.joints
@@ -157,7 +148,7 @@ def controller_command(
         choice = chosen_label(corpus, config.schema)
         if choice.sentence:
             note(choice.sentence)
-        data = ControllerData.read(
+        data = dp.controllers.ControllerData.read(
             corpus,
             config,
             None if loaded is None else loaded.bound(corpus, corpus.description),
@@ -166,7 +157,7 @@ def controller_command(
             description=corpus.description,
             progress=progress,
         )
-        return train_controller(data, config, progress=progress, **how)
+        return dp.controllers.train_controller(data, config, progress=progress, **how)
 
     run_training(
         "controller", output, run, train,
@@ -204,14 +195,13 @@ def matching_command(
     """
     from deepphase.apps.commands.match import played_moments
     from deepphase.apps.verdicts import matcher_verdict
-    from deepphase.matching.database.database import MotionDatabase
-    from deepphase.matching.learned.training import matcher_lines, train_matcher
+    from deepphase.matching.learned.training import matcher_lines
 
     moments = played_moments(include)
     claim_file(output, example="walk.matcher")
     with progress() as shown:
-        own = MotionDatabase.load(database)
-        matcher = train_matcher(
+        own = dp.matching.MotionDatabase.load(database)
+        matcher = dp.matching.train_matcher(
             own, latents=latents, spacing_s=spacing, moments=moments, progress=shown
         )
     matcher.save(output)
@@ -250,15 +240,12 @@ def dance_command(
         Folder that holds the songs, if the store lies elsewhere.
     """
     from deepphase.apps.verdicts import controller_verdict
-    from deepphase.arrays import counted
     from deepphase.controllers.dance.dance_set import DanceSet
     from deepphase.controllers.dance.health import dance_words
-    from deepphase.controllers.dance.training import DanceData, train_dance
     from deepphase.controllers.training.health import health_lines
-    from deepphase.phase.extractor import load_model
 
-    def train(progress: Progress, **how: Any) -> Dancer | None:
-        loaded = None if model is None else load_model(model)
+    def train(progress: Progress, **how: Any) -> dp.controllers.Dancer | None:
+        loaded = None if model is None else dp.load_model(model)
         joints = () if loaded is None else loaded.signals.joints
         corpus = read_corpus(dances, joints=joints, skeleton=skeleton, progress=progress)
         about: dict[str, Any] = {"description": corpus.description, "progress": progress}
@@ -274,18 +261,18 @@ def dance_command(
         sung = counted(len(learnt.songs), "song")
         note(f"{counted(len(own), 'clip')}, {own.minutes:.1f} minutes, to {sung}")
         phases = None if loaded is None else loaded.bound(own, corpus.description)
-        data = DanceData.read(learnt, config, phases, **about)
+        data = dp.controllers.DanceData.read(learnt, config, phases, **about)
         for line in data.clocks.words() if data.clocks else ():
             note(line)
-        return train_dance(data, config, progress=progress, **how)
+        return dp.controllers.train_dance(data, config, progress=progress, **how)
 
-    def lines(trained: Dancer) -> list[str]:
+    def lines(trained: dp.controllers.Dancer) -> list[str]:
         health = trained.controller.health
         words = dance_words(health["dance"], trained.reference.values)
         path = f"paths of dances are scaled by {trained.path_share:.2f} to the recorded speed"
         return [*health_lines(health), *words, path]
 
-    def worked(trained: Dancer) -> str:
+    def worked(trained: dp.controllers.Dancer) -> str:
         health = trained.controller.health
         return controller_verdict(health, health["dance"]["findings"])
 
@@ -311,12 +298,11 @@ def editor_command(
     """
     from deepphase.apps.verdicts import editor_verdict
     from deepphase.edit.report import report_lines
-    from deepphase.edit.training import train_editor
 
-    def train(progress: Progress, **how: Any) -> MotionEditor | None:
+    def train(progress: Progress, **how: Any) -> dp.edit.MotionEditor | None:
         corpus = read_corpus(store, skeleton=skeleton, progress=progress)
         how |= {"description": corpus.description, "progress": progress}
-        return train_editor(corpus, config, **how)
+        return dp.edit.train_editor(corpus, config, **how)
 
     run_training(
         "editor", output, run, train,
@@ -358,7 +344,6 @@ def path_command(
     import numpy as np
 
     from deepphase.apps.verdicts import path_verdict
-    from deepphase.edit.control_training import train_path
     from deepphase.edit.effector_motion import effector_networks
     from deepphase.edit.path_motion import path_networks
     from deepphase.training.metrics_file import metrics_beside, read_metrics
@@ -366,13 +351,13 @@ def path_command(
     wanted = parse_labels(labels)
     given = load_editor(editor)
 
-    def train(progress: Progress, **how: Any) -> MotionEditor | None:
+    def train(progress: Progress, **how: Any) -> dp.edit.MotionEditor | None:
         joints = given.space.skeleton.names
         clips = read_corpus(store, joints=joints, skeleton=skeleton, progress=progress)
         how |= {"windows": windows, "effectors": effectors, "labels": wanted}
-        return train_path(clips, given, progress=progress, **how)
+        return dp.edit.train_path(clips, given, progress=progress, **how)
 
-    def lines(trained: MotionEditor) -> list[str]:
+    def lines(trained: dp.edit.MotionEditor) -> list[str]:
         if effectors:
             moving = effector_networks(trained).limits
             return [f"paths of {', '.join(moving.joints)}, of {moving.clips} clips"]
@@ -381,7 +366,7 @@ def path_command(
 
     part = "effectors" if effectors else "path"
 
-    def worked(trained: MotionEditor) -> str:
+    def worked(trained: dp.edit.MotionEditor) -> str:
         explained = read_metrics(metrics_beside(output, part))["explained_variance"]
         good = f"the editor has networks of {lines(trained)[0]}"
         return path_verdict(explained[np.isfinite(explained)][-1], good)
@@ -416,16 +401,13 @@ def rig_command(
         Config of the inverse.
     """
     from deepphase.apps.verdicts import rig_verdict
-    from deepphase.formats.load import load
-    from deepphase.rigs.body_rig import BodyRig
-    from deepphase.rigs.training import train_rig
 
-    def train(progress: Progress, **how: Any) -> RigInverse | None:
+    def train(progress: Progress, **how: Any) -> dp.rigs.RigInverse | None:
         corpus = read_corpus(poses or rig, skeleton=skeleton, progress=progress)
-        body = BodyRig.from_clip(load(rig, **folder_reader(rig)), corpus.description)
-        return train_rig(corpus, body, config, progress=progress, **how)
+        body = dp.rigs.BodyRig.from_clip(load(rig, **folder_reader(rig)), corpus.description)
+        return dp.rigs.train_rig(corpus, body, config, progress=progress, **how)
 
-    def summary(trained: RigInverse) -> list[str]:
+    def summary(trained: dp.rigs.RigInverse) -> list[str]:
         body = trained.rig
         note(
             f"{len(body.controls)} controls, {len(trained.used)} of them move in the poses; errors "

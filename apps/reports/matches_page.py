@@ -59,11 +59,8 @@ _MAX_ACTORS = 10
 
 def save_matches(
     database: MotionDatabase, query: QueryMoment, found: Sequence[Moment], folder: Path
-) -> tuple[Path, Array]:
-    """Write matches.csv, query and matches as BVH files from the matched moment, and index.html.
-
-    Returns the page and (matches, features) squared distances, which sum to the squared cost.
-    """
+) -> Path:
+    """Write matches.csv, query and matches as BVH files from the matched moment, and index.html."""
     labels = list(dict.fromkeys(name for each in found for name in each.labels))
     features = list(database.layout.slices)
     terms = cost_terms(
@@ -83,7 +80,7 @@ def save_matches(
     page = Page(f"Moments like {query.clip.name}, frame {query.frame}")
     page.add_takes([_take(database, query, found[:_MAX_ACTORS], terms)])
     page.add_table(columns, rows, heading="Matches")
-    return page.write(folder / "index.html"), terms
+    return page.write(folder / "index.html")
 
 
 def _take(

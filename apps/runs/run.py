@@ -28,7 +28,7 @@ from deepphase.arrays import Array
 from deepphase.errors import ParameterError
 from deepphase.evaluation.findings import ground_findings, run_findings, time_findings
 from deepphase.evaluation.measurement import Measure, ObservedRun, measures_of
-from deepphase.evaluation.run_measures import joint_rotations, observed_measures
+from deepphase.evaluation.run_measures import observed_measures
 from deepphase.motion.root_trajectory import RootMotion
 from deepphase.phase.manifold import ring_projection
 from deepphase.progress import Progress
@@ -199,7 +199,6 @@ def report_runs(
     title: str,
     notes: Sequence[str] = (),
     made_with: Mapping[str, Any],
-    entries: Sequence[Mapping[str, Any]] = (),
 ) -> None:
     """Drive characters of every source along all goals; write the runs, and print their measures.
 
@@ -226,35 +225,20 @@ def report_runs(
             results[label] = run_goal(own, way, ground=ground, progress=shown, **how)
     measures = {label: result.measures for label, result in results.items()}
     findings = [f"{label}: {text}" for label, own in results.items() for text in own.findings]
-    rotations = {label: joint_rotations(result.run) for label, result in results.items()}
     takes = {label: run_take(result.run, label) for label, result in results.items()}
     files: list[tuple[str, str]] = []
     for label, result in results.items():
         files += write_motions(result.run, output, label, steering.root_motion)
     run = next(iter(results.values())).run
-    data_rotations: Mapping[str, float] = source.data["joint_rotations"]
-    joints = [
-        {
-            "name": "joint_rotation",
-            "definition": "mean over frames, of local rotations",
-            "value": value,
-            "unit": "deg/s",
-            "n": run.characters,
-            "by": {**differs[label], "joint": joint},
-            "data": data_rotations[joint],
-        }
-        for label, own in rotations.items()
-        for joint, value in own.items()
-    ]
-    measured: list[Mapping[str, Any]] = []
+    entries: list[Mapping[str, Any]] = []
     for label, own_measures in measures.items():
-        measured += measure_entries(own_measures, run.characters, differs[label])
+        entries += measure_entries(own_measures, run.characters, differs[label])
     save_report(
         output,
         made_with,
         source.data,
         source.seed,
-        [*measured, *joints, *entries],
+        entries,
         findings=findings,
         settings=asdict(source.settings)
         | {
@@ -275,19 +259,6 @@ def report_runs(
     else:
         page.add_text("No character ran away, stood like a statue or was lost.")
     page.add_measures(measures)
-    page.add_table(
-        ("Joint", *rotations, "The data"),
-        [
-            (
-                joint,
-                *(f"{own[joint]:.1f}" if joint in own else "" for own in rotations.values()),
-                f"{value:.1f}",
-            )
-            for joint, value in data_rotations.items()
-        ],
-        heading="Rotation of each joint (deg/s)",
-        folded=True,
-    )
     page.add_files(files)
     page.add_text(
         *notes,

@@ -18,7 +18,7 @@ from deepphase.controllers.networks.normalised import NormalisedController
 from deepphase.controllers.networks.registry import make_network
 from deepphase.controllers.runtime.body_pose import BodyPoses
 from deepphase.controllers.schema.schema import ControllerSchema
-from deepphase.errors import CheckpointError, ParameterError
+from deepphase.errors import CheckpointError
 from deepphase.features.feature import TRAJECTORY_POSITION
 from deepphase.features.layout import Normalisation
 from deepphase.formats.array_file import fitting_parts, read_arrays, write_arrays
@@ -32,7 +32,6 @@ from deepphase.formats.reading import checked_skeleton
 from deepphase.motion.ball import Ball
 from deepphase.motion.clip import Source
 from deepphase.motion.skeleton import Skeleton
-from deepphase.phase.extractor import PhaseExtractor
 from deepphase.phase.model import load_weights
 from deepphase.steering.goal_limits import GoalLimits
 
@@ -166,21 +165,6 @@ class Controller:
             f"{self.schema.inputs.dims} inputs",
             f"{self.schema.outputs.dims} outputs",
         )
-
-    def check_phases(self, extractor: PhaseExtractor | None) -> None:
-        """Raise ParameterError unless this is the phase model that it was trained with."""
-        wanted = self.phases.get("sha256")
-        if wanted and extractor is None:
-            raise ParameterError(
-                "the controller reads phases, but no phase model is given",
-                hint="give the phase model that the controller was trained with",
-            )
-        if wanted and extractor is not None and extractor.sha256 != wanted:
-            raise ParameterError(
-                f"the phase model {extractor.sha256[:12]} is not the controller's, which was "
-                f"trained with {wanted[:12]}",
-                hint="give the phase model that the controller was trained with",
-            )
 
     def save(self, path: str | Path) -> None:
         """Write the controller's file, atomically."""

@@ -298,7 +298,6 @@ def measured_data(clips: Iterable[Clip], body: MeasuredBody) -> dict[str, Any]:
     ======================  ================================================================
     clips, frames           number of measured clips and frames
     joint_rotation          degrees per second, mean over joints: a spread over frames
-    joint_rotations         degrees per second of each joint by its name, mean over frames
     usual_rotations         degrees per second of each joint: 99.9th percentile over frames
     jerk                    m/s^3, mean over joints: a spread over frames
     usual_acceleration      m/s^2: 99.9th percentile over frames of the joint that accelerates most
@@ -396,9 +395,6 @@ def measured_data(clips: Iterable[Clip], body: MeasuredBody) -> dict[str, Any]:
         "clips": len(gathered["idle"]),
         "frames": len(speed),
         "joint_rotation": _spread(rates.mean(axis=1)),
-        "joint_rotations": dict(
-            zip(body.joints, rates.mean(axis=0).round(4).tolist(), strict=True)
-        ),
         "usual_rotations": dict(
             zip(body.joints, np.percentile(rates, USUAL_PERCENTILE, axis=0).tolist(), strict=True)
         ),

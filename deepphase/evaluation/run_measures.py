@@ -26,7 +26,6 @@ from deepphase.evaluation.motion_measures import BENT_BACK, MIN_FRAMES, Measured
 from deepphase.evaluation.runs import (
     below,
     foot_skating,
-    joint_rotation_rates,
     ratio_at_speed,
     seconds_of,
 )
@@ -80,22 +79,6 @@ def observed_measures(observed: ObservedRun) -> list[Measure]:
         for own in RUN_MEASURES.values()
         if (value := own.value(observed)) is not None
     ]
-
-
-def joint_rotations(run: Run) -> dict[str, float]:
-    """Degrees per second of each joint by its name, mean over frames and living characters.
-
-    The data's values are ``data["joint_rotations"]``. Empty if no character was alive for two
-    frames.
-    """
-    rates = [
-        joint_rotation_rates(run.rotations[i][:frames, run.spec.joint_indices], run.fps)
-        for i in range(run.characters)
-        if (frames := run.lived(i)) > 1
-    ]
-    if not rates:
-        return {}
-    return dict(zip(run.spec.joints, np.concatenate(rates).mean(axis=0).tolist(), strict=True))
 
 
 @run_measure("", "more", "share of all frames", words="frames before the values diverged")

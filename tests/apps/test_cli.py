@@ -337,20 +337,6 @@ def test_an_interrupted_training_goes_on_or_is_discarded(swings, model, tmp_path
     run(*words, "--resume").refused("no checkpoint", "leave out --resume")
 
 
-# evaluate
-
-
-def test_evaluate_as_json(swings, model, tmp_path):
-    ran = run("evaluate", model, swings, "-o", tmp_path / "r", "--queries", "100", "--json")
-    assert ran.status == 0, ran.err
-    document = json.loads(ran.out)
-    assert Path(document["report"]).is_file()
-    values = {each["name"]: each["value"] for each in document["measures"]}
-    assert values
-    assert any(value is not None for value in values.values())
-    assert document["health"]["explained_variance"] > 0
-
-
 # encode
 
 

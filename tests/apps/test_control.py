@@ -104,13 +104,6 @@ def test_made_paths_give_motion_pages_and_measures(files, tmp_path):
     assert "&quot;gating&quot;:{" in page
 
 
-def test_the_first_frames_go_on_from_the_file_that_was_given(files, tmp_path):
-    words = ["-o", tmp_path, "--seconds", "0.2", "--start", files / "walk.bvh", "--frame", "70"]
-    assert control(files, "pfnn.controller", *words, "--model", files / "strikes.model") == 0
-    assert len(load(tmp_path / "wave.bvh")) == 12
-    assert control(files, "pfnn.controller", *words) == 2
-
-
 def test_a_label_is_wished_and_a_stick_leads(files, tmp_path):
     gamepad = tmp_path / "hand.csv"
     gamepad.write_text("t,move_x,move_z,mood\n0,0,1,calm\n1,0,1,merry\n")
@@ -144,8 +137,6 @@ def test_a_controller_is_exported_with_its_parity(files, tmp_path, capsys):
         (["--label", "calm"], "not of the form label=value"),
         (["--blend", "wild"], "no blend 'wild'"),
         (["--blend", "1,-2"], "direction_bias"),
-        (["--start", "walk.bvh", "--frame", "9000", "--label", "mood=calm"], "no frame"),
-        (["--start", "other.bvh", "--label", "mood=calm"], "another skeleton"),
         (["--seconds", "-3"], "duration"),
     ],
 )
@@ -153,7 +144,5 @@ def test_mistakes_are_named(files, tmp_path, capsys, monkeypatch, words, fact):
     monkeypatch.chdir(files)
     (files / "one.csv").write_text("t,x,z\n0,0,0\n")
     (files / "nan.csv").write_text("t,x,z\n0,0,0\n1,nan,1\n")
-    if "other.bvh" in words:
-        save(locomotion(1, 2.0, body="quadruped").clip, files / "other.bvh")
     assert main(["control", "moods.controller", "-o", str(tmp_path / "out"), *words]) == 2
     assert fact in capsys.readouterr().err

@@ -53,7 +53,6 @@ def test_made_paths_give_motion_pages_and_measures(database, tmp_path, capsys):
     assert report["format"] == "deepphase.report"
     values = {(each["by"].get("goal"), each["name"]): each["value"] for each in report["measures"]}
     assert values["circle", "path_error"] < 0.2
-    assert values[None, "dimensions"] == MotionDatabase.load(database).dims
     assert "<iframe" in (tmp_path / "index.html").read_text()
 
 

@@ -9,7 +9,7 @@ from deepphase.controllers.config import ControllerConfig
 from deepphase.controllers.data.captured_rows import RestRows
 from deepphase.controllers.data.initial_states import InitialStates
 from deepphase.controllers.runtime.controller import FORMAT, VERSION, Controller
-from deepphase.errors import CheckpointError, ParameterError
+from deepphase.errors import CheckpointError
 from deepphase.formats.array_file import read_arrays, write_arrays
 from tests.controllers.made_controllers import (
     FormulaPhases,
@@ -76,13 +76,3 @@ def test_moments_of_samples_and_of_clips_are_the_same(controller):
         found = InitialStates.from_clip(clip, frame, controller.schema, FormulaPhases())
         np.testing.assert_allclose(found.inputs[0], starts.inputs[index], atol=1e-6)
         np.testing.assert_allclose(found.gate[0], starts.gate[index], atol=1e-6)
-
-
-def test_another_phase_model_is_refused(controller):
-    controller.phases = {"sha256": "formula"}
-    controller.check_phases(FormulaPhases())
-    controller.phases = {"sha256": "another"}
-    with pytest.raises(ParameterError, match="is not the controller's"):
-        controller.check_phases(FormulaPhases())
-    with pytest.raises(ParameterError, match="no phase model"):
-        controller.check_phases(None)

@@ -12,8 +12,7 @@ from deepphase.controllers.runtime.frame import CharacterSettings
 from deepphase.errors import ParameterError
 from deepphase.evaluation.measurement import ObservedRun, travelling_speed, values_by_name
 from deepphase.evaluation.motion_measures import MeasuredMotion, measured_data
-from deepphase.evaluation.run_measures import RUN_MEASURES, joint_rotations, measure
-from deepphase.evaluation.runs import joint_rotation_rates
+from deepphase.evaluation.run_measures import RUN_MEASURES, measure
 from deepphase.steering.goal_sources import PathGoals
 from deepphase.steering.path import GroundPath
 from deepphase.steering.run import rollout
@@ -120,16 +119,6 @@ def test_frames_after_a_death_do_not_count(replayed):
     assert found.speed < 2.0
     with pytest.raises(ParameterError, match="no character lasted for 5 frames, which"):
         run_measures(replace(run, alive=np.zeros_like(alive)), controller.data)
-
-
-def test_every_joint_has_its_own_rotation(replayed):
-    clip, controller, run = replayed
-    found = joint_rotations(run)
-    rates = joint_rotation_rates(clip.rotations[BEGIN + 1 : BEGIN + 181], 60.0).mean(axis=0)
-    for name, value in found.items():
-        assert value == pytest.approx(rates[clip.skeleton.index(name)], rel=0.02, abs=0.1)
-    mean = run_measures(run, controller.data).joint_rotation
-    assert np.mean(list(found.values())) == pytest.approx(mean)
 
 
 def test_jumps_are_measured_where_there_are_some(replayed):

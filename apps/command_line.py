@@ -32,6 +32,7 @@ _TEXTS = {
     "clip": "Motion file.",
     "clips": "Motion files, folders of motion files, or stores.",
     "store": "A store, a folder of motion files, or one motion file.",
+    "config": "Config of the network and its training.",
     "labels": "Use only clips with these labels, as in style=old+happy,action=walk.",
     "output": "Clip to write (.bvh, .glb or .npz).",
     "model": "Phase model of `deepphase train phase`, or a baseline of `deepphase fit phases`.",

@@ -306,6 +306,14 @@ def claim_file(path: Path, example: str = "file", **how: Any) -> None:
     claim(path)
 
 
+def new_folder(path: Path) -> None:
+    """Make a folder, which may only have files if results are replaced by --force."""
+    force = _running is not None and _running.force
+    if path.exists() and not (path.is_dir() and (force or not any(path.iterdir()))):
+        raise ParameterError("this is not an empty folder", hint="name a new one", path=path)
+    check_writable(path / "index.html")
+
+
 def claimed(paths: list[Path]) -> list[Path]:
     """The paths of clips, none of which took work."""
     for path in paths:

@@ -20,6 +20,7 @@ from deepphase.apps.terminal import (
     read_corpus,
     warn,
 )
+from deepphase.apps.verdicts import phase_verdict
 from deepphase.corpus.clip_store import ClipStore
 from deepphase.corpus.motion_files import is_store
 from deepphase.errors import DeepPhaseError, ParameterError
@@ -171,8 +172,6 @@ def model_lines(model: dp.PhaseModel[Any]) -> Iterator[str]:
 
 def model_verdict(model: dp.PhaseModel[Any]) -> str:
     """Whether the training of a model worked, on all of its skeletons."""
-    from deepphase.apps.verdicts import phase_verdict
-
     if not model.skeletons:
         return phase_verdict(model.health)
     told = {each.name: phase_verdict(each.health) for each in model.skeletons}

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from deepphase.phase.health import Health
+if TYPE_CHECKING:
+    from deepphase.phase.health import Health
 
 # Findings that say what to try are failures of the training; others are notes on it.
 _WAY_OUT = "; try "

@@ -4,29 +4,13 @@ from __future__ import annotations
 
 import contextlib
 import shlex
-import shutil
-from collections.abc import Iterator
-from itertools import chain
 from pathlib import Path
 
 import deepphase as dp
-from deepphase.apps.options import claim_folder
+from deepphase.apps.options import new_folder
 from deepphase.apps.terminal import next_step, note, printing
-from deepphase.corpus.motion_files import find_motion_files
-from deepphase.errors import ParameterError
 from deepphase.files import atomic_write
 from deepphase.shipped import SHIPPED
-
-# What the demo writes into its folder, and a second run replaces.
-_FILES = (
-    *("index.html", "clips", "clips.store", "phases.model", "phases.model.report", "phases"),
-    *("phases.model.metrics.csv", "evaluation", "figures", "clips.db", "clips.db.exact.index"),
-    *("matches", "dog.controller", "run", "steered.db", "steered.db.exact.index"),
-    *("steered.matcher", "steered.matcher.metrics.csv", "compared", "song.wav", "dance"),
-    *("live.html", "person.matcher"),
-)
-_MARKER = ".deepphase-demo"
-
 
 # Seconds of clips and of held-out ones, windows and batch size of the training, seconds of runs.
 _Size = tuple[int, int, int, int, int]
@@ -36,184 +20,145 @@ _SMALLEST: _Size = (6, 5, 6_400, 64, 6)
 _Step = tuple[str, str, str, str]
 
 
-def command(output: Path = Path("demo"), data: Path | None = None, smallest: bool = False) -> None:
+def command(output: Path = Path("demo"), smallest: bool = False) -> None:
     """Run the whole chain on clips of the shipped person, offline.
 
-    Writes clips (or takes your own) and runs the commands of the program on them: prepare, train,
-    encode, evaluate, figures, match, control, dance and export. OUTPUT/index.html
-    shows every command with its report, and OUTPUT/live.html is a page in which you steer a
-    character. A second run of the
-    same motion replaces the files of the first.
+    Writes clips and runs the commands of the program on them: prepare, train, encode, evaluate,
+    figures, match, control, dance and export. OUTPUT/index.html shows every command with its
+    report, and OUTPUT/live.html is a page in which you steer a character.
 
     Parameters
     ----------
     output
-        Folder to write.
-    data
-        Folder of your own motion files to use instead.
+        Folder to write, new or empty; with --force, that of an earlier demo.
     smallest
         Run in a minute on very little data: a check that everything works, whose errors are larger
         than those of the method.
     """
-    if data is not None:
-        # Checked before any file is removed.
-        if data.resolve().is_relative_to(output.resolve()):
-            raise ParameterError(
-                f"the motion files of --data lie inside {output}, which the demo replaces",
-                hint="choose another folder: -o FOLDER",
-            )
-        find_motion_files(data)
-        data = data.resolve()
-    wrong = ""
-    if output.exists() and not output.is_dir():
-        wrong = "is a file, not a folder"
-    elif output.is_dir() and any(output.iterdir()) and not (output / _MARKER).is_file():
-        wrong = "this folder contains files that `deepphase demo` did not write"
-    if wrong:
-        raise ParameterError(wrong, hint="choose a new or an empty folder: -o FOLDER", path=output)
-    claim_folder(output)
-    (output / _MARKER).touch()
-    # Trainings of a run that was ended lie beside their files.
-    for name in chain(_FILES, (f"{name}.unfinished" for name in _FILES)):
-        path = output / name
-        if path.is_dir() and not path.is_symlink():
-            shutil.rmtree(path)
-        else:
-            path.unlink(missing_ok=True)
+    new_folder(output)
     with contextlib.chdir(output), printing(hints=False):
-        _run(data, _SMALLEST if smallest else _FULL, smallest)
+        _run(_SMALLEST if smallest else _FULL, smallest)
     note(f"open {output / 'index.html'}")
     note(f"steer a character: open {output / 'live.html'}")
     next_step("app", output)
 
 
-def _run(data: Path | None, size: _Size, smallest: bool) -> None:
+def _run(size: _Size, smallest: bool) -> None:
     """Run all commands in the current folder, and write the page."""
     from deepphase.apps.cli import COMMANDS, command_named
     from deepphase.apps.command_line import read_command_line
 
-    steps = []
-    for step in _steps(data, size, "" if smallest else " --pictures png"):
-        words = shlex.split(step[1])
+    _write_inputs()
+    steps = _steps(size, "" if smallest else " --pictures png")
+    for _, line, *_ in steps:
+        words = shlex.split(line)
         count = 2 if " ".join(words[:2]) in COMMANDS else 1
         name = " ".join(words[:count])
         function = command_named(name)
         function(**read_command_line(name, function, words[count:]).arguments)
-        steps.append(step)
     _write_page(steps, smallest)
 
 
-def _steps(data: Path | None, size: _Size, pictures: str) -> Iterator[_Step]:
-    """The commands, each with the options that the files before it ask for."""
-    clip_s, held_out_s, windows, most_batch, run_s = size
-    clips = "clips/training" if data is None else shlex.quote(str(data))
-    held_out = "clips/held_out" if data is None else "clips.store"
-    if data is None:
-        yield (
+def _steps(size: _Size, pictures: str) -> list[_Step]:
+    clip_s, held_out_s, windows, batch, run_s = size
+    return [
+        (
             "Have clips",
             f"samples clips/training --seconds {clip_s}",
             "",
             "The shipped person, learnt from captures, performs some clips. Your own come here.",
-        )
-        yield (
-            *("Hold some out", f"samples clips/held_out --seconds {held_out_s} --seed 2", ""),
-            "Other clips, which the training does not see, to measure the model on.",
-        )
-    yield (
-        *("Read the clips", f"prepare {clips} -o clips.store", ""),
-        "The files are checked, resampled to 60 frames per second and written into one store.",
-    )
-    groups = dp.corpus.store_groups(Path("clips.store"))
-    group = max(groups, key=lambda group: group.minutes).name
-    skeleton = f" --skeleton {shlex.quote(group)}" if len(groups) > 1 else ""
-    store = dp.corpus.open_store(Path("clips.store"), group)
-    window = dp.PhaseConfig.load("default").network.window(store.fps)
-    held = int((store.lengths - window + 1).clip(0).sum())
-    # A pass over few clips has eight steps of the optimizer, too.
-    batch = min(most_batch, max(held // 8, 8))
-    yield (
-        "Learn phases",
-        f"train phase clips.store -o phases.model --set training.windows={windows} "
-        f"--set training.batch_size={batch}{skeleton}",
-        "phases.model.report/index.html",
-        "From joint velocities alone, without labels, a periodic autoencoder learns to describe "
-        "the movement around every frame by a few sinusoids, its phase channels. The report says "
-        "whether the training worked.",
-    )
-    yield (
-        *("Compute phases", f"encode phases.model {held_out} -o phases", ""),
-        "Phase, frequency, amplitude and offset of every frame and channel, one file per clip.",
-    )
-    yield (
-        "Measure the model",
-        f"evaluate phases.model {held_out} -o evaluation --queries 1000",
-        "evaluation/index.html",
-        "The wheels are the phase channels: the angle of a hand is the phase, its length the "
-        "amplitude. The report measures how well the phases describe clips outside the training.",
-    )
-    yield (
-        "Draw figures",
-        f"figures phases.model {held_out} -o figures{pictures}",
-        "figures/index.html",
-        "The phase manifold in 2D and 3D, the parameters over time, and their distributions. "
-        "Periodic movement forms rings, with one turn per cycle.",
-    )
-    yield (
-        "Build a motion database",
-        "match build clips.store --model phases.model --config phase -o clips.db",
-        "",
-        "The features of every frame, and an index for the search.",
-    )
-    yield (
-        "Find similar moments",
-        f"match query clips.db {shlex.quote(store.names[-1])} "
-        f"--frame {int(store.lengths[-1]) // 2} -k 4 -o matches",
-        "matches/index.html",
-        "A moment of one clip, and the moments of other clips that are nearest in phase. Equal "
-        "phases are equal places in the cycle; no label says what a step is.",
-    )
-    _write_inputs()
-    yield (
-        "Steer a controller",
-        f"control dog.controller --path circle --seconds {run_s} -o run",
-        "run/index.html",
-        "A network that reads its own phases moves this dog frame by frame, along the path on the "
-        "ground. It comes with the program and learnt from synthetic gaits.",
-    )
-    # Clips of a user may not be such that characters can be steered with them.
-    if data is None:
-        yield (
-            "Build a database to steer",
-            "match build clips.store --model phases.model -o steered.db",
+        ),
+        (
+            "Hold some out",
+            f"samples clips/held_out --seconds {held_out_s} --seed 2",
             "",
-            "The same with the trajectory of every frame, for which goals can ask.",
-        )
-        yield (
+            "Other clips, which the training does not see, to measure the model on.",
+        ),
+        (
+            "Read the clips",
+            "prepare clips/training -o clips.store",
+            "",
+            "The files are checked, resampled to 60 frames per second and written into one store.",
+        ),
+        (
+            "Learn phases",
+            f"train phase clips.store -o phases.model --set training.windows={windows} "
+            f"--set training.batch_size={batch}",
+            "phases.model.report/index.html",
+            "From joint velocities alone, without labels, a periodic autoencoder learns to "
+            "describe the movement around every frame by a few sinusoids, its phase channels. The "
+            "report says whether the training worked.",
+        ),
+        (
+            "Compute phases",
+            "encode phases.model clips/held_out -o phases",
+            "",
+            "Phase, frequency, amplitude and offset of every frame and channel, one file per clip.",
+        ),
+        (
+            "Measure the model",
+            "evaluate phases.model clips/held_out -o evaluation --queries 1000",
+            "evaluation/index.html",
+            "The wheels are the phase channels: the angle of a hand is the phase, its length the "
+            "amplitude. The report measures how well the phases describe clips outside the "
+            "training.",
+        ),
+        (
+            "Draw figures",
+            f"figures phases.model clips/held_out -o figures{pictures}",
+            "figures/index.html",
+            "The phase manifold in 2D and 3D, the parameters over time, and their distributions. "
+            "Periodic movement forms rings, with one turn per cycle.",
+        ),
+        (
+            "Build a motion database",
+            "match build clips.store --model phases.model -o clips.db",
+            "",
+            "The features of every frame, and an index for the search.",
+        ),
+        (
+            "Find similar moments",
+            f"match query clips.db walk_rushed_01 --frame {30 * clip_s} -k 4 -o matches",
+            "matches/index.html",
+            "A moment of one clip, and the moments of other clips that are nearest in phase and "
+            "trajectory; no label says what a step is.",
+        ),
+        (
             "Compress it",
-            "train matching steered.db -o steered.matcher",
+            "train matching clips.db -o clips.matcher",
             "",
             "Learned motion matching: a linear layer makes poses, in a fraction of the memory.",
-        )
-        yield (
+        ),
+        (
             "Compare them",
-            "match run steered.db --beside steered.matcher --path circle "
+            "match run clips.db --beside clips.matcher --path circle "
             f"--seconds {run_s} -o compared",
             "compared/index.html",
             "Two bodies on one path: motion matching by the database, and by the compressed one. "
             "The report has their measures beside each other.",
-        )
-    yield (
-        "Dance to a song",
-        f"dance song.wav --seconds {run_s} -o dance",
-        "dance/index.html",
-        "Motion matching with music: passages of captured dances follow each other, chosen and "
-        "timed so that steps fall on the beats of a song that they do not belong to. The dancer "
-        "comes with the program and learnt from dances of CMU.",
-    )
-    yield (
-        *("Steer it yourself", "export person.matcher --web -o live.html", "live.html"),
-        "A page in which the character obeys keys, mouse, gamepad or touch.",
-    )
+        ),
+        (
+            "Steer a controller",
+            f"control dog.controller --path circle --seconds {run_s} -o run",
+            "run/index.html",
+            "A network that reads its own phases moves this dog frame by frame, along the path on "
+            "the ground. It comes with the program and learnt from synthetic gaits.",
+        ),
+        (
+            "Dance to a song",
+            f"dance song.wav --seconds {run_s} -o dance",
+            "dance/index.html",
+            "Motion matching with music: passages of captured dances follow each other, chosen and "
+            "timed so that steps fall on the beats of a song that they do not belong to. The "
+            "dancer comes with the program and learnt from dances of CMU.",
+        ),
+        (
+            "Steer it yourself",
+            "export person.matcher --web -o live.html",
+            "live.html",
+            "A page in which the character obeys keys, mouse, gamepad or touch.",
+        ),
+    ]
 
 
 def _write_inputs() -> None:
@@ -254,7 +199,6 @@ def _write_page(steps: list[_Step], smallest: bool) -> None:
             page.add_table(("Report",), [(Link(report),)])
     page.add_commands(
         [
-            "deepphase demo --data captures -o my_demo           # this page for your motion",
             "deepphase inspect captures                          # content of the files",
             "deepphase play captures --model phases.model        # watch them with their phases",
         ],

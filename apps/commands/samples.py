@@ -5,9 +5,9 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Literal
 
+from deepphase.apps.options import new_folder
 from deepphase.apps.terminal import next_step, note, progress
 from deepphase.errors import ParameterError
-from deepphase.files import check_writable
 
 
 def command(
@@ -39,9 +39,7 @@ def command(
             f"clips of {seconds:g} s are not made", hint="give --seconds of 2 to 600"
         )
     into = Path(folder)
-    if into.exists() and (not into.is_dir() or any(into.iterdir())):
-        raise ParameterError("this is not an empty folder", hint="name a new one", path=into)
-    check_writable(into / "clip.bvh")
+    new_folder(into)
     with progress() as report:
         paths = save_samples(into, of, seconds, seed, report)
     note(f"{len(paths)} clips -> {into}")

@@ -17,7 +17,21 @@ from deepphase.apps.options import (
     parse_size,
 )
 from deepphase.apps.terminal import next_step, note, progress, read_corpus, table, warn
-from deepphase.apps.training import run_training
+from deepphase.apps.training import (
+    model_lines,
+    model_pages,
+    model_verdict,
+    read_corpora,
+    run_training,
+    start_model,
+)
+from deepphase.apps.verdicts import (
+    controller_verdict,
+    editor_verdict,
+    matcher_verdict,
+    path_verdict,
+    rig_verdict,
+)
 from deepphase.arrays import counted
 from deepphase.errors import ParameterError
 from deepphase.formats.load import load
@@ -45,8 +59,6 @@ def phase_command(
         Several of them, with different skeletons, for --config any_skeleton.
     output
         Model file to write.
-    config
-        Config of the network and its training.
     features
         Audio features to train on, separated by commas, as in mel,chroma,onset_strength. The songs
         in the folder are then used even if it contains motion as well.
@@ -57,14 +69,6 @@ def phase_command(
         Memory for the signals of each process, such as 2GB or 500MB. Larger signals are kept in a
         temporary file, from which windows are drawn. No limit if not given.
     """
-    from deepphase.apps.training import (
-        model_lines,
-        model_pages,
-        model_verdict,
-        read_corpora,
-        start_model,
-    )
-
     limit = None if memory is None else parse_size(memory)
     several = config.any_skeleton
     if several and any(option is not None for option in (features, start, memory)):
@@ -124,12 +128,9 @@ def controller_command(
     ball
         Folders and files of balls of the clips, from `deepphase fit ball` on the same store. The
         controller then dribbles.
-    config
-        Config of the network, its inputs and its training.
     """
     from dataclasses import replace
 
-    from deepphase.apps.verdicts import controller_verdict
     from deepphase.controllers.ball.ball_track import ClipBalls
     from deepphase.controllers.data.label_choice import chosen_label
     from deepphase.controllers.training.health import health_lines
@@ -194,7 +195,6 @@ def matching_command(
         smaller spacing make poses more exact and the file larger.
     """
     from deepphase.apps.commands.match import played_moments
-    from deepphase.apps.verdicts import matcher_verdict
     from deepphase.matching.learned.training import matcher_lines
 
     moments = played_moments(include)
@@ -234,12 +234,9 @@ def dance_command(
         Dancer file to write.
     model
         Phase model of `deepphase train phase`. Networks without phases need none.
-    config
-        Config of the network, its inputs and its training.
     songs
         Folder that holds the songs, if the store lies elsewhere.
     """
-    from deepphase.apps.verdicts import controller_verdict
     from deepphase.controllers.dance.dance_set import DanceSet
     from deepphase.controllers.dance.health import dance_words
     from deepphase.controllers.training.health import health_lines
@@ -296,7 +293,6 @@ def editor_command(
     config
         Config of the network and its training; inbetween is for gaps before a target pose.
     """
-    from deepphase.apps.verdicts import editor_verdict
     from deepphase.edit.report import report_lines
 
     def train(progress: Progress, **how: Any) -> dp.edit.MotionEditor | None:
@@ -343,7 +339,6 @@ def path_command(
     """
     import numpy as np
 
-    from deepphase.apps.verdicts import path_verdict
     from deepphase.edit.effector_motion import effector_networks
     from deepphase.edit.path_motion import path_networks
     from deepphase.training.metrics_file import metrics_beside, read_metrics
@@ -397,10 +392,7 @@ def rig_command(
     poses
         A store, a folder of motion files, or one motion file with the poses that are learnt; the
         motion file of the rig by default. Other bodies are retargeted.
-    config
-        Config of the inverse.
     """
-    from deepphase.apps.verdicts import rig_verdict
 
     def train(progress: Progress, **how: Any) -> dp.rigs.RigInverse | None:
         corpus = read_corpus(poses or rig, skeleton=skeleton, progress=progress)

@@ -15,10 +15,8 @@ from deepphase.apps import cli
 from deepphase.apps.cli import COMMANDS, command_named
 from deepphase.apps.command_line import read_command_line
 from deepphase.apps.commands import demo
-from deepphase.formats.bvh.writer import save_bvh
 from deepphase.formats.load import load
 from deepphase.phase.parameters import load_phases
-from deepphase.synthetic.gait_motion import locomotion
 
 pytestmark = pytest.mark.slow
 
@@ -41,31 +39,16 @@ def made(tmp_path_factory):
     return folder
 
 
-@pytest.fixture(scope="module")
-def of_data(tmp_path_factory):
-    """The folder of one run on three files of a user."""
-    folder = tmp_path_factory.mktemp("data")
-    for index, gait in enumerate(("walk", "jog", "skip")):
-        save_bvh(locomotion(index, 4.0, gait=gait).clip, folder / "captures" / f"{gait}.bvh")
-    words = ["demo", "--smallest", "--data", str(folder / "captures"), "-o", str(folder / "out")]
-    assert cli.main(words) == 0
-    return folder / "out"
-
-
-@pytest.mark.parametrize("which", ["made", "of_data"])
-def test_the_page_plays_clips_and_shows_commands_that_can_be_typed(which, request, monkeypatch):
-    folder = request.getfixturevalue(which)
-    content = (folder / "index.html").read_text(encoding="utf-8")
+def test_the_page_plays_clips_and_shows_commands_that_can_be_typed(made, monkeypatch):
+    content = (made / "index.html").read_text(encoding="utf-8")
     assert content.index("<iframe") < content.index("<h1>")
     words = re.sub(r"<(script|style|iframe)\b.*?</\1>", "", content, flags=re.DOTALL)
     links = [html.unescape(link) for link in re.findall(r'href="\./([^"]*)"', words)]
-    assert {"evaluation/index.html", "run/index.html", "dance/index.html", "live.html"} <= set(
-        links
-    )
-    assert ("compared/index.html" in links) == (which == "made")
+    pages = {"evaluation/index.html", "run/index.html", "compared/index.html", "live.html"}
+    assert pages | {"matches/index.html", "dance/index.html"} <= set(links)
     for link in links:
-        assert (folder / link).stat().st_size > 1000
-    monkeypatch.chdir(folder)
+        assert (made / link).stat().st_size > 1000
+    monkeypatch.chdir(made)
     lines = re.findall(r"<pre><code>(.*?)</code></pre>", words, flags=re.DOTALL)
     names = []
     for line in lines[:-1]:
@@ -90,26 +73,12 @@ def test_held_out_clips_are_encoded(made):
     assert names == held_out
 
 
-def test_a_second_run_replaces_its_own_files_alone(made, monkeypatch, capsys):
-    (made / "notes.txt").write_text("mine")
-    (made / "phases.model.unfinished").mkdir()
-
-    def interrupted(*_):
-        raise KeyboardInterrupt
-
-    monkeypatch.setattr("deepphase.apps.commands.demo._run", interrupted)
-    assert cli.main(["demo", "--smallest", "-o", str(made)]) == 130
-    assert {path.name for path in made.iterdir()} == {"notes.txt", ".deepphase-demo"}
-    capsys.readouterr()
-
-
-def test_other_folders_and_data_inside_are_refused(tmp_path, capsys):
+def test_a_folder_with_files_is_replaced_by_force_alone(made, monkeypatch, tmp_path, capsys):
     (tmp_path / "file").write_text("mine")
     words = ["demo", "--smallest", "-o"]
-    assert cli.main([*words, str(tmp_path / "file")]) == 2
-    assert "is a file, not a folder" in capsys.readouterr().err
-    assert cli.main([*words, str(tmp_path)]) == 2
-    assert "did not write" in capsys.readouterr().err
+    for folder in (tmp_path / "file", tmp_path, made):
+        assert cli.main([*words, str(folder)]) == 2
+        assert "not an empty folder" in capsys.readouterr().err
     assert (tmp_path / "file").read_text() == "mine"
-    assert cli.main([*words, str(tmp_path), "--data", str(tmp_path / "file")]) == 2
-    assert "lie inside" in capsys.readouterr().err
+    # All that a demo writes can be written again.
+    assert cli.main([*words, str(made), "--force"]) == 0

@@ -6,25 +6,15 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import partial
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from deepphase.controllers.dance.dancer import Dancer
+import deepphase as dp
 from deepphase.controllers.dance.dancing import LOCKED_BAND, generate_dances
-from deepphase.errors import DeepPhaseError
 from deepphase.evaluation.dance import DanceReference
-from deepphase.matching.database.database import MotionDatabase
-from deepphase.matching.learned.matcher import Matcher
-from deepphase.matching.music.dancing import dance_with_database
 from deepphase.matching.music.fitted_tempo import CLOSELY, dance_in_tempo
-from deepphase.matching.music.song_tracks import ClipSongTracks
-from deepphase.matching.player.playback import Playback
-from deepphase.matching.search.searcher import open_searcher
 from deepphase.motion.resample import low_passed_clip
-from deepphase.music.features import SongFeatures
-from deepphase.phase.extractor import shipped_model
 from deepphase.progress import Progress, report
 from deepphase.shipped import SHIPPED
 from deepphase.steering.dance import DanceRequest, DanceResult
@@ -32,7 +22,7 @@ from deepphase.steering.dance import DanceRequest, DanceResult
 # Keys of a database's header.
 _SONGS, _REFERENCE = "songs", "dances"
 
-DanceRequests = Sequence[tuple[SongFeatures, DanceRequest]]
+DanceRequests = Sequence[tuple[dp.music.SongFeatures, DanceRequest]]
 
 
 @dataclass(frozen=True, eq=False)
@@ -45,13 +35,13 @@ class DanceSource:
     credit: str = ""  # Whose dances they are, for pages
 
     def dance(
-        self, song: SongFeatures, request: DanceRequest, progress: Progress | None = None
+        self, song: dp.music.SongFeatures, request: DanceRequest, progress: Progress | None = None
     ) -> DanceResult:
         """A dance to a song; raises ParameterError if the song ends before its start."""
         return self.dances([(song, request)], progress)[0]
 
     @classmethod
-    def from_dancer(cls, dancer: Dancer, name: str) -> DanceSource:
+    def from_dancer(cls, dancer: dp.controllers.Dancer, name: str) -> DanceSource:
         """All dances are made in one batch."""
         return cls(
             lambda requests, progress: generate_dances(dancer, requests, progress=progress),
@@ -61,15 +51,18 @@ class DanceSource:
 
     @classmethod
     def from_database(
-        cls, database: MotionDatabase, name: str, warn: Callable[[str], None] | None = None
+        cls,
+        database: dp.matching.MotionDatabase,
+        name: str,
+        warn: Callable[[str], None] | None = None,
     ) -> DanceSource:
         """`warn` is called with the reason if the index of the database cannot be used."""
 
         def dances(requests: DanceRequests, progress: Progress | None) -> list[DanceResult]:
-            searcher = open_searcher(database, progress=progress, note=warn)
-            made = (database, Playback.from_database(database, progress), searcher)
+            searcher = dp.matching.open_searcher(database, progress=progress, note=warn)
+            made = (database, dp.matching.Playback.from_database(database, progress), searcher)
             return [
-                dance_with_database(*made, song, request, progress=progress)
+                dp.matching.dance_with_database(*made, song, request, progress=progress)
                 for song, request in requests
             ]
 
@@ -79,13 +72,15 @@ class DanceSource:
     def shipped(cls) -> DanceSource:
         """The shipped dancer, in the tempo of any song."""
         model = SHIPPED["dancer"]
-        matcher = Matcher.load(model.path)
+        matcher = dp.matching.Matcher.load(model.path)
         rows = (matcher.database, matcher.motion, matcher.searcher)
 
         def dances(requests: DanceRequests, progress: Progress | None) -> list[DanceResult]:
-            dance = partial(dance_with_database, *rows, following=CLOSELY, progress=progress)
+            dance = partial(
+                dp.matching.dance_with_database, *rows, following=CLOSELY, progress=progress
+            )
             results = [dance_in_tempo(rows[0], dance, *each) for each in requests]
-            encode = shipped_model().encode
+            encode = dp.shipped_model().encode
             return [replace(each, phases=encode(each.clip).parameters) for each in results]
 
         own = cls._of_rows(matcher.database, model.file, dances)
@@ -95,7 +90,7 @@ class DanceSource:
     @classmethod
     def _of_rows(
         cls,
-        database: MotionDatabase,
+        database: dp.matching.MotionDatabase,
         name: str,
         dances: Callable[[DanceRequests, Progress | None], list[DanceResult]],
     ) -> DanceSource:
@@ -115,8 +110,10 @@ class DanceSource:
 
 
 def with_songs(
-    database: MotionDatabase, clips: ClipSongTracks, progress: Progress | None = None
-) -> MotionDatabase:
+    database: dp.matching.MotionDatabase,
+    clips: dp.matching.ClipSongTracks,
+    progress: Progress | None = None,
+) -> dp.matching.MotionDatabase:
     """The database with the names and hashes of its songs, and a `DanceReference` of its dances."""
     count = len(clips.store)
     chosen = np.unique(np.linspace(0, count - 1, min(12, count)).round()).astype(int)
@@ -129,33 +126,8 @@ def with_songs(
     header: dict[str, object] = {_SONGS: songs}
     if measured and _REFERENCE not in database.made_with:
         # Bodies without arms or legs cannot be measured.
-        with suppress(DeepPhaseError):
+        with suppress(dp.DeepPhaseError):
             features = [clips.songs[clip.source.song] for clip in measured]
             header[_REFERENCE] = DanceReference.from_clips(measured, features).as_mapping()
     report(progress, "measuring the dances", 1, 1)
     return replace(database, made_with={**database.made_with, **header})
-
-
-def known_songs(database: MotionDatabase) -> list[str]:
-    """Files of the songs of a database's clips; none if it was built without songs."""
-    songs = database.made_with.get(_SONGS)
-    return [*songs.get("songs", ())] if isinstance(songs, Mapping) else []
-
-
-def find_dance_source(folder: Path) -> tuple[Path | None, Path | None]:
-    """The newest database of dances of a folder, or else its newest dancer; the other is None.
-
-    Databases repeat less than dancers and never restart, see docs/measurements/dance.md.
-    """
-    files = [path for path in folder.iterdir() if path.is_file()]
-    files.sort(key=lambda path: (path.suffix == ".dancer", -path.stat().st_mtime, path.name))
-    for path in files:
-        # A damaged or foreign file is not a reason not to dance with another.
-        with suppress(DeepPhaseError):
-            if path.suffix == ".dancer":
-                Dancer.load(path)
-                return path, None
-            is_database = path.suffix in (".db", ".database")
-            if is_database and known_songs(MotionDatabase.load(path, verify=False)):
-                return None, path
-    return None, None

@@ -10,13 +10,10 @@ from typing import Literal
 
 import deepphase as dp
 from deepphase.apps.input_checks import no_rotations
-from deepphase.apps.options import OptionGroup, claim_file, claimed, folder_reader
+from deepphase.apps.options import OptionGroup, claim_file, folder_reader
 from deepphase.apps.terminal import next_step, note, warn
-from deepphase.errors import FormatError, ParameterError, SkeletonError
 from deepphase.formats.array_file import read_header
 from deepphase.formats.load import MOTION_FORMATS, load, save
-from deepphase.motion.clip import Clip
-from deepphase.motion.roles import find_roles
 from deepphase.shipped import SHIPPED
 
 Without = Literal["shipped", "biped", "none"]
@@ -45,7 +42,7 @@ _NEAR_M = 0.01
 
 def open_clips(
     clips: Sequence[Path], output: Path | None, options: EditOptions, *, without: Without
-) -> tuple[list[Clip], dp.edit.MotionEditor | None]:
+) -> tuple[list[dp.Clip], dp.edit.MotionEditor | None]:
     """Clips of a command and its editor, else the shipped one, for the bodies of `without`."""
     for path in clips:
         check_output(path, output, options.player)
@@ -54,11 +51,11 @@ def open_clips(
         read = [read_clip(path, editor) for path in clips]
     else:
         read = [read_body(path) for path in clips]
-        kind = find_roles(read[0].skeleton, clip=read[0]).kind
+        kind = dp.motion.find_roles(read[0].skeleton, clip=read[0]).kind
         if without == "none" or (without == "biped" and kind != "biped"):
             return read, None
         if kind != "biped":
-            raise SkeletonError(
+            raise dp.SkeletonError(
                 f"the editor that comes with the package is for bodies on two legs, not a {kind}",
                 hint="train one: `deepphase train editor STORE -o EDITOR`, and give --editor",
                 path=clips[0],
@@ -76,25 +73,21 @@ def open_clips(
 
 
 def write_edited(
-    made: Sequence[Clip],
+    made: dp.Clip,
     output: Path,
     player: Path | None,
     *,
-    before: Clip | None = None,
+    before: dp.Clip | None = None,
     title: str = "Before and after",
 ) -> None:
-    """Write edited clips, and a page that plays them, with the clip before if there is one."""
-    first, several = made[0], f"{len(made)} clips of " if len(made) > 1 else ""
-    targets = claimed([output / f"{each.name}.bvh" for each in made]) if several else [output]
-    for clip, target in zip(made, targets, strict=True):
-        save(clip, target)
-    note(f"{several}{first.duration:.2f} s: {output}")
+    """Write an edited clip, and a page that plays it, with the clip before if there is one."""
+    save(made, output)
+    note(f"{made.duration:.2f} s: {output}")
     if player is not None:
         take = dp.viewer.Take.from_motions(made)
         if before is not None:
-            take = dp.viewer.Take.from_motions(
-                {"before": before, "after": first}, before.name, ghost=True
-            )
+            bodies = {"before": before, "after": made}
+            take = dp.viewer.Take.from_motions(bodies, before.name, ghost=True)
         note(f"open {dp.save_player(player, [take], title=title)}")
     next_step("play", output)
 
@@ -110,10 +103,10 @@ def check_output(
     """Refuse outputs that cannot be written or took work, before long work."""
     if clip and output and os.path.realpath(output) == os.path.realpath(clip):
         fact = "the clip would be written over its own file"
-        raise ParameterError(fact, hint="choose another -o", path=output)
+        raise dp.ParameterError(fact, hint="choose another -o", path=output)
     known = [*also, *MOTION_FORMATS]
     if output is not None and output.suffix.lower() not in known:
-        raise FormatError(
+        raise dp.FormatError(
             f"{'controls' if also else 'clips'} cannot be written as "
             f"{output.suffix or 'a file without a suffix'}",
             hint=f"known suffixes: {', '.join(known)}",
@@ -135,30 +128,30 @@ def load_editor(path: Path | None) -> dp.edit.MotionEditor:
     """The editor of a file. Raises ParameterError where none is given."""
     if path is None:
         hint = "give --editor: the file of `deepphase train editor`"
-        raise ParameterError("no editor is given", hint=hint)
+        raise dp.ParameterError("no editor is given", hint=hint)
 
     return dp.edit.MotionEditor.load(path)
 
 
-def shipped_editor(clip: Clip) -> dp.edit.MotionEditor:
+def shipped_editor(clip: dp.Clip) -> dp.edit.MotionEditor:
     """The shipped editor for the body of a clip. Raises SkeletonError without two legs."""
     from deepphase.edit.bound_editor import bound_editor
 
     return bound_editor(load_editor(SHIPPED["editor"].path), clip)
 
 
-def read_body(path: Path) -> Clip:
+def read_body(path: Path) -> dp.Clip:
     """The clip of a file. Raises SkeletonError where it has no rotations or no legs."""
     from deepphase.edit.grounding import standing_limbs
 
     clip = load(path, **folder_reader(path))
-    if not isinstance(clip, Clip) or not clip.has_rotations:
+    if not isinstance(clip, dp.Clip) or not clip.has_rotations:
         raise no_rotations(path)
-    standing_limbs(clip, find_roles(clip.skeleton, clip=clip))
+    standing_limbs(clip, dp.motion.find_roles(clip.skeleton, clip=clip))
     return clip
 
 
-def read_clip(path: Path, editor: dp.edit.MotionEditor) -> Clip:
+def read_clip(path: Path, editor: dp.edit.MotionEditor) -> dp.Clip:
     """The clip of a file. Raises SkeletonError where it is not of the editor's skeleton."""
     from deepphase.corpus.groups import check_fits_body
 
@@ -166,8 +159,8 @@ def read_clip(path: Path, editor: dp.edit.MotionEditor) -> Clip:
     # Refused here, before anything is computed.
     try:
         editor.space.skeleton.order_of(clip.skeleton)
-    except SkeletonError as error:
-        raise SkeletonError(
+    except dp.SkeletonError as error:
+        raise dp.SkeletonError(
             "the clip has another skeleton than the editor",
             hint="bring it onto the editor's with deepphase convert --to, or train an editor on "
             f"clips of its own; {error.hint}",

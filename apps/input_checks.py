@@ -235,14 +235,8 @@ def _check_phases(name: str, values: Mapping[str, Any], changes: Mapping[str, An
         return
     hint = "give --model: the file of `deepphase train phase` or `deepphase fit phases`"
     if name == "train dance":
-        clips = values["dances"]
-        points = not is_store(clips) and holds_points(find_motion_files([clips])[0].path)
-        solve = f"deepphase solve {clips} -o solved, since these are points; then: "
-        hint = (
-            f"first: {solve if points else ''}deepphase train phase "
-            f"{'solved' if points else clips} -o dance.model --config dance; then repeat this "
-            f"{'on solved ' if points else ''}with --model dance.model"
-        )
+        hint = f"first: deepphase train phase {values['dances']} --config dance -o dance.model; "
+        hint += "of points, after deepphase solve; then repeat this with --model dance.model"
     raise ParameterError(f"{network} needs phases, and no phase model is given", hint=hint)
 
 

@@ -14,18 +14,14 @@ import numpy as np
 
 import deepphase as dp
 from deepphase.arrays import Array
-from deepphase.errors import DeepPhaseError
 from deepphase.files import atomic_write, temporary_folder, user_cache
 from deepphase.formats.bvh.writer import save_bvh
-from deepphase.matching.learned.matcher import Matcher
-from deepphase.motion.clip import Clip
 from deepphase.packages import version
 from deepphase.progress import Progress
 from deepphase.shipped import SHIPPED
 from deepphase.steering.dance import DanceRequest
 from deepphase.steering.goal_sources import RootStates, side_by_side
 from deepphase.steering.run import Frame, RunnerSource, rollout
-from deepphase.steering.velocity_goals import VelocityGoals
 
 # Seconds from one desired velocity to the next.
 _HOLD_S = 2.5
@@ -79,7 +75,7 @@ def save_samples(
 ) -> list[Path]:
     """Write BVH clips of a shipped character, dances with their songs; returns their files."""
     folder = Path(folder)
-    performers: dict[str, Callable[[float, int, Progress | None], Iterator[Clip]]]
+    performers: dict[str, Callable[[float, int, Progress | None], Iterator[dp.Clip]]]
     performers = {"person": _person_clips, "dog": _dog_clips, "dances": partial(_dances, folder)}
     paths = []
     for clip in performers[of](seconds, seed, progress):
@@ -96,7 +92,7 @@ def sample_folder() -> Path | None:
         if not any(folder.glob("*/*.bvh")):
             (clip,) = _person_clips(_FIRST_S, 0, None, PERSON[:1])
             save_bvh(clip, folder / "0_first" / f"{clip.name}.bvh")
-    except (OSError, DeepPhaseError):
+    except (OSError, dp.DeepPhaseError):
         return None
     return folder
 
@@ -117,7 +113,9 @@ def fill_samples(folder: Path) -> None:
     shutil.rmtree(folder / "0_first", ignore_errors=True)
 
 
-def _dances(folder: Path, seconds: float, seed: int, progress: Progress | None) -> Iterator[Clip]:
+def _dances(
+    folder: Path, seconds: float, seed: int, progress: Progress | None
+) -> Iterator[dp.Clip]:
     """Dances of the shipped dancer, whose songs are written into the folder."""
     import soundfile
 
@@ -135,7 +133,7 @@ def _dances(folder: Path, seconds: float, seed: int, progress: Progress | None) 
         yield dancer.dance(features, DanceRequest(seed=seed), progress).motion()
 
 
-class _StyledGoals(VelocityGoals):
+class _StyledGoals(dp.steering.VelocityGoals):
     """Goals of samples, whose styles are the second words of their names."""
 
     def __init__(self, root_states: RootStates, samples: tuple[Sample, ...]) -> None:
@@ -149,13 +147,12 @@ class _StyledGoals(VelocityGoals):
 
 def _person_clips(
     seconds: float, seed: int, progress: Progress | None, samples: tuple[Sample, ...] = PERSON
-) -> Iterator[Clip]:
-    source = Matcher.load(SHIPPED["person"].path).source(seed=seed)
+) -> Iterator[dp.Clip]:
+    source = dp.matching.Matcher.load(SHIPPED["person"].path).source(seed=seed)
     return _performed(source, samples, seconds, seed, progress)
 
 
-def _dog_clips(seconds: float, seed: int, progress: Progress | None) -> Iterator[Clip]:
-
+def _dog_clips(seconds: float, seed: int, progress: Progress | None) -> Iterator[dp.Clip]:
     source = dp.controllers.CharacterSource(
         dp.controllers.Controller.load(SHIPPED["dog"].path), seed=seed
     )
@@ -168,7 +165,7 @@ def _performed(
     seconds: float,
     seed: int,
     progress: Progress | None,
-) -> Iterator[Clip]:
+) -> Iterator[dp.Clip]:
     """The clip of each sample, all of which are performed at once."""
     start = RootStates.at_rest(side_by_side(len(samples), source.spacing_m))
     goals = _StyledGoals(start, samples)

@@ -10,16 +10,8 @@ from pathlib import Path
 from typing import Any, Protocol, TypeVar
 
 import deepphase as dp
+from deepphase.apps import terminal
 from deepphase.apps.options import TrainingOptions, claim
-from deepphase.apps.terminal import (
-    list_left_out,
-    next_step,
-    note,
-    printing,
-    progress,
-    read_corpus,
-    warn,
-)
 from deepphase.apps.verdicts import phase_verdict
 from deepphase.corpus.clip_store import ClipStore
 from deepphase.corpus.motion_files import is_store
@@ -76,29 +68,29 @@ def run_training(
         if json_report:
             check_writable(report)
     check_trainer(trainer)
-    with printing(silent=not first), progress() as shown, kept_until_saved(work):
+    with terminal.printing(silent=not first), terminal.progress() as shown, kept_until_saved(work):
         try:
             result = train(progress=shown, folder=work, resume=run.resume, **trainer)
         except KeyboardInterrupt:
             if first and unfinished(work):
-                warn("the same command with --resume continues this training")
+                terminal.warn("the same command with --resume continues this training")
             raise
     if result is None:
         return
     result.save(output)
     finish(work, output, part)
     for line in lines(result):
-        note(line)
-    note(f"{kind}: {output}")
+        terminal.note(line)
+    terminal.note(f"{kind}: {output}")
     if json_report:
         with atomic_write(report) as file:
             file.write(json.dumps(result.report, indent=1).encode())  # type: ignore[attr-defined]
-        note(f"report: {report}")
+        terminal.note(f"report: {report}")
     for page in pages(result):
-        note(f"report: {page}")
-    note(verdict(result))
+        terminal.note(f"report: {page}")
+    terminal.note(verdict(result))
     if then:
-        next_step(*then)
+        terminal.next_step(*then)
 
 
 def read_corpora(
@@ -120,10 +112,10 @@ def read_corpora(
                     dp.corpus.open_store(path, group.name) for group in dp.corpus.store_groups(path)
                 ]
             else:
-                corpora.append(read_corpus(path, skeleton=skeleton, progress=on_progress))
+                corpora.append(terminal.read_corpus(path, skeleton=skeleton, progress=on_progress))
         return corpora
     if features is None and not holds_only_songs(paths[0]):
-        return [read_corpus(paths[0], skeleton=skeleton, progress=on_progress)]
+        return [terminal.read_corpus(paths[0], skeleton=skeleton, progress=on_progress)]
     if skeleton is not None:
         fact = "--skeleton applies to clips, and these are songs"
         raise ParameterError(fact, hint="leave it out")
@@ -143,10 +135,12 @@ def _songs(
         progress=on_progress,
         refused=refused if len(songs) > 1 else None,
     )
-    list_left_out("left out", refused)
+    terminal.list_left_out("left out", refused)
     minutes = len(corpus.values) / corpus.signals.fps / 60
     names = ", ".join(corpus.signals.features)
-    note(f"songs: {len(corpus.starts)} with {minutes:.1f} minutes in all; training on {names}")
+    terminal.note(
+        f"songs: {len(corpus.starts)} with {minutes:.1f} minutes in all; training on {names}"
+    )
     return corpus
 
 
@@ -195,7 +189,7 @@ def model_pages(model: dp.PhaseModel[Any], corpora: list[Any], output: Path) -> 
                 model.bound(corpus, corpus.description), health=model.skeletons[number].health
             )
             place = folder / f"{1 + number}_{corpus.group}"
-        with progress() as shown:
+        with terminal.progress() as shown:
             data = FigureData.read(part, corpus, count=_PAGE_CLIPS, progress=shown)
         page = training_page(part, data, read_metrics(metrics_beside(output)))
         if isinstance(corpus, ClipStore):

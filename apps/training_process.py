@@ -19,18 +19,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 import deepphase as dp
-from deepphase.apps.training_run import (
-    FAILED,
-    FINISHED,
-    LATEST_FILE,
-    MODEL_FILE,
-    POINTS_FILE,
-    RUNNING,
-    Epoch,
-    TrainingRequest,
-    TrainingStatus,
-    view_file,
-)
+from deepphase.apps import training_run
 from deepphase.errors import DeepPhaseError
 from deepphase.files import atomic_write
 
@@ -45,7 +34,7 @@ class _Reporter:
     """Writer of the status of a training, and of the model and a view after each epoch."""
 
     def __init__(self, folder: Path) -> None:
-        self.folder, self.status = folder, TrainingStatus()
+        self.folder, self.status = folder, training_run.TrainingStatus()
         self._started, self._updated = time.monotonic(), -math.inf
 
     def update(self, **changes: object) -> None:
@@ -58,7 +47,7 @@ class _Reporter:
         """Update the status; passed to functions as their `progress`."""
         if what != self.status.what or time.monotonic() >= self._updated + 0.4:
             self._updated = time.monotonic()
-            self.update(state=RUNNING, what=what, done=done, of=of, words=words)
+            self.update(state=training_run.RUNNING, what=what, done=done, of=of, words=words)
 
     def epoch(self, view: TrainingView) -> None:
         """Measure and save the model of an epoch and a view of its manifold."""
@@ -72,24 +61,29 @@ class _Reporter:
         if not epochs:
             clips = np.searchsorted(view.corpus.stops, chosen, side="right")
             seconds = (chosen - view.corpus.starts[clips]) / model.fps
-            with atomic_write(self.folder / POINTS_FILE) as file:
+            with atomic_write(self.folder / training_run.POINTS_FILE) as file:
                 np.savez(file, clips=clips.astype(np.int64), time=seconds.astype(np.float32))
         manifold = encode_windows(model.network, values, chosen - window // 2).manifold()
         projection = dp.phase.ManifoldProjection.fit(manifold)
-        with atomic_write(view_file(self.folder, len(epochs))) as file:
+        with atomic_write(training_run.view_file(self.folder, len(epochs))) as file:
             np.save(file, projection(manifold).astype(np.float32))
         # Held-out ranges are shortened, so that few frames are measured after each epoch.
         long = split.held_out_ranges[np.diff(split.held_out_ranges).ravel() >= window]
         most = max(_MEASURED_FRAMES // max(len(long), 1), 60) + window
         long[:, 1] = np.minimum(long[:, 1], long[:, 0] + most)
         health = measured_health(model, values, long[: max(_MEASURED_FRAMES // 60, 1)])
-        replace(model, health=health, projection=projection).save(self.folder / LATEST_FILE)
+        replace(model, health=health, projection=projection).save(
+            self.folder / training_run.LATEST_FILE
+        )
         explained = view.explained if math.isfinite(view.explained) else 0.0
         self.update(
             what="training",
             done=view.windows,
             of=view.of,
-            epochs=(*epochs, Epoch(view.epoch, view.windows, view.loss, explained, health)),
+            epochs=(
+                *epochs,
+                training_run.Epoch(view.epoch, view.windows, view.loss, explained, health),
+            ),
             training_windows=len(split.train_windows),
         )
 
@@ -102,7 +96,7 @@ def _train(folder: Path, reporter: _Reporter) -> None:
 
     # At least one core is left for the dashboard.
     torch.set_num_threads(max(1, min(torch.get_num_threads(), (os.cpu_count() or 2) - 1)))
-    request = TrainingRequest.load(folder)
+    request = training_run.TrainingRequest.load(folder)
     store = dp.corpus.open_store(request.store, request.group, verify=False)
     model = dp.train_phase(
         store.selected(request.clips) if request.clips else store,
@@ -114,10 +108,10 @@ def _train(folder: Path, reporter: _Reporter) -> None:
         devices=1,
     )
     assert model is not None, "one process trains"
-    model.save(folder / MODEL_FILE)
-    (folder / LATEST_FILE).unlink(missing_ok=True)
-    finish(folder / "work", folder / MODEL_FILE)
-    reporter.update(state=FINISHED, what="finished", words="")
+    model.save(folder / training_run.MODEL_FILE)
+    (folder / training_run.LATEST_FILE).unlink(missing_ok=True)
+    finish(folder / "work", folder / training_run.MODEL_FILE)
+    reporter.update(state=training_run.FINISHED, what="finished", words="")
 
 
 def _main(folder: Path) -> int:
@@ -127,7 +121,7 @@ def _main(folder: Path) -> int:
         os.nice(3)
     reporter = _Reporter(folder)
     try:
-        reporter.update(state=RUNNING, what="preparing")
+        reporter.update(state=training_run.RUNNING, what="preparing")
         _train(folder, reporter)
     except DeepPhaseError as error:
         status, fact, hint = 2, error.fact, error.hint
@@ -140,7 +134,7 @@ def _main(folder: Path) -> int:
     else:
         return 0
     with suppress(DeepPhaseError):
-        reporter.update(state=FAILED, fact=fact, hint=hint)
+        reporter.update(state=training_run.FAILED, fact=fact, hint=hint)
     return status
 
 

@@ -19,7 +19,6 @@ from typing import Any, TypeVar
 import numpy as np
 
 from deepphase.arrays import Array
-from deepphase.config import require_in
 from deepphase.errors import CheckpointError, ParameterError
 from deepphase.files import atomic_write, parsed_json
 from deepphase.phase.config import PhaseConfig
@@ -34,11 +33,9 @@ OFFERED_CONFIGS = {
     "released_v0": "DeepPhase, first released network",
     "released_v1": "DeepPhase, second released network",
     "released_v2": "DeepPhase, newest released network",
-    "conv_embedding": "fully connected layers, no phases (for comparison)",
 }
 # Smallest and largest values, which suit a laptop.
 CHANNELS, WINDOW_S = (1, 12), (0.5, 4.0)
-_WINDOWS, _BATCH_SIZES = (256, 400_000), (16, 512)
 _TRAINING_KEYS = ("windows", "batch_size", "seed")
 # States of a training; in the first two it has not ended. A stopped one has the model of its last
 # epoch.
@@ -56,7 +53,7 @@ _LOCK = threading.Lock()
 
 @dataclass(frozen=True)
 class TrainingRequest:
-    """Request to train a phase model on clips of a store; ParameterError beyond the bounds."""
+    """Request to train a phase model on clips of a store."""
 
     store: str
     group: str
@@ -67,13 +64,6 @@ class TrainingRequest:
     windows: int = 20_000
     batch_size: int = 64
     seed: int = 0
-
-    def __post_init__(self) -> None:
-        if self.config_name not in OFFERED_CONFIGS:
-            hint = f"one of {', '.join(OFFERED_CONFIGS)}"
-            raise ParameterError(f"there is no config {self.config_name!r}", hint=hint)
-        require_in(self, channels=CHANNELS, window_s=WINDOW_S)
-        require_in(self, windows=_WINDOWS, batch_size=_BATCH_SIZES)
 
     def config(self) -> PhaseConfig:
         """The config with the values of the request."""
@@ -276,13 +266,6 @@ class TrainingRun:
     def cancel(self) -> None:
         """End the process and remove the folder."""
         _end(self.process, self.folder)
-
-    def log(self) -> str:
-        """Last 4,000 characters of the output of the process."""
-        try:
-            return (self.folder / _LOG).read_text(encoding="utf-8", errors="replace")[-4000:]
-        except OSError:
-            return ""
 
 
 def _spawn(folder: Path) -> subprocess.Popen:

@@ -28,8 +28,7 @@ def command(
 ) -> None:
     """Make a new dance to a song, as BVH, glb and a page that plays it with its sound.
 
-    Without --dancer and --database, the newest dance database of the current folder dances, or
-    else its newest dancer, or else the shipped dancer. That one learnt from salsa, Indian and
+    Without --dancer and --database, the shipped dancer dances, which learnt from salsa, Indian and
     modern dances of CMU (mocap.cs.cmu.edu).
 
     Parameters
@@ -66,7 +65,7 @@ def command(
 
     # Refused before anything long is imported.
     check_beats(song, beats, bpm)
-    from deepphase.apps.dance_sources import DanceSource, find_dance_source
+    from deepphase.apps.dance_sources import DanceSource
     from deepphase.apps.reports.dance_report import dance_report, dance_stem
     from deepphase.apps.reports.page import MOTION_SUFFIXES, headline_table
     from deepphase.steering.dance import DanceRequest
@@ -75,13 +74,11 @@ def command(
         raise ParameterError(
             "--dancer and --database cannot be used together", hint="give one of them"
         )
-    if dancer is None and database is None:
-        dancer, database = find_dance_source(Path())
-        note(f"danced by {dancer or database or 'a dancer ' + SHIPPED['dancer'].words}")
     request = DanceRequest(start, seconds, seed, variety=variety)
     if dancer is not None:
         source = DanceSource.from_dancer(dp.controllers.Dancer.load(dancer), dancer.name)
     elif database is None:
+        note(f"danced by a dancer {SHIPPED['dancer'].words}")
         source = DanceSource.shipped()
     else:
         motions = dp.matching.MotionDatabase.load(database)

@@ -5,23 +5,13 @@ from __future__ import annotations
 from pathlib import Path
 
 import deepphase as dp
-from deepphase.apps.edit_files import (
-    EditOptions,
-    Without,
-    check_networks,
-    check_output,
-    load_editor,
-    open_clips,
-    read_clip,
-    report_reached,
-    write_edited,
-)
-from deepphase.apps.options import claim_file, parse_names, parse_stretches
+from deepphase.apps import edit_files
+from deepphase.apps.options import parse_names, parse_stretches
 from deepphase.apps.terminal import note, warn, working
 from deepphase.errors import ParameterError
 from deepphase.motion.clip import Clip
 
-_EDIT = EditOptions()
+_EDIT = edit_files.EditOptions()
 
 
 def repair_command(
@@ -31,7 +21,7 @@ def repair_command(
     frames: str | None = None,
     ground: bool = False,
     uneven: bool = False,
-    edit: EditOptions = _EDIT,
+    edit: edit_files.EditOptions = _EDIT,
 ) -> None:
     """Repair a clip: what is damaged is restored, all else stays as it is.
 
@@ -59,7 +49,7 @@ def repair_command(
 
     names, stretches = parse_names(joints), parse_stretches(frames)
     # Bodies of other kinds have smooth curves in their gaps.
-    (given,), editor = open_clips([clip], output, edit, without="biped")
+    (given,), editor = edit_files.open_clips([clip], output, edit, without="biped")
     is_named = joints is not None or frames is not None
     # Without names and an editor, notes say what else can be done.
     tells = edit.editor is None and not is_named
@@ -89,7 +79,7 @@ def repair_command(
     if output is None:
         note("nothing is written: give -o FILE")
         return
-    write_edited([made], output, edit.player, before=given)
+    edit_files.write_edited(made, output, edit.player, before=given)
 
 
 def inbetween_command(
@@ -98,7 +88,7 @@ def inbetween_command(
     seconds: float | None = None,
     keys: Path | None = None,
     follow: bool = False,
-    edit: EditOptions = _EDIT,
+    edit: edit_files.EditOptions = _EDIT,
 ) -> None:
     """Make the motion between two clips, or between the keys of one clip.
 
@@ -133,7 +123,7 @@ def inbetween_command(
     from deepphase.edit.inbetween import way_speed
     from deepphase.motion.glitches import find_glitches, without_stray_ends
 
-    given, editor = open_clips(clips, output, edit, without="shipped")
+    given, editor = edit_files.open_clips(clips, output, edit, without="shipped")
     assert editor is not None
     for at, path in enumerate(clips if named is None else ()):
         given[at], _, notes = without_stray_ends(given[at], find_glitches(given[at]))
@@ -151,7 +141,7 @@ def inbetween_command(
                     f"move at {fast:.1f} m/s at most: give more --seconds, or --follow"
                 )
             made = dp.edit.in_between(given[0], given[1], seconds, editor, follow=follow)
-    write_edited([made], output, edit.player, before=given[0])
+    edit_files.write_edited(made, output, edit.player, before=given[0])
 
 
 def constrain_command(
@@ -160,7 +150,7 @@ def constrain_command(
     targets: Path | None = None,
     path: Path | None = None,
     feet: bool = False,
-    edit: EditOptions = _EDIT,
+    edit: edit_files.EditOptions = _EDIT,
 ) -> None:
     """Move a clip so that hands and feet are at targets, and the body follows a path.
 
@@ -186,8 +176,8 @@ def constrain_command(
     way = None if path is None else dp.steering.read_path(path)
 
     # Feet alone need no editor, and bodies of other kinds have none.
-    without: Without = "biped" if wanted or way is not None else "none"
-    (given,), editor = open_clips([clip], output, edit, without=without)
+    without: edit_files.Without = "biped" if wanted or way is not None else "none"
+    (given,), editor = edit_files.open_clips([clip], output, edit, without=without)
     with working("searching", output.name):
         made = dp.edit.constrained(given, editor, wanted, path=way, feet=feet)
     for target, distance in zip(wanted, made.distances, strict=True):
@@ -195,8 +185,8 @@ def constrain_command(
         if target.first == target.last:
             frames = f"frame {target.first}"
         missed = f"{target.joint} is {100 * distance:.1f} cm from its target at {frames}"
-        report_reached(distance, f"{target.joint} is at its target at {frames}", missed)
-    write_edited([made.clip], output, edit.player, before=given)
+        edit_files.report_reached(distance, f"{target.joint} is at its target at {frames}", missed)
+    edit_files.write_edited(made.clip, output, edit.player, before=given)
 
 
 def path_command(
@@ -205,14 +195,13 @@ def path_command(
     output: Path,
     seconds: float | None = None,
     speed: float | None = None,
-    characters: int = 1,
     joints: str | None = None,
     root: Path | None = None,
     player: Path | None = None,
 ) -> None:
     """Make motion along a path on the ground, or of a whole body from paths of hands and feet.
 
-    All frames are made at once, in any number.
+    All frames are made at once.
 
     Parameters
     ----------
@@ -222,15 +211,11 @@ def path_command(
         CSV file (t, x, z and, optionally, facing), or wave, square or circle. Of hands and feet a
         CSV file of places through which they go (t, joint, x, y, z: seconds, name, metres), or a
         motion file of the editor's skeleton whose hands and feet are followed.
-    output
-        Clip to write (.bvh, .glb or .npz); of several characters a folder of .bvh files.
     seconds
         Length of wave, square and circle in seconds; 20 if not given.
     speed
         Speed in m/s along the path. If not given, a path file is followed by its times, and made
         paths at the median speed of the editor's clips.
-    characters
-        Number of characters, side by side, each at another moment of its steps.
     joints
         Hands and feet of a motion file that are followed, separated by commas; all if not given.
     root
@@ -239,13 +224,11 @@ def path_command(
     player
         Page to write (.html) that plays the result; with a motion file, beside it.
     """
-    if characters < 1:
-        raise ParameterError(f"characters must be at least 1, not {characters}", hint="give 1")
     file = Path(path)
     of_effectors, is_table = file.is_file() and _has_joints(file), file.suffix.lower() == ".csv"
-    if of_effectors and (seconds is not None or speed is not None or characters != 1):
+    if of_effectors and (seconds is not None or speed is not None):
         raise ParameterError(
-            "--seconds, --speed and --characters are of paths on the ground",
+            "--seconds and --speed are of paths on the ground",
             hint="leave them out: hands and feet have times of their own",
         )
     if joints is not None and (is_table or not of_effectors):
@@ -257,20 +240,16 @@ def path_command(
             "--root is for a CSV file of hands and feet; a motion file has a root of its own",
             hint="leave --root out",
         )
-    if characters > 1:
-        for probe in filter(None, (output / "path_001.bvh", player)):
-            claim_file(probe)
-    else:
-        check_output(file if of_effectors else None, output, player)
-    check_networks(editor, "effectors" if of_effectors else "path")
-    trained = load_editor(editor)
+    edit_files.check_output(file if of_effectors else None, output, player)
+    edit_files.check_networks(editor, "effectors" if of_effectors else "path")
+    trained = edit_files.load_editor(editor)
     if of_effectors:
         made, before = _on_effectors(trained, file, parse_names(joints), root)
         title = "From hands and feet" if before is None else "Before and after"
-        write_edited([made], output, player, before=before, title=title)
+        edit_files.write_edited(made, output, player, before=before, title=title)
     else:
-        clips, name = _on_path(trained, path, seconds, speed, characters)
-        write_edited(clips, output, player, title=f"Along {name}")
+        made, name = _on_path(trained, path, seconds, speed)
+        edit_files.write_edited(made, output, player, title=f"Along {name}")
 
 
 def _has_joints(path: Path) -> bool:
@@ -282,17 +261,11 @@ def _has_joints(path: Path) -> bool:
 
 
 def _on_path(
-    editor: dp.edit.MotionEditor,
-    path: str,
-    seconds: float | None,
-    speed: float | None,
-    characters: int,
-) -> tuple[list[Clip], str]:
-    """Clips of characters along a path, and its name."""
-    import numpy as np
-
+    editor: dp.edit.MotionEditor, path: str, seconds: float | None, speed: float | None
+) -> tuple[Clip, str]:
+    """The clip of a character along a path, and the path's name."""
     from deepphase.apps.runs.goals import complete_goals, read_goals
-    from deepphase.edit.path_motion import crowd_paths, path_networks
+    from deepphase.edit.path_motion import path_networks
 
     read = read_goals(path)
     if len(read) > 1:
@@ -300,14 +273,11 @@ def _on_path(
     usual = path_networks(editor).limits.usual
     (goal,) = complete_goals(read, usual, seconds=seconds, speed=speed)
     assert isinstance(goal, dp.steering.GroundPath)
-    starts = np.random.default_rng(0).uniform(-np.pi, np.pi, characters)
-    starts[0] = 0.0
     with working("making", goal.name):
-        ways = zip(crowd_paths(goal, characters, 1.5), starts.tolist(), strict=True)
-        made = [dp.edit.motion_on_path(way, editor, start=start) for way, start in ways]
-    for finding in made[0].findings:
+        made = dp.edit.motion_on_path(goal, editor)
+    for finding in made.findings:
         warn(finding)
-    return [each.clip for each in made], goal.name
+    return made.clip, goal.name
 
 
 def _on_effectors(
@@ -317,7 +287,7 @@ def _on_effectors(
     from deepphase.edit.effector_motion import effector_networks
 
     effector_networks(editor)
-    before = None if file.suffix.lower() == ".csv" else read_clip(file, editor)
+    before = None if file.suffix.lower() == ".csv" else edit_files.read_clip(file, editor)
     with working("making", file.name):
         if before is None:
             given = dp.edit.read_effector_paths(
@@ -330,7 +300,7 @@ def _on_effectors(
         warn(finding)
     for name, distance in zip(given.joints, made.distances, strict=True):
         missed = f"{name} is up to {100 * distance:.1f} cm from its path"
-        report_reached(distance, f"{name} is on its path", missed)
+        edit_files.report_reached(distance, f"{name} is on its path", missed)
     return made.clip, before
 
 
@@ -339,7 +309,7 @@ def style_command(
     output: Path,
     style: str | None = None,
     amount: float = 1.0,
-    edit: EditOptions = _EDIT,
+    edit: edit_files.EditOptions = _EDIT,
 ) -> None:
     """Give a clip the style of other clips; its timing and its path stay.
 
@@ -356,11 +326,11 @@ def style_command(
     if not styles:
         raise ParameterError("no style is given", hint="give --style: one motion file or several")
 
-    given, editor = open_clips([clip, *styles], output, edit, without="shipped")
+    given, editor = edit_files.open_clips([clip, *styles], output, edit, without="shipped")
 
     assert editor is not None
     with working("styling", output.name):
         made = dp.edit.styled(given[0], given[1:], editor, amount=amount)
     before, after = made.distance_before, made.distance_after
     note(f"distance from the style (Gram matrix): {before:.2f} before, {after:.2f} after")
-    write_edited([made.clip], output, edit.player, before=given[0])
+    edit_files.write_edited(made.clip, output, edit.player, before=given[0])

@@ -6,16 +6,9 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
+from deepphase.apps import terminal
 from deepphase.apps.input_checks import is_motion
 from deepphase.apps.options import claim
-from deepphase.apps.terminal import (
-    list_or_refuse,
-    next_step,
-    note,
-    progress,
-    refuse_unwritten,
-    warn,
-)
 from deepphase.arrays import counted
 from deepphase.corpus.motion_files import is_store, unique_stems
 from deepphase.errors import FormatError, ParameterError
@@ -65,10 +58,10 @@ def command(
     # Files that are not models are refused before a folder is made and clips are looked for.
     loaded: Any = opened_model(model)
     if model == shipped.path:
-        note("no model is given: the shipped model for any skeleton reads the clips")
-        note(shipped.words)
+        terminal.note("no model is given: the shipped model for any skeleton reads the clips")
+        terminal.note(shipped.words)
     check_writable(output / "clip.phases.npz")
-    with progress() as report:
+    with terminal.progress() as report:
         if of_songs:
             entries = song_entries(files)
         else:
@@ -81,21 +74,23 @@ def command(
                 claim(path.with_suffix(".csv"))
         done = encode_files(model, entries, output, csv=csv, workers=workers, progress=report)
     for text in (text for each in done for text in each.notes):
-        warn(text)
+        terminal.warn(text)
     refused = [each.error for each in done if each.error is not None]
     what = "songs" if of_songs else "clips"
-    list_or_refuse(refused, len(done), what, "encoded")
+    terminal.list_or_refuse(refused, len(done), what, "encoded")
     written = len(done) - len(refused)
     frames = sum(each.frames for each in done)
-    note(f"{counted(written, what[:-1])}, {frames:,} frames at {loaded.fps:g} fps -> {output}")
-    refuse_unwritten(refused)
+    terminal.note(
+        f"{counted(written, what[:-1])}, {frames:,} frames at {loaded.fps:g} fps -> {output}"
+    )
+    terminal.refuse_unwritten(refused)
     if of_songs:
-        next_step("dance", files[0] if files[0].is_file() else "SONG", "-o", "dance")
+        terminal.next_step("dance", files[0] if files[0].is_file() else "SONG", "-o", "dance")
     elif model == shipped.path:
         is_folder = files[0].is_dir() and not is_store(files[0])
-        next_step("app", files[0] if is_folder else files[0].parent)
+        terminal.next_step("app", files[0] if is_folder else files[0].parent)
     else:
-        next_step("figures", model, files[0], "-o", "figures")
+        terminal.next_step("figures", model, files[0], "-o", "figures")
 
 
 def _claim_phases(path: Path, model_sha256: str) -> None:

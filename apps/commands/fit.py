@@ -7,22 +7,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 import deepphase as dp
+from deepphase.apps import terminal
 from deepphase.apps.options import claim_file, claim_folder, folder_reader
-from deepphase.apps.terminal import (
-    each_clip,
-    next_step,
-    note,
-    progress,
-    read_corpus,
-    refuse_unwritten,
-    table,
-)
 from deepphase.corpus.motion_files import unique_stems
-from deepphase.errors import ParameterError
 from deepphase.formats.load import holds_points
-from deepphase.motion.clip import Clip
-from deepphase.motion.contacts import foot_contacts
-from deepphase.motion.roles import find_roles
 
 if TYPE_CHECKING:
     from deepphase.controllers.ball.ball_track import BallTrack
@@ -58,17 +46,19 @@ def phases_command(
         from its velocity along the principal axis; pfnn a single phase, from the foot strikes.
     """
     claim_file(output, example=f"{method}.phases")
-    with progress() as on_progress:
-        corpus = read_corpus(store, skeleton=skeleton, progress=on_progress)
+    with terminal.progress() as on_progress:
+        corpus = terminal.read_corpus(store, skeleton=skeleton, progress=on_progress)
         baseline = dp.phase.fit_phases(
             corpus, method, description=corpus.description, progress=on_progress
         )
     baseline.save(output)
     channels = f"{baseline.channels} phase{'s' if baseline.channels > 1 else ''}"
-    note(f"{channels}, fitted to {', '.join(baseline.limbs)} in windows of {baseline.window_s:g} s")
-    note(f"{baseline.ORIGIN}; amplitude: {baseline.AMPLITUDE}")
-    note(f"model: {output}")
-    next_step("encode", output, store, "-o", "phases")
+    terminal.note(
+        f"{channels}, fitted to {', '.join(baseline.limbs)} in windows of {baseline.window_s:g} s"
+    )
+    terminal.note(f"{baseline.ORIGIN}; amplitude: {baseline.AMPLITUDE}")
+    terminal.note(f"model: {output}")
+    terminal.next_step("encode", output, store, "-o", "phases")
 
 
 def ground_command(
@@ -106,9 +96,9 @@ def ground_command(
 
     kinds = tuple(MADE_GROUNDS)
     if not fits + laid:
-        raise ParameterError("there is no ground", hint="give --fits or --laid a number above 0")
+        raise dp.ParameterError("there is no ground", hint="give --fits or --laid a number above 0")
     if fits > 1 and not patches:
-        raise ParameterError("footsteps alone give one ground", hint="give --fits 1")
+        raise dp.ParameterError("footsteps alone give one ground", hint="give --fits 1")
     entries = clips_in(clips, skeleton=skeleton)
     stems = unique_stems(entry.name for entry in entries)
     tails = ["", *(f".fit-{rank}" for rank in range(2, fits + 1))] if fits else []
@@ -133,7 +123,10 @@ def ground_command(
     def use(entry: ClipEntry) -> None:
         stem, clip = next(own_stems), entry.load()
         track = FootTrack.from_clip(clip)
-        roles, actor = find_roles(clip.skeleton, clip=clip), dp.viewer.Actor.from_motion(clip)
+        roles, actor = (
+            dp.motion.find_roles(clip.skeleton, clip=clip),
+            dp.viewer.Actor.from_motion(clip),
+        )
         options: dict[str, Any] = {"spacing_m": _SPACING_M, "margin_m": _MARGIN_M}
         if library is not None:
             found = grounds_of_clip(track, library, fits, name=clip.name, **options)
@@ -148,7 +141,7 @@ def ground_command(
             if kind not in whole:
                 whole[kind] = dp.terrain.made_ground(kind, seed=_SEED, size_m=_WHOLE_M)
             heights = best_place(track, whole[kind], seed=number + 1, **options)
-            floor = foot_contacts(clip, roles).floor
+            floor = dp.foot_contacts(clip, roles).floor
             ground = ClipGround(heights.shifted(floor), clip.name, laid=True)
             grounded = GroundedClip.from_clip(clip, ground.ground, roles, laid=True)
             own = FootTrack.from_clip(grounded.clip, contacts=grounded.contacts)
@@ -160,17 +153,17 @@ def ground_command(
                 actor.floor,
             )
 
-    refused = each_clip(entries, use, "fitting ground", "fitted with ground")
+    refused = terminal.each_clip(entries, use, "fitting ground", "fitted with ground")
     columns = ("ground", "cycles", "distance at contacts (mm)", "rise of contacts (m)")
-    table(columns, rows)
+    terminal.table(columns, rows)
     page = Page("Fitted ground").add_takes(takes).add_table(columns, rows, heading="Grounds")
-    note(f"report: {page.write(output / 'index.html')}")
-    refuse_unwritten(refused)
+    terminal.note(f"report: {page.write(output / 'index.html')}")
+    terminal.refuse_unwritten(refused)
     if len(entries) > 1:
         with_ground = ("--terrain", output, "--config", "mann")
-        next_step("train", "controller", clips[0], *with_ground, "-o", "walk.controller")
+        terminal.next_step("train", "controller", clips[0], *with_ground, "-o", "walk.controller")
     else:
-        next_step("play", clips[0])
+        terminal.next_step("play", clips[0])
 
 
 def _ground_row(name: str, ground: dp.terrain.Heightmap, track: FootTrack) -> list[str]:
@@ -223,33 +216,33 @@ def ball_command(clips: list[Path], output: Path, skeleton: str | None = None) -
             takes.append(_ball_take(clip, track))
         tracks.append(track)
 
-    refused = each_clip(entries, use, "fitting balls", "fitted with a ball")
+    refused = terminal.each_clip(entries, use, "fitting balls", "fitted with a ball")
     columns = ("clip", "touches a second", "m/s", "plausible", "implausible frames")
     rows = [as_row(track) for track in tracks]
-    table(columns, rows, more="clips")
+    terminal.table(columns, rows, more="clips")
     implausible = np.concatenate([track.plausible for track in tracks]) < IMPLAUSIBLE
     touches = sum(len(track.touches) for track in tracks)
     captured = sum(track.captured for track in tracks)
     found = f"{len(tracks)} balls, {touches} touches; {implausible.mean():.1%} of the frames"
-    note(f"{found} are implausible, and are not learnt from")
+    terminal.note(f"{found} are implausible, and are not learnt from")
     if captured:
-        note(f"{captured} were captured with the motion")
+        terminal.note(f"{captured} were captured with the motion")
     page = Page("Fitted balls").add_takes(takes).add_table(columns, rows, heading="Balls")
-    note(f"report: {page.write(output / 'index.html')}")
-    refuse_unwritten(refused)
+    terminal.note(f"report: {page.write(output / 'index.html')}")
+    terminal.refuse_unwritten(refused)
     if len(tracks) > 1:
         with_balls = ("--ball", output, "--config", "ball_no_phase")
-        next_step("train", "controller", clips[0], *with_balls, "-o", "dribble.controller")
+        terminal.next_step("train", "controller", clips[0], *with_balls, "-o", "dribble.controller")
 
 
-def _ball_of(clip: Clip, ball: Ball) -> BallTrack:
+def _ball_of(clip: dp.Clip, ball: Ball) -> BallTrack:
     """The captured ball of a clip, or else the fitted one."""
     from deepphase.controllers.ball.captured import captured_ball
     from deepphase.controllers.ball.fitting import fit_ball
     from deepphase.formats.points import load_points
     from deepphase.motion.point_track import ball_points
 
-    roles = find_roles(clip.skeleton, clip=clip)
+    roles = dp.motion.find_roles(clip.skeleton, clip=clip)
     path = Path(clip.source.path)
     if clip.source.path and path.is_file() and holds_points(path):
         track = load_points(path, **folder_reader(path))
@@ -258,7 +251,7 @@ def _ball_of(clip: Clip, ball: Ball) -> BallTrack:
     return fit_ball(clip, ball, roles=roles)
 
 
-def _ball_take(clip: Clip, track: BallTrack) -> dp.viewer.Take:
+def _ball_take(clip: dp.Clip, track: BallTrack) -> dp.viewer.Take:
     from deepphase.viewer.take import Curve, Marker
 
     actor = dp.viewer.Actor.from_clip(clip).with_ball(track.positions, track.ball.radius_m)

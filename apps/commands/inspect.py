@@ -8,41 +8,24 @@ from typing import Any
 
 import numpy as np
 
+import deepphase as dp
+from deepphase.apps import terminal
 from deepphase.apps.options import FileOptions
-from deepphase.apps.terminal import (
-    Outcome,
-    list_left_out,
-    listed_counts,
-    next_step,
-    note,
-    note_groups,
-    note_kinds,
-    note_name_labels,
-    note_store_kinds,
-    progress,
-    skeleton_words,
-    table,
-    warn,
-)
 from deepphase.arrays import Array, counted
 from deepphase.corpus.groups import other_frames_sentence, same_rest_frames
 from deepphase.corpus.inspection import FileFacts, inspect_files
 from deepphase.corpus.motion_files import find_motion_files, is_store
 from deepphase.corpus.name_labels import read_name_labels
-from deepphase.corpus.store import open_store, store_groups
-from deepphase.errors import DeepPhaseError, FormatError
 from deepphase.features.moment_kinds import KINDS, clip_kinds
 from deepphase.formats.frame_rates import is_warning
-from deepphase.motion.clip import Clip
 from deepphase.motion.orientation import body_length, other_floors
-from deepphase.motion.skeleton import Skeleton
 
 
 def command(
     path: list[Path],
     allow_truncated: bool = False,
     reading: FileOptions = FileOptions(),  # noqa: B008 (frozen)
-) -> Outcome:
+) -> terminal.Outcome:
     """Show the content of motion files and stores: skeletons, rates, units, lengths, problems.
 
     Parameters
@@ -54,18 +37,18 @@ def command(
     path = [each for each in path if each not in stores]
     documents = [_show_store(store) for store in stores]
     if not path:
-        group = skeleton_words(store_groups(stores[0]))
-        next_step("train", "phase", stores[0], "-o", "walk.model", *group)
-        return Outcome({"stores": documents, "skeletons": [], "files": []})
+        group = terminal.skeleton_words(dp.corpus.store_groups(stores[0]))
+        terminal.next_step("train", "phase", stores[0], "-o", "walk.model", *group)
+        return terminal.Outcome({"stores": documents, "skeletons": [], "files": []})
     reader: dict[str, Any] = reading.reader | ({"allow_truncated": True} if allow_truncated else {})
-    with progress() as report:
+    with terminal.progress() as report:
         found = inspect_files(
             path, description=reading.description, measure=_kind_seconds, progress=report, **reader
         )
     good = [each for each in found if each.error is None]
     if len(found) == 1 and found[0].error is not None:
         raise found[0].error
-    groups: dict[frozenset[str], list[tuple[FileFacts, Skeleton]]] = {}
+    groups: dict[frozenset[str], list[tuple[FileFacts, dp.Skeleton]]] = {}
     for facts in found:
         if facts.skeleton is not None:
             names = frozenset((facts.skeleton.group_name, *facts.skeleton.names))
@@ -74,22 +57,22 @@ def command(
     settings = {file.file: file.settings.labels for file in find_motion_files(path)}
     labels = read_name_labels(settings, settings)
     if len(labels.labels) > 1:
-        note_name_labels(labels)
-        note("")
+        terminal.note_name_labels(labels)
+        terminal.note("")
     if len(good) > 1:
         _show_files(good)
     _show_problems(found)
     if not good:
-        raise FormatError(
+        raise dp.FormatError(
             f"none of {len(found)} files can be read",
             path=path[0],
             hint="the reasons are listed above",
         )
     if all(each.has_rotations for each in good):
-        next_step("prepare", *path, "-o", "mocap.store")
+        terminal.next_step("prepare", *path, "-o", "mocap.store")
     else:
-        next_step("solve", *path, "-o", "solved")
-    return Outcome(
+        terminal.next_step("solve", *path, "-o", "solved")
+    return terminal.Outcome(
         {
             "stores": documents,
             "skeletons": skeletons,
@@ -99,11 +82,11 @@ def command(
     )
 
 
-def _kind_seconds(clip: Clip) -> Array | None:
+def _kind_seconds(clip: dp.Clip) -> Array | None:
     """(kinds,) seconds of each kind of moment; None for bodies whose kinds cannot be found."""
     try:
         return np.bincount(clip_kinds(clip), minlength=len(KINDS)) / clip.fps
-    except DeepPhaseError:
+    except dp.DeepPhaseError:
         return None
 
 
@@ -128,7 +111,7 @@ def _file_document(facts: FileFacts) -> dict[str, Any]:
     }
 
 
-def _show_group(members: list[tuple[FileFacts, Skeleton]], *, detailed: bool) -> dict[str, Any]:
+def _show_group(members: list[tuple[FileFacts, dp.Skeleton]], *, detailed: bool) -> dict[str, Any]:
     """Print what the files of a skeleton have in common; the same as a document."""
     some, skeleton = [facts for facts, _ in members], members[0][1]
     first, files = some[0], len({facts.file for facts in some})
@@ -136,44 +119,44 @@ def _show_group(members: list[tuple[FileFacts, Skeleton]], *, detailed: bool) ->
     text = counted(files, "file")
     if files < len(some):
         text += f" with {len(some)} animations"
-    kind = listed_counts(Counter(facts.kind for facts in some), "files")
+    kind = terminal.listed_counts(Counter(facts.kind for facts in some), "files")
     joints = f"skeleton {skeleton.group_name}: {len(skeleton)} joints"
-    note(f"{joints}, {kind}; {text}, {seconds / 60:.1f} minutes")
-    note("  " + ", ".join(f"{role} {joint}" for role, joint in first.roles.items()))
+    terminal.note(f"{joints}, {kind}; {text}, {seconds / 60:.1f} minutes")
+    terminal.note("  " + ", ".join(f"{role} {joint}" for role, joint in first.roles.items()))
     for what, values in {
         "fps": [f"{facts.fps:g}" for facts in some],
         "metres a unit": [f"{facts.source.unit_m:g}" for facts in some],
         "up": [facts.source.up for facts in some],
     }.items():
-        note(f"  {what}: {listed_counts(Counter(values), 'files')}")
+        terminal.note(f"  {what}: {terminal.listed_counts(Counter(values), 'files')}")
     floors = [facts.floor for facts in some if facts.floor is not None]
     if floors:
         # Not "-0.00".
-        note(f"  floor: at {round(float(np.median(floors)), 2) + 0.0:.2f} m")
+        terminal.note(f"  floor: at {round(float(np.median(floors)), 2) + 0.0:.2f} m")
     kinds = None
     measured = [facts.measured for facts in some if facts.measured is not None]
     if measured:
         total = np.sum(measured, 0)
         kinds = dict(zip(KINDS, (total / total.sum()).tolist(), strict=True))
-        note_kinds(kinds, "  ")
+        terminal.note_kinds(kinds, "  ")
     if not any(facts.has_rotations for facts in some):
-        note("  points without rotations: joints have positions only")
+        terminal.note("  points without rotations: joints have positions only")
     songs = sum(bool(facts.song) for facts in some)
     if songs:
-        note(f"  songs: {songs} of {len(some)} files have one beside them")
+        terminal.note(f"  songs: {songs} of {len(some)} files have one beside them")
     # Warnings are listed file by file, other notes where most files have them.
     counts = Counter(text for facts in some for text in facts.notes)
     for text, count in counts.items():
         if detailed or (count > len(some) / 2 and not is_warning(text)):
-            note(f"  {text}")
+            terminal.note(f"  {text}")
     if detailed:
-        note(f"  joints: {', '.join(skeleton.names)}")
-    note("")
+        terminal.note(f"  joints: {', '.join(skeleton.names)}")
+    terminal.note("")
     _warn_of_other_rest_frames(members)
     # As `prepare` measures them: what is below every joint are feet in an unusual pose.
     heights = [facts.lowest_m for facts in some]
     for index, sentence in other_floors(heights, body_length(skeleton)).items():
-        warn(f"{some[index].title}: {sentence}")
+        terminal.warn(f"{some[index].title}: {sentence}")
     return {
         "name": skeleton.group_name,
         "kind": first.kind,
@@ -186,7 +169,7 @@ def _show_group(members: list[tuple[FileFacts, Skeleton]], *, detailed: bool) ->
     }
 
 
-def _warn_of_other_rest_frames(members: list[tuple[FileFacts, Skeleton]]) -> None:
+def _warn_of_other_rest_frames(members: list[tuple[FileFacts, dp.Skeleton]]) -> None:
     """Say which files have bodies whose rotations do not fit the body of the others."""
     names = members[0][1].names
     same_order = [member for member in members if member[1].names == names]
@@ -198,7 +181,7 @@ def _warn_of_other_rest_frames(members: list[tuple[FileFacts, Skeleton]]) -> Non
         if body is not largest:
             files = [same_order[index][0].title for index in body]
             first, other = skeletons[largest[0]], skeletons[body[0]]
-            warn(other_frames_sentence(files, first, other, translated))
+            terminal.warn(other_frames_sentence(files, first, other, translated))
 
 
 def _show_files(files: list[FileFacts]) -> None:
@@ -212,38 +195,40 @@ def _show_files(files: list[FileFacts]) -> None:
         for each in files
     ]
     columns = ("file", "skeleton", "fps", "frames", "seconds", "feet on floor", "problems")
-    table(columns, rows, more="files, which --json lists")
+    terminal.table(columns, rows, more="files, which --json lists")
 
 
 def _show_problems(found: list[FileFacts]) -> None:
     for each in found:
         for text in each.notes:
             if is_warning(text):
-                warn(f"{each.title}: {text}")
+                terminal.warn(f"{each.title}: {text}")
         for glitch in each.glitches:
             line = each.source.first_line
             place = f":{line + glitch.first}" if line else ""
-            note(f"problem: {each.title}{place}: {glitch.sentence}")
-    list_left_out("cannot be read", [each.error for each in found if each.error is not None])
+            terminal.note(f"problem: {each.title}{place}: {glitch.sentence}")
+    terminal.list_left_out(
+        "cannot be read", [each.error for each in found if each.error is not None]
+    )
 
 
 def _show_store(path: Path) -> dict[str, Any]:
     """Print what a store has; the same as a document."""
-    groups = store_groups(path)
-    note_groups(groups)
+    groups = dp.corpus.store_groups(path)
+    terminal.note_groups(groups)
     left_out: list[dict[str, Any]] = []
     described = []
     for group in groups:
-        store = open_store(path, group.name)
-        note(f"{group.name}: {store.fps:g} fps; joints {', '.join(group.joints)}")
+        store = dp.corpus.open_store(path, group.name)
+        terminal.note(f"{group.name}: {store.fps:g} fps; joints {', '.join(group.joints)}")
         labels = {name: Counter(map(str, store.label_column(name))) for name in store.label_names}
         for name, values in labels.items():
-            note(f"  {name}: {listed_counts(values, 'clips')}")
-        shares = note_store_kinds(store, "  ")
+            terminal.note(f"  {name}: {terminal.listed_counts(values, 'clips')}")
+        shares = terminal.note_store_kinds(store, "  ")
         own = {"name": group.name, "joints": list(group.joints), "fps": store.fps}
         own |= {"clips": group.clips, "minutes": group.minutes}
         described.append({**own, "labels": labels, "kinds": shares})
         left_out = [{"file": each["file"], "reason": each["reason"]} for each in store.left_out]
     for each in left_out:
-        warn(f"left out of the store: {each['file']}: {each['reason']}")
+        terminal.warn(f"left out of the store: {each['file']}: {each['reason']}")
     return {"file": str(path), "skeletons": described, "left_out": left_out}

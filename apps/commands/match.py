@@ -2,28 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import deepphase as dp
-from deepphase.apps.options import (
-    ConfigOption,
-    SteeringOptions,
-    claim,
-    claim_folder,
-    parse_labels,
-    parse_names,
-)
-from deepphase.apps.terminal import (
-    next_step,
-    note,
-    note_chosen_skeleton,
-    progress,
-    table,
-    warn,
-)
+from deepphase.apps import options, terminal
 from deepphase.arrays import counted
 from deepphase.errors import ParameterError
 from deepphase.files import check_writable
@@ -33,7 +18,6 @@ from deepphase.progress import Progress
 if TYPE_CHECKING:
     from deepphase.apps.runs.goals import Goal
     from deepphase.matching.player.settings import MomentFilter
-    from deepphase.steering.run import RunnerSource
 
 _MATCHER = "deepphase.matcher"
 _DEFAULT, _ON_GROUND = "phase_trajectory", "ground_trajectory"
@@ -45,7 +29,7 @@ def build_command(
     stores: list[Path],
     output: Path,
     model: Path | None = None,
-    config: Any = ConfigOption("matching", _DEFAULT, has_keys=False),  # noqa: B008 (frozen)
+    config: Any = options.ConfigOption("matching", _DEFAULT, has_keys=False),  # noqa: B008 (frozen)
     index: str = "auto",
     labels: str | None = None,
     skeleton: str | None = None,
@@ -103,9 +87,9 @@ def build_command(
     joints = () if loaded is None else loaded.signals.joints
     clips = [dp.corpus.open_store(store, skeleton, joints=joints) for store in stores]
     for corpus, path in zip(clips, stores, strict=True):
-        note_chosen_skeleton(corpus, path)
+        terminal.note_chosen_skeleton(corpus, path)
     if labels is not None:
-        clips = [each.selected(parse_labels(labels)) for each in clips]
+        clips = [each.selected(options.parse_labels(labels)) for each in clips]
     trained = None if loaded is None else loaded.bound(clips[0])
     with_music = has_song_tracks(config)
     if has_ground_heights(config) != (terrain is not None):
@@ -123,24 +107,24 @@ def build_command(
         raise ParameterError(
             "features of songs and of ground need one store", hint="prepare all clips as one store"
         )
-    claim(output)
+    options.claim(output)
     beside = output.with_suffix(".ground.store")
     if terrain is not None:
-        claim(beside)
-    with progress() as shown:
-        options: dict[str, Any] = {"spool": output.absolute().parent, "progress": shown}
+        options.claim(beside)
+    with terminal.progress() as shown:
+        given: dict[str, Any] = {"spool": output.absolute().parent, "progress": shown}
         song_tracks = None
         if with_music:
-            song_tracks = options["tracks"] = dp.matching.ClipSongTracks.read(
+            song_tracks = given["tracks"] = dp.matching.ClipSongTracks.read(
                 clips[0], songs, config, shown
             )
             for line in song_tracks.clocks.words() if song_tracks.clocks else ():
-                note(line)
+                terminal.note(line)
             for clip, why in song_tracks.left_out:
-                warn(f"{clip}: left out: {why}")
+                terminal.warn(f"{clip}: left out: {why}")
             clips = [song_tracks.store]
         if terrain is not None:
-            on_ground = options["tracks"] = ClipsOnGround(
+            on_ground = given["tracks"] = ClipsOnGround(
                 clips[0],
                 ClipGrounds.read(terrain),
                 future_offsets(config),
@@ -149,7 +133,7 @@ def build_command(
             )
             on_ground.store.save(beside)
             clips = [dp.corpus.open_store(beside)]
-        database = dp.matching.MotionDatabase.build(clips, config, trained, **options)
+        database = dp.matching.MotionDatabase.build(clips, config, trained, **given)
         if song_tracks is not None:
             from deepphase.apps.dance_sources import with_songs
 
@@ -158,9 +142,9 @@ def build_command(
         # Its temporary files hold the rows once more.
         del database
         saved = dp.matching.MotionDatabase.load(output, verify=False)
-        searcher = dp.matching.open_searcher(saved, index, progress=shown, note=warn)
+        searcher = dp.matching.open_searcher(saved, index, progress=shown, note=terminal.warn)
     database_report(saved, searcher)
-    note(f"database: {output}")
+    terminal.note(f"database: {output}")
     next_of_database(saved, output)
 
 
@@ -170,11 +154,11 @@ def next_of_database(database: dp.matching.MotionDatabase, path: Path) -> None:
     from deepphase.matching.player.trajectory_queries import future_offsets
 
     if has_song_tracks(database.layout):
-        next_step("dance", "SONG", "--database", path, "-o", "dance")
+        terminal.next_step("dance", "SONG", "--database", path, "-o", "dance")
     elif len(future_offsets(database.layout)):
-        next_step("match", "run", path, "--path", "square", "-o", "run")
+        terminal.next_step("match", "run", path, "--path", "square", "-o", "run")
     else:
-        next_step("match", "query", path, database.clip_names[0], "-o", "matches")
+        terminal.next_step("match", "query", path, database.clip_names[0], "-o", "matches")
 
 
 def database_report(database: dp.matching.MotionDatabase, searcher: dp.matching.Searcher) -> None:
@@ -185,19 +169,21 @@ def database_report(database: dp.matching.MotionDatabase, searcher: dp.matching.
         (feature.name, str(feature.dims), feature.unit, f"{feature.weight:g}")
         for feature in database.layout
     ]
-    table(("feature", "values", "unit", "weight"), rows)
+    terminal.table(("feature", "values", "unit", "weight"), rows)
     offered, clips = database.offered_rows, len(database.clip_names)
     short = clips - len(set(database.clip_of(offered).tolist()))
     size = f"{counted(clips, 'clip')}, {len(database):,} frames of {database.dims} values"
-    note(f"{size}, {len(offered):,} of them can be found by searches")
+    terminal.note(f"{size}, {len(offered):,} of them can be found by searches")
     if short:
-        note(f"searches skip {counted(short, 'clip')}, shorter than what the features span")
+        terminal.note(
+            f"searches skip {counted(short, 'clip')}, shorter than what the features span"
+        )
     if database.kinds is not None:
-        note(f"moments: {kind_shares_text(database.kinds)}")
+        terminal.note(f"moments: {kind_shares_text(database.kinds)}")
         if not database.rows_of_kinds(["idle"]).any():
             held = "characters that stand hold one of the quietest poses, with slow noise on it"
-            note(f"no body of the clips stands at rest: {held}")
-    note(f"index: {searcher.words()}")
+            terminal.note(f"no body of the clips stands at rest: {held}")
+    terminal.note(f"index: {searcher.words()}")
 
 
 def query_command(
@@ -235,10 +221,10 @@ def query_command(
     opened = dp.matching.MotionDatabase.load(database)
     query = query_moment(opened, clip, frame, model=model)
     written = (path.name for path in output.glob("match_*.bvh"))
-    claim_folder(output, ("query.bvh", "matches.csv", *written))
-    with progress() as shown:
-        searcher = dp.matching.open_searcher(opened, progress=shown, note=warn)
-    allowed = None if labels is None else opened.rows_with(parse_labels(labels))
+    options.claim_folder(output, ("query.bvh", "matches.csv", *written))
+    with terminal.progress() as shown:
+        searcher = dp.matching.open_searcher(opened, progress=shown, note=terminal.warn)
+    allowed = None if labels is None else opened.rows_with(options.parse_labels(labels))
     # The second around the query in its own clip is left out.
     own = None if query.row is None else opened.neighbourhood(query.row, 1.0)
     found = dp.matching.nearest_moments(
@@ -247,7 +233,7 @@ def query_command(
     if not found:
         raise ParameterError("no frame matches all conditions", hint="relax --labels")
     if len(found) < k:
-        warn(f"{len(found)} matches instead of {k}: no more are {_APART_S:g} s apart")
+        terminal.warn(f"{len(found)} matches instead of {k}: no more are {_APART_S:g} s apart")
     page = save_matches(opened, query, found, output)
     rows = [
         (
@@ -256,9 +242,9 @@ def query_command(
         )
         for rank, each in enumerate(found, start=1)
     ]
-    table(("rank", "clip", "frame", "s", "distance", "labels"), rows)
-    note(f"index: {searcher.words()}")
-    note(f"page: {page}")
+    terminal.table(("rank", "clip", "frame", "s", "distance", "labels"), rows)
+    terminal.note(f"index: {searcher.words()}")
+    terminal.note(f"page: {page}")
     next_of_database(opened, database)
 
 
@@ -271,7 +257,7 @@ def run_command(
     beside: str | None = None,
     weight: str | None = None,
     keep: str | None = None,
-    steering: SteeringOptions = SteeringOptions(),  # noqa: B008 (frozen)
+    steering: options.SteeringOptions = options.SteeringOptions(),  # noqa: B008 (frozen)
 ) -> None:
     """Move characters along a path or by a gamepad recording, by motion matching.
 
@@ -305,10 +291,10 @@ def run_command(
     from deepphase.matching.database.frame_reader import has_ground_heights
     from deepphase.matching.player.settings import moments_line
 
-    kept = () if keep == "none" else tuple(parse_names(keep))
+    kept = () if keep == "none" else tuple(options.parse_names(keep))
     settings = dp.matching.PlayerSettings(moments=played_moments(include))
     settings = settings if keep is None else replace(settings, keep=kept)
-    wanted, factors = parse_labels(labels), _factors(weight)
+    wanted, factors = options.parse_labels(labels), _factors(weight)
     if read_header(source)["format"] == _MATCHER:
         for name, value in {"compare": compare, "weight": weight}.items():
             if value:
@@ -316,24 +302,27 @@ def run_command(
                     f"--{name} is an option of motion databases, and {source.name} is a matcher",
                     hint="give the database that it was trained on, or leave the option out",
                 )
-    with progress() as shown:
+    with terminal.progress() as shown:
         opened = _opened(source, factors, shown)
         assert isinstance(opened, dp.matching.PlayerSource)
-        _check_kept(opened.database, kept)
+        if unknown := sorted({*kept} - opened.label_names):
+            raise ParameterError(
+                f"no label {unknown[0]!r} to keep in this database",
+                hint=f"it has {', '.join(sorted(opened.label_names)) or 'none'}",
+            )
         # The motion of databases without heights is laid on the ground afterwards.
         walked = ground if has_ground_heights(opened.database.layout) else None
         opened = replace(
             opened, labels=wanted, settings=settings, seed=steering.seed, ground=walked
         )
-        notes = _unknown_labels(goals, opened)
+        _check_labels(goals, opened)
         own = _compared(opened, shown) if compare else {source.name: opened}
-        sources: dict[str, RunnerSource[dp.steering.Runner]] = dict(own)
-        for path in map(Path, parse_names(beside)):
+        sources: dict[str, Any] = dict(own)
+        for path in map(Path, options.parse_names(beside)):
             other = _opened(path, {}, shown)
-            is_player = isinstance(other, dp.matching.PlayerSource)
-            sources[path.name] = replace(other, settings=settings) if is_player else other
-    for text in notes:
-        warn(text)
+            if isinstance(other, dp.matching.PlayerSource):
+                other = replace(other, settings=settings)
+            sources[path.name] = other
     played = moments_line(opened.database, opened.played)
     report_runs(
         sources,
@@ -345,28 +334,18 @@ def run_command(
         notes=[played],
         made_with=opened.database.made_with,
     )
-    note(played)
-    note(f"index: {opened.searcher.words()}")
-    next_step("app", output)
+    terminal.note(played)
+    terminal.note(f"index: {opened.searcher.words()}")
+    terminal.next_step("app", output)
 
 
 def _factors(weight: str | None) -> dict[str, float]:
     """Factors of the weights of features by their names."""
     try:
-        return {name: float("+".join(own)) for name, own in parse_labels(weight).items()}
+        return {name: float("+".join(own)) for name, own in options.parse_labels(weight).items()}
     except ValueError:
         hint = "write weights as in trajectory_direction=0.5,phase_manifold=2"
         raise ParameterError(f"--weight {weight} has no number", hint=hint) from None
-
-
-def _check_kept(database: dp.matching.MotionDatabase, kept: Sequence[str]) -> None:
-    """Raise ParameterError if labels are to be kept that the database does not have."""
-    known = {name for labels in database.labels for name in labels}
-    if unknown := [name for name in kept if name not in known]:
-        raise ParameterError(
-            f"no label {unknown[0]!r} to keep in this database",
-            hint=f"it has {', '.join(sorted(known)) or 'none'}",
-        )
 
 
 def _opened(
@@ -379,7 +358,7 @@ def _opened(
     if kind == _MATCHER:
         return dp.matching.Matcher.load(path).source()
     database = dp.matching.MotionDatabase.load(path).with_kinds(shown).reweighted(factors)
-    return dp.matching.PlayerSource.from_database(database, progress=shown, note=warn)
+    return dp.matching.PlayerSource.from_database(database, progress=shown, note=terminal.warn)
 
 
 def _compared(
@@ -397,20 +376,16 @@ def _compared(
     return sources
 
 
-def _unknown_labels(
-    goals: Mapping[str, Goal | None], source: dp.matching.PlayerSource
-) -> list[str]:
-    """Warnings about labels of goals that the database does not have; refuses unknown values."""
-    notes = []
+def _check_labels(goals: Mapping[str, Goal | None], source: dp.matching.PlayerSource) -> None:
+    """Warn about labels of goals that the database does not have; refuse unknown values."""
     for name, goal in goals.items():
         labels = getattr(goal, "labels", None) or getattr(goal, "buttons", {})
         for column, values in labels.items():
             if column not in source.label_names:
-                notes.append(f"{name}: its motion has no label {column!r}, which is ignored")
+                terminal.warn(f"{name}: its motion has no label {column!r}, which is ignored")
                 continue
             for value in dict.fromkeys(filter(None, values)):
                 source.check_labels({column: value})
-    return notes
 
 
 def played_moments(include: str | None) -> MomentFilter:
@@ -422,4 +397,4 @@ def played_moments(include: str | None) -> MomentFilter:
         return MomentFilter()
     if include in KINDS:
         return MomentFilter(tuple(dict.fromkeys((*MomentFilter().kinds, include))))
-    return MomentFilter(clips=parse_labels(include))
+    return MomentFilter(clips=options.parse_labels(include))

@@ -5,18 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 
 import deepphase as dp
+from deepphase.apps import terminal
 from deepphase.apps.options import FileOptions, claim
-from deepphase.apps.terminal import (
-    next_step,
-    note,
-    note_groups,
-    note_name_labels,
-    note_some,
-    note_store_kinds,
-    progress,
-    skeleton_words,
-    warn,
-)
 from deepphase.arrays import counted
 from deepphase.formats.frame_rates import is_warning
 
@@ -56,7 +46,7 @@ def command(
         start_s and stop_s to cut clips out.
     """
     claim(output)
-    with progress() as report:
+    with terminal.progress() as report:
         done = dp.prepare(
             folder,
             output,
@@ -76,25 +66,31 @@ def command(
         )
     for file, text in done.notes:
         if is_warning(text):
-            warn(f"{file}: {text}")
+            terminal.warn(f"{file}: {text}")
     notes = [f"{file}: {text}" for file, text in done.notes if not is_warning(text)]
-    note_some(notes, "notes, in the store's header")
+    terminal.note_some(notes, "notes, in the store's header")
     if done.glitches:
         files = {file for file, _ in done.glitches}
-        note(f"{len(done.glitches)} places in {len(files)} files look wrong; they were kept:")
+        terminal.note(
+            f"{len(done.glitches)} places in {len(files)} files look wrong; they were kept:"
+        )
         places = [f"  {file}: {glitch.sentence}" for file, glitch in done.glitches]
-        note_some(places, "places: `deepphase inspect` lists them")
+        terminal.note_some(places, "places: `deepphase inspect` lists them")
     for left_out in done.left_out:
-        warn(f"left out: {left_out}")
-    note_groups(done.groups)
+        terminal.warn(f"left out: {left_out}")
+    terminal.note_groups(done.groups)
     if done.name_labels is not None and done.files > 1:
-        note_name_labels(done.name_labels)
+        terminal.note_name_labels(done.name_labels)
     for each in done.groups:
         about = f"{each.name}: " if len(done.groups) > 1 else ""
         store = dp.corpus.open_store(output, each.name, verify=False)
-        note_store_kinds(store, about)
+        terminal.note_store_kinds(store, about)
     if len(done.groups) > 1:
-        note("training takes one of these: --skeleton NAME; --retarget NAME puts all on one body")
+        terminal.note(
+            "training takes one of these: --skeleton NAME; --retarget NAME puts all on one body"
+        )
     clips = f"{counted(done.clips, 'clip')} of {counted(done.files, 'file')}"
-    note(f"{clips} at {fps:g} fps -> {done.path}")
-    next_step("train", "phase", output, "-o", "walk.model", *skeleton_words(done.groups))
+    terminal.note(f"{clips} at {fps:g} fps -> {done.path}")
+    terminal.next_step(
+        "train", "phase", output, "-o", "walk.model", *terminal.skeleton_words(done.groups)
+    )

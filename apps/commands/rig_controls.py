@@ -10,9 +10,6 @@ import deepphase as dp
 from deepphase.apps.edit_files import check_output
 from deepphase.apps.options import folder_reader, parse_names
 from deepphase.apps.terminal import note, table, warn, working
-from deepphase.errors import ParameterError
-from deepphase.formats.load import load, save
-from deepphase.motion.clip import Clip
 from deepphase.motion.roles import body_parts
 
 _KEYS = ".json"
@@ -24,7 +21,6 @@ def command(
     output: Path,
     effectors: str | None = None,
     player: Path | None = None,
-    terrain: str | None = None,
 ) -> None:
     """Find the controls of a rig that give the joints of a clip, or play keys that were edited.
 
@@ -45,52 +41,45 @@ def command(
         as in the poses that the rig was trained on. By default all joints are followed.
     player
         Page to write (.html) that plays the clip and the rig.
-    terrain
-        Ground that the body walks on: its kind, or a file with heights around the origin.
     """
-    from deepphase.apps.runs.goals import run_ground
-    from deepphase.terrain.heightmap import INCH_M
-
     suffix = output.suffix.lower()
     check_output(clip, output, player, also=(_KEYS,))
     trained = dp.rigs.RigInverse.load(rig)
     body = trained.rig
     edited = clip.suffix.lower() == _KEYS
-    if edited and (effectors is not None or terrain is not None):
-        raise ParameterError(
-            "--effectors and --terrain are for motion files, and these are keys",
-            hint="leave them out, or give the motion file",
+    if edited and effectors is not None:
+        raise dp.ParameterError(
+            "--effectors is for motion files, and these are keys",
+            hint="leave it out, or give the motion file",
             path=clip,
         )
-    ground = run_ground(terrain, spacing_m=INCH_M)
     if effectors is not None:
         joints = dp.rigs.named_effectors(body, parse_names(effectors))
         trained = dp.rigs.inverse_of_effectors(trained, joints)
-    given: Clip | None = None
+    bodies: dict[str, dp.Clip] = {}
     if edited:
         keys = dp.rigs.RigKeys.load(clip)
     else:
         with working("solving", clip.name):
-            read = load(clip, **folder_reader(clip))
-            motion = dp.rigs.motion_on_rig(read, body, ground)
+            read = dp.load(clip, **folder_reader(clip))
+            motion = dp.rigs.motion_on_rig(read, body)
             solved = trained.solve(motion.positions, fps=read.fps, smoothing_s=0.03)
         _report(trained, solved)
-        # On ground the clip would lie below it.
-        given = read if ground is None else None
+        bodies["clip"] = read
         keys = dp.rigs.RigKeys.from_rig(body, solved.values, motion.placement, read.fps)
     made = dp.rigs.clip_of_controls(keys.values_of(body), body, keys.placement, keys.fps)
     if suffix == _KEYS:
         keys.save(output)
     else:
-        save(made, output)
+        dp.save(made, output)
     if player is not None:
-        _write_player(given, made, player, ground)
+        take = dp.viewer.Take.from_motions({**bodies, "rig": made}, "controls")
+        note(f"open {dp.save_player(player, [take], title='Controls of a rig')}")
     moving = int((np.ptp(keys.values, axis=0) > 1e-6).sum())
     note(f"{len(keys.values)} frames of {moving} moving controls: {output}")
 
 
 def _report(trained: dp.rigs.RigInverse, solved: dp.rigs.RigSolution) -> None:
-
     body, errors = trained.rig, 100.0 * solved.errors
     if trained.joints is None:
         of_joint = body_parts(body.skeleton, body.roles)
@@ -108,19 +97,3 @@ def _report(trained: dp.rigs.RigInverse, solved: dp.rigs.RigSolution) -> None:
         more = f" and {len(runs) - 8} more" if len(runs) > 8 else ""
         poses = f"{len(missed)} of {len(solved.reached)} poses"
         warn(f"{poses} are out of the rig's reach: frames {listed}{more}")
-
-
-def _write_player(
-    given: Clip | None, made: Clip, path: Path, ground: dp.terrain.Heightmap | None
-) -> None:
-    from dataclasses import replace
-
-    from deepphase.apps.runs.run import ground_patch
-
-    take = dp.viewer.Take.from_motions(
-        ({} if given is None else {"clip": given}) | {"rig": made}, "controls"
-    )
-    if ground is not None:
-        places = take.actors[0].positions[..., [0, 2]]
-        take = replace(take, terrain=ground_patch(ground, places))
-    note(f"open {dp.save_player(path, [take], title='Controls of a rig')}")

@@ -7,16 +7,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from deepphase.apps import terminal
 from deepphase.apps.options import FileOptions, claimed
-from deepphase.apps.terminal import (
-    list_or_refuse,
-    next_step,
-    note,
-    progress,
-    refuse_unwritten,
-    table,
-    warn,
-)
 from deepphase.arrays import counted
 from deepphase.corpus.motion_files import clip_targets, find_motion_files
 from deepphase.formats.reading import checked_options
@@ -54,23 +46,23 @@ def command(
     files = files_of_bodies(find_motion_files(points))
     names, paths = [file.name for file in files], [file.path for file in files]
     targets = claimed(clip_targets(names, paths, output, "bvh"))
-    with progress() as shown:
+    with terminal.progress() as shown:
         point_sets = agreed_point_sets(files, reading.description, **reading.reader)
         results = list(
             solve_files(files, targets, point_sets, reader=reading.reader, progress=shown)
         )
     refused = [result.error for result in results if result.error is not None]
     solved = [result for result in results if result.error is None]
-    list_or_refuse(refused, len(results), "files", "solved")
+    terminal.list_or_refuse(refused, len(results), "files", "solved")
     for points_of_set, text in point_sets.notes:
-        warn(f"{points_of_set}: {text}")
+        terminal.warn(f"{points_of_set}: {text}")
     if solved:
         _show(solved)
     minutes, joints = sum(file.seconds for file in solved) / 60.0, [file.joints for file in solved]
     clips = f"{counted(len(solved), 'clip')}, {minutes:.1f} minutes"
-    note(f"{clips}, {max(joints, default=0)} joints -> {output}")
-    refuse_unwritten(refused)
-    next_step("prepare", output, "-o", "mocap.store")
+    terminal.note(f"{clips}, {max(joints, default=0)} joints -> {output}")
+    terminal.refuse_unwritten(refused)
+    terminal.next_step("prepare", output, "-o", "mocap.store")
 
 
 def _show(solved: Sequence[SolvedFile]) -> None:
@@ -81,21 +73,21 @@ def _show(solved: Sequence[SolvedFile]) -> None:
     sizes = 100.0 * np.average(of_points, axis=0, weights=frames)[1:]
     of_each = zip(first.points, first.carriers, sizes, strict=True)
     rows = [(point, joint, f"{mean:.2f}", f"{high:.2f}") for point, joint, (mean, high) in of_each]
-    table(("point", "fixed to", "mean cm", "95 % cm"), rows)
+    terminal.table(("point", "fixed to", "mean cm", "95 % cm"), rows)
     if len(solved) > 1:
         of_clips = [
             (file.name, *(f"{100.0 * size:.2f}" for size in file.residuals[0]), f"{file.scale:.2f}")
             for file in solved
         ]
-        table(("clip", "mean cm", "95 % cm", "size"), of_clips, more="clips")
+        terminal.table(("clip", "mean cm", "95 % cm", "size"), of_clips, more="clips")
     for text in first.notes:
-        note(text)
+        terminal.note(text)
     frames = [file.frames for file in solved]
     mean, high = 100.0 * np.average([file.residuals[0] for file in solved], axis=0, weights=frames)
-    note(f"residual {mean:.2f} cm on average, {high:.2f} cm at the 95th percentile")
+    terminal.note(f"residual {mean:.2f} cm on average, {high:.2f} cm at the 95th percentile")
     feet = np.array([file.feet for file in solved])
     if feet[:, 0].any():
         _, before, after, mean, high = 100.0 * np.average(feet, axis=0, weights=feet[:, 0])
         slid = f"feet in contact slid at {before:.1f} cm/s and now at {after:.1f}"
         moved = f"moved by {mean:.1f} cm on average, {high:.1f} at the 95th percentile"
-        note(f"{slid}; for that they were {moved}")
+        terminal.note(f"{slid}; for that they were {moved}")

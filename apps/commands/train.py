@@ -6,49 +6,25 @@ from pathlib import Path
 from typing import Any
 
 import deepphase as dp
+from deepphase.apps import options, training, verdicts
 from deepphase.apps.edit_files import load_editor
-from deepphase.apps.options import (
-    ConfigOption,
-    TrainingOptions,
-    claim_file,
-    folder_reader,
-    parse_labels,
-    parse_names,
-    parse_size,
-)
 from deepphase.apps.terminal import next_step, note, progress, read_corpus, table, warn
-from deepphase.apps.training import (
-    model_lines,
-    model_pages,
-    model_verdict,
-    read_corpora,
-    run_training,
-    start_model,
-)
-from deepphase.apps.verdicts import (
-    controller_verdict,
-    editor_verdict,
-    matcher_verdict,
-    path_verdict,
-    rig_verdict,
-)
 from deepphase.arrays import counted
 from deepphase.errors import ParameterError
-from deepphase.formats.load import load
 from deepphase.progress import Progress
 
-_RUN = TrainingOptions()
+_RUN = options.TrainingOptions()
 
 
 def phase_command(
     stores: list[Path],
     output: Path,
-    config: Any = ConfigOption("phase", "default"),  # noqa: B008
+    config: Any = options.ConfigOption("phase", "default"),  # noqa: B008
     features: str | None = None,
     start: Path | None = None,
     memory: str | None = None,
     skeleton: str | None = None,
-    run: TrainingOptions = _RUN,
+    run: options.TrainingOptions = _RUN,
 ) -> None:
     """Train a phase model on clips or songs, without labels, and report how well it works.
 
@@ -69,7 +45,7 @@ def phase_command(
         Memory for the signals of each process, such as 2GB or 500MB. Larger signals are kept in a
         temporary file, from which windows are drawn. No limit if not given.
     """
-    limit = None if memory is None else parse_size(memory)
+    limit = None if memory is None else options.parse_size(memory)
     several = config.any_skeleton
     if several and any(option is not None for option in (features, start, memory)):
         raise ParameterError(
@@ -81,24 +57,26 @@ def phase_command(
             f"{len(stores)} stores, but a model of one skeleton is trained on one",
             hint="--config any_skeleton trains one model on several",
         )
-    names = None if features is None else tuple(parse_names(features))
+    names = None if features is None else tuple(options.parse_names(features))
     corpora: list[Any] = []
 
     def train(progress: Progress, **how: Any) -> dp.PhaseModel | None:
-        corpora.extend(read_corpora(stores, names, skeleton, progress, any_skeleton=several))
+        corpora.extend(
+            training.read_corpora(stores, names, skeleton, progress, any_skeleton=several)
+        )
         description = getattr(corpora[0], "description", None)
         own, first = config, None
         if start is not None:
-            first = start_model(start, corpora[0])
+            first = training.start_model(start, corpora[0])
             own = dp.PhaseConfig(first.config.network, config.training)
         how |= {"description": description, "memory": limit, "start": first}
         return dp.train_phase(corpora if several else corpora[0], own, progress=progress, **how)
 
-    run_training(
+    training.run_training(
         "model", output, run, train,
-        lines=model_lines,
-        verdict=model_verdict,
-        pages=lambda trained: model_pages(trained, corpora, output),
+        lines=training.model_lines,
+        verdict=training.model_verdict,
+        pages=lambda trained: training.model_pages(trained, corpora, output),
         then=("encode", output, "CLIPS" if several else stores[0], "-o", "phases"),
     )  # fmt: skip
 
@@ -109,9 +87,9 @@ def controller_command(
     model: Path | None = None,
     terrain: list[Path] | None = None,
     ball: list[Path] | None = None,
-    config: Any = ConfigOption("controller", "experts"),  # noqa: B008
+    config: Any = options.ConfigOption("controller", "experts"),  # noqa: B008
     skeleton: str | None = None,
-    run: TrainingOptions = _RUN,
+    run: options.TrainingOptions = _RUN,
 ) -> None:
     """Train a controller on clips and their phases, and report how well it follows paths.
 
@@ -160,10 +138,10 @@ def controller_command(
         )
         return dp.controllers.train_controller(data, config, progress=progress, **how)
 
-    run_training(
+    training.run_training(
         "controller", output, run, train,
         lines=lambda trained: health_lines(trained.health),
-        verdict=lambda trained: controller_verdict(trained.health),
+        verdict=lambda trained: verdicts.controller_verdict(trained.health),
         then=("control", output, "--path", "square", "-o", "run"),
     )  # fmt: skip
 
@@ -198,7 +176,7 @@ def matching_command(
     from deepphase.matching.learned.training import matcher_lines
 
     moments = played_moments(include)
-    claim_file(output, example="walk.matcher")
+    options.claim_file(output, example="walk.matcher")
     with progress() as shown:
         own = dp.matching.MotionDatabase.load(database)
         matcher = dp.matching.train_matcher(
@@ -208,7 +186,7 @@ def matching_command(
     for line in matcher_lines(matcher.health):
         note(line)
     note(f"matcher: {output}")
-    note(matcher_verdict(matcher.health))
+    note(verdicts.matcher_verdict(matcher.health))
     next_step("match", "run", output, "--path", "square", "-o", "run")
 
 
@@ -216,10 +194,10 @@ def dance_command(
     dances: Path,
     output: Path,
     model: Path | None = None,
-    config: Any = ConfigOption("dance", "experts"),  # noqa: B008
+    config: Any = options.ConfigOption("dance", "experts"),  # noqa: B008
     songs: Path | None = None,
     skeleton: str | None = None,
-    run: TrainingOptions = _RUN,
+    run: options.TrainingOptions = _RUN,
 ) -> None:
     """Train a dancer on clips with their songs, and report how well it dances.
 
@@ -271,18 +249,18 @@ def dance_command(
 
     def worked(trained: dp.controllers.Dancer) -> str:
         health = trained.controller.health
-        return controller_verdict(health, health["dance"]["findings"])
+        return verdicts.controller_verdict(health, health["dance"]["findings"])
 
     then = ("dance", "SONG", "--dancer", output, "-o", "dance")
-    run_training("dancer", output, run, train, lines=lines, verdict=worked, then=then)
+    training.run_training("dancer", output, run, train, lines=lines, verdict=worked, then=then)
 
 
 def editor_command(
     store: Path,
     output: Path,
-    config: Any = ConfigOption("editor", "masked"),  # noqa: B008
+    config: Any = options.ConfigOption("editor", "masked"),  # noqa: B008
     skeleton: str | None = None,
-    run: TrainingOptions = _RUN,
+    run: options.TrainingOptions = _RUN,
 ) -> None:
     """Train an editor of motion on clips, and report how well it repairs held-out clips.
 
@@ -300,10 +278,10 @@ def editor_command(
         how |= {"description": corpus.description, "progress": progress}
         return dp.edit.train_editor(corpus, config, **how)
 
-    run_training(
+    training.run_training(
         "editor", output, run, train,
         lines=lambda trained: report_lines(trained.report),
-        verdict=lambda trained: editor_verdict(trained.report),
+        verdict=lambda trained: verdicts.editor_verdict(trained.report),
         json_report=True,
     )  # fmt: skip
 
@@ -316,7 +294,7 @@ def path_command(
     effectors: bool = False,
     windows: int = 16_000,
     skeleton: str | None = None,
-    run: TrainingOptions = _RUN,
+    run: options.TrainingOptions = _RUN,
 ) -> None:
     """Train the networks that lead from paths, or from hands and feet, to the motion of an editor.
 
@@ -343,7 +321,7 @@ def path_command(
     from deepphase.edit.path_motion import path_networks
     from deepphase.training.metrics_file import metrics_beside, read_metrics
 
-    wanted = parse_labels(labels)
+    wanted = options.parse_labels(labels)
     given = load_editor(editor)
 
     def train(progress: Progress, **how: Any) -> dp.edit.MotionEditor | None:
@@ -364,18 +342,18 @@ def path_command(
     def worked(trained: dp.edit.MotionEditor) -> str:
         explained = read_metrics(metrics_beside(output, part))["explained_variance"]
         good = f"the editor has networks of {lines(trained)[0]}"
-        return path_verdict(explained[np.isfinite(explained)][-1], good)
+        return verdicts.path_verdict(explained[np.isfinite(explained)][-1], good)
 
-    run_training("editor", output, run, train, lines=lines, verdict=worked, part=part)
+    training.run_training("editor", output, run, train, lines=lines, verdict=worked, part=part)
 
 
 def rig_command(
     rig: Path,
     output: Path,
     poses: Path | None = None,
-    config: Any = ConfigOption("rig", "default"),  # noqa: B008
+    config: Any = options.ConfigOption("rig", "default"),  # noqa: B008
     skeleton: str | None = None,
-    run: TrainingOptions = _RUN,
+    run: options.TrainingOptions = _RUN,
 ) -> None:
     """Make a rig for a body, and learn its controls for any pose.
 
@@ -396,7 +374,9 @@ def rig_command(
 
     def train(progress: Progress, **how: Any) -> dp.rigs.RigInverse | None:
         corpus = read_corpus(poses or rig, skeleton=skeleton, progress=progress)
-        body = dp.rigs.BodyRig.from_clip(load(rig, **folder_reader(rig)), corpus.description)
+        body = dp.rigs.BodyRig.from_clip(
+            dp.load(rig, **options.folder_reader(rig)), corpus.description
+        )
         return dp.rigs.train_rig(corpus, body, config, progress=progress, **how)
 
     def summary(trained: dp.rigs.RigInverse) -> list[str]:
@@ -412,9 +392,9 @@ def rig_command(
         table(("method", "joints, cm", "controls, mean square", "frames/s"), rows)
         return []
 
-    run_training(
+    training.run_training(
         "rig", output, run, train,
         lines=summary,
-        verdict=lambda trained: rig_verdict(trained.report),
+        verdict=lambda trained: verdicts.rig_verdict(trained.report),
         json_report=True,
     )  # fmt: skip

@@ -6,15 +6,7 @@ import re
 from pathlib import Path
 
 from deepphase.apps.dance_sources import DanceSource
-from deepphase.apps.reports.page import (
-    Page,
-    frame_table,
-    measure_entries,
-    phase_columns,
-    save_report,
-    write_motion,
-    write_table,
-)
+from deepphase.apps.reports import page as reports
 from deepphase.apps.reports.player import part_of_song
 from deepphase.evaluation.dance import DANCE_MEASURES, DanceFinding, dance_findings, measure_dance
 from deepphase.evaluation.measurement import Measure, measures_of
@@ -48,13 +40,13 @@ def dance_report(
     recorded = {} if source.reference is None else source.reference.values
     measures = measures_of({**DANCE_MEASURES, "restarts": _RESTARTS}, values, recorded)
     findings = dance_findings(values, recorded)
-    files = write_motion(dance.motion(root_motion), folder, stem)
+    files = reports.write_motion(dance.motion(root_motion), folder, stem)
     if dance.phases is not None:
         name = f"{stem}.phases.csv"
-        table = frame_table(dance.clip.fps, phase_columns(dance.phases))
-        write_table(folder / name, list(table), zip(*table.values(), strict=True))
+        table = reports.frame_table(dance.clip.fps, reports.phase_columns(dance.phases))
+        reports.write_table(folder / name, list(table), zip(*table.values(), strict=True))
         files.append((name, "phase, frequency and amplitude of every channel and frame"))
-    save_report(
+    reports.save_report(
         folder,
         {**source.made_with, "seed": request.seed},
         {
@@ -68,10 +60,14 @@ def dance_report(
             "beats_per_bar": dance.song.beats_per_bar,
         },
         request.seed,
-        measure_entries(measures, len(dance.clip), {"song": dance.song.name}, key="recorded"),
+        reports.measure_entries(
+            measures, len(dance.clip), {"song": dance.song.name}, key="recorded"
+        ),
         notes=list(dance.notes),
     )
-    page = Page(f"A dance to “{dance.song.name}”", f"{dance.song.rhythm}. {source.credit}".strip())
+    page = reports.Page(
+        f"A dance to “{dance.song.name}”", f"{dance.song.rhythm}. {source.credit}".strip()
+    )
     page.add_takes([dance_take(dance, song)])
     page.add_list([finding.text for finding in findings] + list(dance.notes))
     page.add_measures({"this dance": measures}, reference="recorded dances")

@@ -7,13 +7,11 @@ from pathlib import Path
 
 import numpy as np
 
+import deepphase as dp
 from deepphase.apps.reports.page import Page, measure_entries, save_report
 from deepphase.apps.reports.player import takes_of_store
 from deepphase.apps.verdicts import phase_verdict
 from deepphase.arrays import Array, counted, release_pages
-from deepphase.corpus.clip_store import ClipStore
-from deepphase.errors import ParameterError
-from deepphase.evaluation.measurement import Measure
 from deepphase.evaluation.phase_measures import MeasuredPhases, measured
 from deepphase.figures.channel_joints import explained_by_joint
 from deepphase.figures.theme import channel_colour
@@ -22,30 +20,27 @@ from deepphase.phase.extractor import BASELINES, PhaseExtractor, fit_phases, loa
 from deepphase.phase.health import Health, measured_health
 from deepphase.phase.health import measure as measure_phases
 from deepphase.phase.matches import Frames
-from deepphase.phase.model import PhaseModel
-from deepphase.phase.parameters import ClipPhases, PhaseParameters
-from deepphase.phase.signal_corpus import SignalCorpus
 from deepphase.progress import Progress
 
 
 def evaluation_report(
     model: PhaseExtractor,
-    store: ClipStore,
+    store: dp.ClipStore,
     folder: Path,
     *,
     queries: int = 10_000,
     against: Sequence[str] = (),
     progress: Progress,
-) -> tuple[Path, Health, dict[str, list[Measure]]]:
+) -> tuple[Path, Health, dict[str, list[dp.evaluation.Measure]]]:
     """Write index.html and report.json of phases on a store; the page, health and measures."""
     for name in against:
         if name not in BASELINES and not Path(name).is_file():
-            raise ParameterError(
+            raise dp.ParameterError(
                 f"there is no baseline and no model file called {name!r}",
                 hint=f"use one of {', '.join(BASELINES)}, or the file of a phase model",
             )
     if not (store.lengths >= model.window).any():
-        raise ParameterError(
+        raise dp.ParameterError(
             f"no clip is as long as the model's window of {model.window} frames",
             hint="evaluate on longer clips",
         )
@@ -53,8 +48,10 @@ def evaluation_report(
     for clip in store:
         phases.append(model.encode(clip))
         progress("encoding", len(phases), len(store), "")
-    if isinstance(model, PhaseModel):
-        corpus = SignalCorpus.from_store(store, signals=model.signals, memory=1_000_000_000)
+    if isinstance(model, dp.PhaseModel):
+        corpus = dp.phase.SignalCorpus.from_store(
+            store, signals=model.signals, memory=1_000_000_000
+        )
         ranges = np.stack([corpus.starts, corpus.stops], axis=1)
         health = measured_health(model, corpus.values, ranges)
     else:
@@ -91,7 +88,7 @@ def evaluation_report(
 
 
 def frames_and_poses(
-    model: PhaseExtractor, store: ClipStore, phases: Sequence[ClipPhases]
+    model: PhaseExtractor, store: dp.ClipStore, phases: Sequence[dp.ClipPhases]
 ) -> tuple[Frames, list[Array], Array]:
     """The interior frames of all clips, their indices, and mapped poses (frames, joints, 3) m."""
     inside = [np.flatnonzero(encoded.interior) for encoded in phases]
@@ -110,14 +107,16 @@ def frames_and_poses(
     return frames, inside, poses
 
 
-def gathered_parameters(phases: Sequence[ClipPhases], inside: Sequence[Array]) -> PhaseParameters:
+def gathered_parameters(
+    phases: Sequence[dp.ClipPhases], inside: Sequence[Array]
+) -> dp.PhaseParameters:
     """Phase parameters (frames, channels) of the frames `inside` of each clip, clip by clip."""
-    return PhaseParameters.joined(
+    return dp.PhaseParameters.joined(
         [own.parameters[kept] for own, kept in zip(phases, inside, strict=True)]
     )
 
 
-def other_phases(name: str, model: PhaseExtractor, store: ClipStore) -> list[ClipPhases]:
+def other_phases(name: str, model: PhaseExtractor, store: dp.ClipStore) -> list[dp.ClipPhases]:
     """Phases of every clip by a baseline, fitted to these clips, or by another model's file."""
     other: PhaseExtractor
     if name in BASELINES:
@@ -126,7 +125,7 @@ def other_phases(name: str, model: PhaseExtractor, store: ClipStore) -> list[Cli
     else:
         other = load_model(name).bound(store, store.description)
     if other.fps != model.fps:
-        raise ParameterError(
+        raise dp.ParameterError(
             f"{name} has {other.fps:g} frames per second, and the model {model.fps:g}",
             hint="compare models of one frame rate",
         )

@@ -11,32 +11,16 @@ import numpy as np
 import plotly.graph_objects as go
 import torch
 
+import deepphase as dp
 from deepphase.apps.reports.evaluation_report import add_health
 from deepphase.apps.reports.manifold_cloud import PhaseCloud, ground_speed
 from deepphase.apps.reports.page import Page
 from deepphase.apps.reports.player import in_words
 from deepphase.arrays import Array, counted, wrapped
-from deepphase.corpus.clip_store import ClipStore
-from deepphase.errors import ParameterError
-from deepphase.figures.channel_joints import explained_by_joint
-from deepphase.figures.colouring import Colouring
 from deepphase.figures.image import Images, write_images
-from deepphase.figures.learning_curves import training_metrics
-from deepphase.figures.phase_parameters import (
-    parameter_distributions,
-    parameters_over_time,
-    phase_strips,
-)
-from deepphase.figures.similarity import similarity_map
 from deepphase.figures.theme import label
 from deepphase.figures.window_fit import WindowExample, window_fit
-from deepphase.music.cache import song_features
-from deepphase.phase.extractor import PhaseExtractor
-from deepphase.phase.manifold import ManifoldProjection
-from deepphase.phase.model import PhaseModel
 from deepphase.phase.networks.paper_autoencoder import EmbeddingAutoencoder
-from deepphase.phase.parameters import ClipPhases, PhaseParameters
-from deepphase.phase.signal_corpus import SignalCorpus
 from deepphase.phase.song_signals import SongSignals
 from deepphase.phase.windows import gather, padded
 from deepphase.progress import Progress, reported
@@ -55,19 +39,19 @@ _CLIPS, _DETAILED = 48, 4
 class FigureData:
     """Clips or songs with their phases and signals (frames, signals), and the cloud of them all."""
 
-    model: PhaseExtractor
-    phases: tuple[ClipPhases, ...]
+    model: dp.phase.PhaseExtractor
+    phases: tuple[dp.ClipPhases, ...]
     signals: tuple[Array, ...]
     labels: tuple[Mapping[str, str], ...]
     left_out: int
-    projection: ManifoldProjection
+    projection: dp.phase.ManifoldProjection
     cloud: PhaseCloud
 
     @classmethod
     def read(
         cls,
-        model: PhaseExtractor,
-        clips: ClipStore | SignalCorpus,
+        model: dp.phase.PhaseExtractor,
+        clips: dp.ClipStore | dp.phase.SignalCorpus,
         *,
         count: int = _CLIPS,
         projection_file: Path | None = None,
@@ -76,11 +60,14 @@ class FigureData:
         """Encode some clips of a store, or some songs, spread evenly over those with windows."""
         labels: Sequence[Mapping[str, str]]
         read: Callable[[int], Any]
-        if isinstance(clips, ClipStore):
+        if isinstance(clips, dp.ClipStore):
             lengths, labels, read = clips.lengths, clips.labels, clips.clip
         else:
             lengths, sources = clips.stops - clips.starts, clips.sources
-            labels, read = [{}] * len(lengths), lambda index: song_features(str(sources[index]))
+            labels, read = (
+                [{}] * len(lengths),
+                lambda index: dp.music.song_features(str(sources[index])),
+            )
         whole = np.flatnonzero(lengths >= model.window)
         chosen = _evenly(whole if whole.size else np.arange(len(lengths)), count)
         phases, signals = [], []
@@ -108,7 +95,7 @@ class FigureData:
         """Interior frames of a clip; all frames if none is interior."""
         return np.flatnonzero(_interior(self.phases[index]))
 
-    def colourings(self) -> dict[str, Colouring]:
+    def colourings(self) -> dict[str, dp.figures.Colouring]:
         """Name -> colours of the cloud; of the labels those with two to a dozen values."""
         cloud = self.cloud
         labels = [{in_words(name).lower(): each[name] for name in each} for each in self.labels]
@@ -116,7 +103,7 @@ class FigureData:
         return {"clip": cloud.by_clip(), **cloud.by_labels(labels, 12), **cloud.measured(speeds)}
 
 
-def _interior(clip: ClipPhases) -> Array:
+def _interior(clip: dp.ClipPhases) -> Array:
     return clip.interior if clip.interior.any() else np.ones(len(clip), bool)
 
 
@@ -125,29 +112,27 @@ def _evenly(indices: Array, count: int) -> list[int]:
     return [int(indices[index]) for index in chosen]
 
 
-def _saved_projection(path: Path | None, phases: Sequence[ClipPhases]) -> ManifoldProjection:
+def _saved_projection(
+    path: Path | None, phases: Sequence[dp.ClipPhases]
+) -> dp.phase.ManifoldProjection:
     """Load the projection from a file; if there is none, fit it to these clips and save it."""
     if path is not None and path.exists():
-        return ManifoldProjection.load(path)
+        return dp.phase.ManifoldProjection.load(path)
     manifold = [each.parameters.manifold()[_interior(each)] for each in phases]
-    projection = ManifoldProjection.fit(np.concatenate(manifold))
+    projection = dp.phase.ManifoldProjection.fit(np.concatenate(manifold))
     if path is not None:
         projection.save(path)
     return projection
 
 
 def training_page(
-    model: PhaseModel, data: FigureData, metrics: Mapping[str, Array] | None = None
+    model: dp.PhaseModel, data: FigureData, metrics: Mapping[str, Array] | None = None
 ) -> Page:
     """The page of a trained model: its health, its training, its figures and its origin."""
     network, signals = model.config.network, model.signals
     of_songs = isinstance(signals, SongSignals)
     parts: Sequence[str] = getattr(signals, "features" if of_songs else "joints")
-    read = (
-        f"{len(signals.names)} values of audio features"
-        if of_songs
-        else f"the joint velocities of {len(parts)} joints"
-    )
+    read = f"{len(parts)} audio features" if of_songs else f"the velocities of {len(parts)} joints"
     page = Page(
         "Report of the phase model",
         f"{network.channels} phase channels, learnt from {read} at {model.fps:g} frames a second, "
@@ -156,7 +141,7 @@ def training_page(
     add_health(page, model.health, of_songs=of_songs)
     if metrics:
         page.add_figure(
-            training_metrics(metrics),
+            dp.figures.training_metrics(metrics),
             "Training curves",
             "Loss on training windows, and the explained variance of held-out windows, over the "
             "optimizer steps. If explained variance still rises at the end, train longer; if it "
@@ -180,13 +165,9 @@ def _flat(content: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, s
     for key, value in content.items():
         if isinstance(value, Mapping):
             yield from _flat(value, f"{prefix}{key}.")
-        elif value is None:
-            yield f"{prefix}{key}", "not set"
-        elif isinstance(value, int) and not isinstance(value, bool):
-            yield f"{prefix}{key}", f"{value:,}"
         else:
             text = f"{value:.6g}" if isinstance(value, float) else str(value)
-            yield f"{prefix}{key}", text
+            yield f"{prefix}{key}", "not set" if value is None else text
 
 
 def figures_page(
@@ -194,9 +175,8 @@ def figures_page(
 ) -> tuple[Path, Images]:
     """Write FOLDER/index.html with all figures, and each as FOLDER/<figure>.<pictures>."""
     model = data.model
-    clips = counted(len(data.phases), "clip")
-    if data.left_out:
-        clips += f" of {len(data.phases) + data.left_out}"
+    more = f" of {len(data.phases) + data.left_out}" if data.left_out else ""
+    clips = f"{counted(len(data.phases), 'clip')}{more}"
     page = Page(
         "Figures of the phase model",
         f"{model.channels} phase channels, encoded from {clips} in windows of "
@@ -208,7 +188,9 @@ def figures_page(
     charts |= _add_strips(page, data)
     charts |= _add_parameters(page, data)
     parts = [each.parameters[data.inside(index)] for index, each in enumerate(data.phases)]
-    charts["parameter_distributions"] = parameter_distributions(PhaseParameters.joined(parts))
+    charts["parameter_distributions"] = dp.figures.parameter_distributions(
+        dp.PhaseParameters.joined(parts)
+    )
     page.add_figure(
         charts["parameter_distributions"],
         "Frequencies and amplitudes of each channel",
@@ -218,14 +200,6 @@ def figures_page(
     )
     charts |= _add_windows(page, data)
     charts |= _add_similarity(page, data)
-    if model.health is not None and model.health.explained_by_joint:
-        charts["explained_by_joint"] = explained_by_joint(model.health.explained_by_joint)
-        page.add_figure(
-            charts["explained_by_joint"],
-            "Explained variance by joint",
-            "Share of each joint's motion that the reconstruction explains, on the clips that were "
-            "held out of the training.",
-        )
     images = Images([])
     if pictures:
         files: dict[str | Path, go.Figure] = {
@@ -270,17 +244,14 @@ def _add_manifold(page: Page, data: FigureData, colours: Sequence[str] = ()) -> 
 
 def _add_series(page: Page, data: FigureData) -> FigureSet:
     detailed = data.detailed()
-    parts, cut = [], False
+    parts = []
     for index in detailed:
-        clip, inside = data.phases[index], data.inside(index)
-        stop = int(inside[0]) + round(_PART_S * clip.fps)
-        cut |= bool((inside >= stop).any())
-        parts.append(clip[:stop])
+        clip = data.phases[index]
+        parts.append(clip[: int(data.inside(index)[0]) + round(_PART_S * clip.fps)])
     cloud = PhaseCloud.from_phases(data.model, parts, data.projection)
-    if cut:
-        words = f"the first {_PART_S:g} s of each clip"
-        cloud = replace(cloud, note=", ".join(filter(None, (cloud.note, words))))
-    everything = ManifoldProjection.fit(data.cloud.gathered(data.signals))
+    words = f"up to {_PART_S:g} s of each clip"
+    cloud = replace(cloud, note=", ".join(filter(None, (cloud.note, words))))
+    everything = dp.phase.ManifoldProjection.fit(data.cloud.gathered(data.signals))
     velocities = everything(cloud.gathered([data.signals[index] for index in detailed]))
     colour = cloud.by_clip()
     charts = {
@@ -301,6 +272,7 @@ def _add_series(page: Page, data: FigureData) -> FigureSet:
         "Consecutive frames are connected. On the phase manifold a steady movement circles on one "
         "ring, and a change of pace leads to another ring. The second figure shows the principal "
         "components of the joint velocities, the input of the network, for comparison.",
+        min_width=_MIN_WIDTH,
     )
     return _numbered("single_clips", charts)
 
@@ -309,7 +281,7 @@ def _add_strips(page: Page, data: FigureData) -> FigureSet:
     charts = {}
     for clip in (data.phases[index] for index in data.detailed()):
         title = f"Phases of all channels: {label(clip.name)}"
-        charts[clip.name] = phase_strips(
+        charts[clip.name] = dp.figures.phase_strips(
             clip.parameters, clip.fps, interior=clip.interior, title=title
         )
     page.add_choice(
@@ -327,7 +299,7 @@ def _add_parameters(page: Page, data: FigureData) -> FigureSet:
     charts = {}
     for clip in (data.phases[index] for index in data.detailed()):
         part, title = clip[: round(_PART_S * clip.fps)], f"Phase parameters: {label(clip.name)}"
-        charts[clip.name] = parameters_over_time(
+        charts[clip.name] = dp.figures.parameters_over_time(
             part.parameters, clip.fps, interior=part.interior, title=title
         )
     page.add_choice(
@@ -335,6 +307,7 @@ def _add_parameters(page: Page, data: FigureData) -> FigureSet:
         "Parameters over time",
         f"Up to the first {_PART_S:g} seconds. In a steady motion each phase rises in straight "
         "lines, whose slope is the frequency, while frequency and amplitude stay constant.",
+        min_width=_MIN_WIDTH,
     )
     return _numbered("parameters_over_time", charts)
 
@@ -342,7 +315,7 @@ def _add_parameters(page: Page, data: FigureData) -> FigureSet:
 def _add_windows(page: Page, data: FigureData) -> FigureSet:
     model, charts = data.model, {}
     # Baselines have no decoder, and embeddings no sinusoids.
-    if not isinstance(model, PhaseModel) or isinstance(model.network, EmbeddingAutoencoder):
+    if not isinstance(model, dp.PhaseModel) or isinstance(model.network, EmbeddingAutoencoder):
         return {}
     for index in data.detailed():
         inside, name = data.inside(index), data.phases[index].name
@@ -369,7 +342,7 @@ def _add_similarity(page: Page, data: FigureData) -> FigureSet:
         manifolds = tuple(data.phases[i].parameters.manifold()[kept] for i, kept in inside)
         velocities = tuple(data.signals[i][kept] for i, kept in inside)
         title = f"{names[0]} with {names[1] if pair[0] != pair[1] else 'itself'}"
-        charts[title] = similarity_map(
+        charts[title] = dp.figures.similarity_map(
             {"phase manifold": manifolds, "joint velocities": velocities},
             data.model.fps,
             names=names,
@@ -393,14 +366,9 @@ def _numbered(name: str, charts: FigureSet) -> FigureSet:
 
 @torch.inference_mode()
 def example_window(
-    model: PhaseModel, signals: Array, frame: int, *, clip: str = ""
+    model: dp.PhaseModel, signals: Array, frame: int, *, clip: str = ""
 ) -> WindowExample:
     """Encode and decode the window around one frame of signals (frames, signals)."""
-    if not 0 <= frame < len(signals):
-        raise ParameterError(
-            f"the clip has {len(signals)} frames and no frame {frame}",
-            hint=f"choose a frame from 0 to {len(signals) - 1}",
-        )
     network = model.network
     values = torch.as_tensor(
         padded(signals, model.window, model.signals.PADDING),
@@ -412,7 +380,7 @@ def example_window(
     fitted = network.sinusoids(encoding)
     phase, *others = (_numpy(item) for item in encoding[:4])
     times = (np.arange(model.window) - model.window // 2) / model.fps
-    parameters = PhaseParameters(wrapped(phase), *others)
+    parameters = dp.PhaseParameters(wrapped(phase), *others)
     latent_times = network.times.cpu().numpy()
     return WindowExample(
         times=times,
@@ -429,5 +397,4 @@ def example_window(
 
 
 def _numpy(batch: torch.Tensor) -> Array:
-    """The only item of a batch, as an array."""
     return batch[0].float().cpu().numpy()

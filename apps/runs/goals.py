@@ -15,7 +15,7 @@ from deepphase.terrain.heightmap import MADE_GROUNDS, Heightmap, made_ground
 Goal = GroundPath | Gamepad
 
 # Made ground reaches 40 m around the origin, as far as half a minute of walking.
-_MADE_M = 80.0
+_MADE_M, _SPACING_M = 80.0, 0.05
 
 
 def read_goals(path: str | None, gamepad: Path | None = None) -> dict[str, Goal | None]:
@@ -75,12 +75,12 @@ def chosen_ground(name: str | None) -> str | Heightmap | None:
     return ground
 
 
-def run_ground(name: str | None, *, seed: int = 0, spacing_m: float = 0.05) -> Heightmap | None:
+def run_ground(name: str | None, *, seed: int = 0) -> Heightmap | None:
     """The ground of `chosen_ground`, generated if it is a kind; None for a flat floor."""
     chosen = chosen_ground(name)
     if not isinstance(chosen, str):
         return chosen
-    return made_ground(chosen, seed=seed, size_m=_MADE_M, spacing_m=spacing_m)
+    return made_ground(chosen, seed=seed, size_m=_MADE_M, spacing_m=_SPACING_M)
 
 
 def _check_file(what: str, name: str, kinds: Iterable[str]) -> None:

@@ -11,17 +11,7 @@ from typing import Any
 import numpy as np
 
 from deepphase.apps.options import SteeringOptions, claim_folder
-from deepphase.apps.reports.page import (
-    MOTION_SUFFIXES,
-    Page,
-    frame_table,
-    headline_table,
-    measure_entries,
-    phase_columns,
-    save_report,
-    write_motion,
-    write_table,
-)
+from deepphase.apps.reports import page as reports
 from deepphase.apps.runs.goals import Goal, complete_goals
 from deepphase.apps.terminal import note, progress, table, warn
 from deepphase.arrays import Array
@@ -46,18 +36,8 @@ from deepphase.steering.run import (
 )
 from deepphase.terrain.heightmap import Heightmap
 from deepphase.terrain.laying import GROUND_MEASURES
+from deepphase.viewer import take as player
 from deepphase.viewer.actor import Actor
-from deepphase.viewer.take import (
-    Channels,
-    ComparedCosts,
-    CostComparison,
-    CostOption,
-    Curve,
-    Gating,
-    ManifoldCloud,
-    Marker,
-    Take,
-)
 
 # Root motion -> the joint that carries the travel, in words.
 _CARRIERS: dict[RootMotion, str] = {
@@ -74,9 +54,11 @@ def write_motions(
     """Write the motion of all characters and their frames; name and description of each file."""
     files = []
     for character, stem in enumerate(_stems(label, run.characters)):
-        files += write_motion(run.clip(character, stem, root_motion), folder, stem)
+        files += reports.write_motion(run.clip(character, stem, root_motion), folder, stem)
         table = frame_columns(run, character)
-        write_table(folder / f"{stem}.frames.csv", list(table), zip(*table.values(), strict=True))
+        reports.write_table(
+            folder / f"{stem}.frames.csv", list(table), zip(*table.values(), strict=True)
+        )
         files.append((f"{stem}.frames.csv", "root, goals, contacts and phases of every frame"))
     return files
 
@@ -110,10 +92,10 @@ def frame_columns(run: Run, character: int) -> dict[str, list[str]]:
     tracks = {name: track for name, track in run.tracks.items() if track.ndim == 2}
     numbers |= {name: track[character] for name, track in tracks.items()}
     if run.phases is not None:
-        numbers |= phase_columns(run.phases[character])
+        numbers |= reports.phase_columns(run.phases[character])
     if run.gating is not None:
         numbers |= {f"weight_{i}": values for i, values in enumerate(run.gating[character].T)}
-    return frame_table(run.fps, numbers)
+    return reports.frame_table(run.fps, numbers)
 
 
 @dataclass(frozen=True, eq=False)
@@ -212,7 +194,11 @@ def report_runs(
     stems = [stem for label in labels for stem in _stems(label, steering.characters)]
     claim_folder(
         output,
-        (f"{stem}{suffix}" for stem in stems for suffix in (*MOTION_SUFFIXES, ".frames.csv")),
+        (
+            f"{stem}{suffix}"
+            for stem in stems
+            for suffix in (*reports.MOTION_SUFFIXES, ".frames.csv")
+        ),
     )
     # Label -> a run, and by what it differs from others in the report.
     results: dict[str, RunResult] = {}
@@ -232,8 +218,8 @@ def report_runs(
     run = next(iter(results.values())).run
     entries: list[Mapping[str, Any]] = []
     for label, own_measures in measures.items():
-        entries += measure_entries(own_measures, run.characters, differs[label])
-    save_report(
+        entries += reports.measure_entries(own_measures, run.characters, differs[label])
+    reports.save_report(
         output,
         made_with,
         source.data,
@@ -248,7 +234,7 @@ def report_runs(
             "terrain": None if run.spec.ground is None else run.spec.ground.name,
         },
     )
-    page = Page(f"Runs of {title}", f"Motion {run.spec.note}.")
+    page = reports.Page(f"Runs of {title}", f"Motion {run.spec.note}.")
     beside = [
         compared_take({name: takes[f"{way.name}, {name}"] for name in sources}, way.name)
         for way in (ways if several else ())
@@ -265,7 +251,7 @@ def report_runs(
         f"In the motion files {_CARRIERS[steering.root_motion]} (--root-motion). One unit of the "
         f"BVH files is {run.spec.conventions.unit_m:g} m, as in the source; glb is in metres.",
     )
-    table(*headline_table(measures))
+    table(*reports.headline_table(measures))
     for text in findings:
         warn(text)
     note(f"report: {page.write(output / 'index.html')}")
@@ -279,17 +265,19 @@ _APART_M = 1.2
 _MARGIN_M, _SPACING_M, _MAX_POINTS = 3.0, 0.1, 400
 
 
-def run_take(run: Run, name: str) -> Take:
+def run_take(run: Run, name: str) -> player.Take:
     """All characters of a run; phases, weights, jumps and costs are the first one's."""
     ground = run.spec.ground
     shown = min(run.characters, MAX_ACTORS)
     speeds = np.linalg.norm(np.gradient(run.positions[:shown], axis=1), axis=-1) * run.fps
-    curves = [Curve("speed", "m/s", speeds.T, run.fps)]
+    curves = [player.Curve("speed", "m/s", speeds.T, run.fps)]
     if run.desired_positions is not None:
         away = np.linalg.norm(run.positions - run.desired_positions, axis=-1)[:shown]
-        curves.append(Curve("distance from the desired place", "m", away.T, run.fps))
+        curves.append(player.Curve("distance from the desired place", "m", away.T, run.fps))
     if "cost" in run.tracks:
-        curves.append(Curve("cost of the last search", "", run.tracks["cost"][:shown].T, run.fps))
+        curves.append(
+            player.Curve("cost of the last search", "", run.tracks["cost"][:shown].T, run.fps)
+        )
     costs = _costs(run)
     jumps = np.zeros(0) if run.jumped is None else np.flatnonzero(run.jumped[0]) / run.fps
     note = f"Motion {run.spec.note}. Circles ahead: the trajectory of the next second."
@@ -297,22 +285,22 @@ def run_take(run: Run, name: str) -> Take:
         note += " Phases, weights, jumps and costs are the first character's."
     if run.characters > shown:
         note += f" The first {shown} of {run.characters} characters."
-    return Take.from_motions(
+    return player.Take.from_motions(
         [_actor(run, index) for index in range(shown)],
         name,
         # Beside costs there is no room for it.
         manifold=_ring(run) if costs is None else None,
-        channels=None if run.phases is None else Channels(run.phases[0], run.fps),
-        gating=None if run.gating is None else Gating(run.gating[0], run.fps),
+        channels=None if run.phases is None else player.Channels(run.phases[0], run.fps),
+        gating=None if run.gating is None else player.Gating(run.gating[0], run.fps),
         curves=curves,
-        markers=[Marker("jump", float(time), float(time)) for time in jumps],
+        markers=[player.Marker("jump", float(time), float(time)) for time in jumps],
         note=note,
         costs=costs,
         terrain=None if ground is None else ground_patch(ground, run.positions),
     )
 
 
-def _costs(run: Run) -> CostComparison | None:
+def _costs(run: Run) -> player.CostComparison | None:
     """Costs of the first character by feature, of runs that search."""
     names = [name for name in run.tracks if name.startswith(SQUARED)]
     if not names:
@@ -320,17 +308,17 @@ def _costs(run: Run) -> CostComparison | None:
     terms = np.stack([run.tracks[name][0] for name in names], axis=1)
     changed = [0, *(1 + np.flatnonzero((np.diff(terms, axis=0) != 0).any(axis=1))).tolist()]
     searches = [
-        ComparedCosts(
+        player.ComparedCosts(
             frame / run.fps,
             "What the search has found, by what it differs from what is asked for.",
-            [CostOption("plays", terms[frame])],
+            [player.CostOption("plays", terms[frame])],
         )
         for frame in changed
     ]
-    return CostComparison(tuple(name.removeprefix(SQUARED) for name in names), searches)
+    return player.CostComparison(tuple(name.removeprefix(SQUARED) for name in names), searches)
 
 
-def _ring(run: Run) -> ManifoldCloud | None:
+def _ring(run: Run) -> player.ManifoldCloud | None:
     """The phases of the first character in the plane of their rings; None without."""
     if run.phases is None:
         return None
@@ -339,10 +327,10 @@ def _ring(run: Run) -> ManifoldCloud | None:
         return None
     projection = ring_projection(manifold)
     path = projection(manifold)
-    return ManifoldCloud(path[:0], path, run.fps, projection.explained)
+    return player.ManifoldCloud(path[:0], path, run.fps, projection.explained)
 
 
-def compared_take(takes: Mapping[str, Take], name: str) -> Take:
+def compared_take(takes: Mapping[str, player.Take], name: str) -> player.Take:
     """The first characters of several runs along one path, by what moves them, side by side."""
     kinds = [title.partition(": ")[0] for title in takes]
     # Their kinds name them where these differ.
@@ -352,7 +340,7 @@ def compared_take(takes: Mapping[str, Take], name: str) -> Take:
         for index, take in enumerate(takes.values())
     ]
     note = f"On one path, {_APART_M:g} m apart: {', '.join(takes)}."
-    return Take.from_motions(actors, name, note=note)
+    return player.Take.from_motions(actors, name, note=note)
 
 
 def _actor(run: Run, character: int) -> Actor:

@@ -85,19 +85,6 @@ def path_networks(editor: MotionEditor) -> PathNetworks:
     return editor.path
 
 
-def crowd_paths(path: GroundPath, count: int, spacing: float) -> list[GroundPath]:
-    """Copies of a path side by side, in rows."""
-    columns = int(np.ceil(np.sqrt(count)))
-    return [
-        replace(
-            path,
-            positions=path.positions + spacing * np.array([index % columns, index // columns]),
-            name=path.name if count == 1 else f"{path.name}_{index + 1:03d}",
-        )
-        for index in range(count)
-    ]
-
-
 def padded(rows: Array, editor: MotionEditor) -> tuple[Tensor, int]:
     """(1, values, frames) of rows with repeated ends, and the margin in frames before them."""
     stride = editor.network.stride

@@ -298,7 +298,7 @@ def test_of_several_skeletons_one_is_taken(two_bodies, tmp_path):
 
 def _interrupted(monkeypatch: pytest.MonkeyPatch, share: float) -> None:
     """Ctrl-C when a training has come so far."""
-    real = train_command.progress
+    real = train_command.terminal.progress
 
     @contextlib.contextmanager
     def with_interruption() -> Iterator[object]:
@@ -311,7 +311,7 @@ def _interrupted(monkeypatch: pytest.MonkeyPatch, share: float) -> None:
 
             yield reporting
 
-    monkeypatch.setattr(train_command, "progress", with_interruption)
+    monkeypatch.setattr(train_command.terminal, "progress", with_interruption)
 
 
 @pytest.mark.slow

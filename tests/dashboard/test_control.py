@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 from deepphase.apps.dashboard.parts import steerables, widgets
-from deepphase.apps.dashboard.parts.drawing import checked_points, read_path_upload
+from deepphase.apps.dashboard.parts.drawing import checked_points
 from deepphase.apps.dashboard.parts.folder import FOLDER_VARIABLE
 from deepphase.apps.dashboard.parts.session import Session
 from deepphase.apps.dashboard.parts.steerables import (
@@ -146,35 +146,6 @@ def test_a_drawn_path_is_followed(page):
 def test_what_a_browser_draws_is_checked(given):
     with pytest.raises(ParameterError):
         checked_points(given)
-
-
-def test_a_path_of_a_file(page):
-    chosen(page, "Path", "File")
-    assert "Choose a CSV" in words(page)
-    upload(page, "Path", "way.csv", b"t,x,z\n0,0,0\n2,0,3\n4,2,5\n")
-    assert take(page)["duration"] == pytest.approx(4, abs=0.1)
-    upload(page, "Path", "../<b>.csv", b"t,x,z\n0,0,0\n1,zero,0\n")
-    assert len(page.error) == 1
-    assert "line 3" in page.error[0].value
-    assert "<b" not in page.error[0].value.replace("\\<", "")
-    assert not players(page)
-
-
-@pytest.mark.parametrize(
-    ("content", "error"),
-    [
-        (b"x" * 2_000_001, FormatError),
-        (b"\x00\xff", FormatError),
-        (b"t,x,z\n0,0,0\n1,nan,1\n", FormatError),
-        (b"t,x,z\n" + b"".join(b"%d,0,0\n" % at for at in range(20_001)), ParameterError),
-    ],
-)
-def test_a_file_that_is_no_path_is_refused(content, error, tmp_path, monkeypatch):
-    own = Session()
-    monkeypatch.setattr("deepphase.apps.dashboard.parts.drawing.session", lambda: own)
-    with pytest.raises(error):
-        read_path_upload("../../way.csv", content)
-    assert list(own.folder.iterdir()) == []
 
 
 @pytest.mark.parametrize("where", ["half", "other", "pickle", "huge"])

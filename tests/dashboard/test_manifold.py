@@ -23,19 +23,14 @@ from deepphase.apps.dashboard.parts.cloud_view import (
     stated_colours,
 )
 from deepphase.apps.dashboard.parts.clouds import make_cloud
-from deepphase.apps.dashboard.parts.collection import EMBEDDING_PRESET as _PRESET
 from deepphase.apps.dashboard.parts.collection import OpenModel, demo_clips, demo_model
 from deepphase.apps.dashboard.parts.encodings import Encodings, first_sight, steadiest_of
-from deepphase.apps.dashboard.parts.folder import look_again
 from deepphase.corpus.clip_store import ClipStore
 from deepphase.corpus.store_writer import write_store
 from deepphase.figures.colouring import Colouring
 from deepphase.motion.clip import joint_positions
-from deepphase.phase.model import PhaseModel, make_autoencoder
-from deepphase.phase.signal_corpus import SignalCorpus
 from deepphase.synthetic.gait_motion import locomotion
 from tests.dashboard.app_pages import components, opened, players, words
-from tests.studies.shipped.demo_models import demo_config
 
 
 @pytest.fixture(scope="module")
@@ -206,15 +201,15 @@ def titles(app) -> list[str]:
 
 def test_the_page_shows_the_manifold_and_what_lies_beside(monkeypatch):
     app = read_through(opened("manifold", monkeypatch))
-    assert titles(app) == ["Phase manifold", "Joint velocities", "Without phases", "Poses"]
+    assert titles(app) == ["Phase manifold", "Joint velocities", "Latent curves", "Poses"]
     large, *small = pictures(app)
     assert "latent unit" in large["spaces"]["PCA"]["axes"][0]
     # One moment in all of them: what the player plays has a path in each.
     assert [len(each["played"]) for each in (large, *small)] == [1, 1, 1, 1]
     assert re.search(r'"name":\s*"walk"', players(app)[0])
-    # Two sets of frames are sent, and every picture is of one of them.
+    # Every picture is of the frames that are sent once.
     frames = {each["id"]: each for each in components(app) if "colourings" in each}
-    assert len(frames) == 2
+    assert len(frames) == 1
     assert {each["frames"] for each in (large, *small)} == set(frames)
     sent = frames[large["frames"]]
     assert {"Amplitude", "Label: Gait", "Time", "Phase of channel 4"} < set(sent["colourings"])
@@ -291,17 +286,3 @@ def test_clips_shorter_than_a_window_are_shown_with_a_word(tmp_path, monkeypatch
     app = opened("manifold", monkeypatch, tmp_path)
     assert "No clip is as long as a window" in words(app)
     assert players(app)
-
-
-def test_an_autoencoder_of_the_folder_stands_beside(tmp_path, monkeypatch):
-    dogs = [locomotion(seed, 6.0, body="quadruped", gait="trot").clip for seed in (1, 2, 3)]
-    write_store(tmp_path / "dogs.store", store := ClipStore.from_clips(dogs))
-    signals = SignalCorpus.from_store(store).signals
-    for preset, beside in (("sine_fit", "Latent curves"), (_PRESET, "Without phases")):
-        config = demo_config(preset)
-        network = make_autoencoder(3 * len(signals.joints), signals.fps, config.network)
-        PhaseModel(network, config, signals).save(tmp_path / f"{preset}.model")
-        look_again()
-        app = read_through(opened("manifold", monkeypatch, tmp_path))
-        assert app.selectbox(key="model").value.endswith("sine_fit.model")
-        assert beside in titles(app)

@@ -193,8 +193,6 @@ def test_paths(run, tmp_path, walks, walker):
     words = ["edit", "path", "walk.editor", "wave", "--seconds", "3"]
     assert run(*words, "-o", "out.bvh", "--player", "p.html")[0] == 0
     assert len(load("out.bvh")) == 91
-    assert run(*words, "-o", "crowd", "--characters", "3")[0] == 0
-    assert len(list((tmp_path / "crowd").glob("wave_*.bvh"))) == 3
     assert "give --speed" in run(*words, "--speed", "9", "-o", "fast.bvh")[1]
     (tmp_path / "bad.csv").write_text("t,x,z\n0,0,0\n1,nan,1\n")
     status, said = run("edit", "path", "walk.editor", "bad.csv", "-o", "bad.bvh")

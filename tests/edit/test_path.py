@@ -1,4 +1,4 @@
-"""Motion along paths: footsteps, what a frame depends on, crowds and mistakes."""
+"""Motion along paths: footsteps, what a frame depends on, and mistakes."""
 
 from dataclasses import replace
 
@@ -8,7 +8,7 @@ import pytest
 from deepphase.edit.editor import MotionEditor
 from deepphase.edit.held_feet import with_held_feet
 from deepphase.edit.motion_rows import MotionSpace, smoothed_root
-from deepphase.edit.path_motion import Footsteps, crowd_paths, motion_on_path
+from deepphase.edit.path_motion import Footsteps, motion_on_path
 from deepphase.errors import ParameterError
 from deepphase.motion.clip import joint_positions
 from deepphase.motion.contacts import foot_contacts, sliding_speed
@@ -124,18 +124,6 @@ def test_feet_that_drift_are_held(walks):
     heights, given = (joint_positions(clip)[:, toes, 1] for clip in (made, walk))
     assert np.abs(heights - given)[contacts.flags].max() < 2e-3
     assert np.median(raised.translations[:, 0, 1] - made.translations[:, 0, 1]) > 0.02
-
-
-@pytest.mark.slow
-def test_characters_of_a_crowd_have_places_and_steps_of_their_own(path_walker):
-    paths = crowd_paths(made_path("circle", 1.2, 6.0), 2, 1.5)
-    assert np.linalg.norm(paths[0].positions[0] - paths[1].positions[0]) == 1.5
-    one, two = (
-        motion_on_path(path, path_walker, start=start)
-        for path, start in zip(paths, (1.0, 2.0), strict=True)
-    )
-    assert len(one.clip) == len(two.clip) == 181
-    assert np.abs(one.clip.rotations - two.clip.rotations).max() > 0.1
 
 
 @pytest.mark.slow

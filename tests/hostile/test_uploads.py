@@ -8,7 +8,7 @@ import random
 import pytest
 
 from deepphase.apps.dashboard.pages.train import collection
-from deepphase.apps.dashboard.parts import drawing, songs, steerables
+from deepphase.apps.dashboard.parts import songs, steerables
 from deepphase.apps.dashboard.parts.session import Session, read_upload
 from deepphase.errors import DeepPhaseError
 from deepphase.formats.load import load_all
@@ -43,7 +43,6 @@ PLACES = {
     "controller": (_kept(steerables.CONTROLLERS), "controller"),
     "matcher": (_kept(steerables.MATCHERS), "matcher"),
     "model": (_kept(collection.MODELS), "model/contact phases/pca phases"),
-    "path": (lambda own, content: drawing.read_path_upload(_NAME, content), "path"),
     "song": (lambda own, content: songs.uploaded_song(_NAME, content), "sound"),
     "beats": (_beats, "beats"),
 }
@@ -59,8 +58,7 @@ def contents(tmp_path_factory):
 @pytest.mark.parametrize("place", PLACES)
 def test_files_of_all_kinds_at_every_place(place, contents, monkeypatch):
     (take, kinds), own, wrong = PLACES[place], Session(), []
-    for part in (drawing, songs):
-        monkeypatch.setattr(part, "session", lambda: own)
+    monkeypatch.setattr(songs, "session", lambda: own)
     for name in kinds.split("/"):
         # What is imported on the way is not the input's.
         take(own, contents[name][0])

@@ -20,7 +20,7 @@ from pathlib import Path
 
 import numpy as np
 
-from deepphase.apps.dance_sources import DanceSource, known_songs
+from deepphase.apps.dance_sources import DanceSource
 from deepphase.controllers.dance.dance_set import DanceSet
 from deepphase.controllers.dance.dancer import Dancer
 from deepphase.corpus.prepare import corpus_of
@@ -209,7 +209,8 @@ def main() -> None:
     for path in options.databases:
         database = MotionDatabase.load(path)
         source = DanceSource.from_database(database, path.name)
-        sources.append((path.name, source, known_songs(database)))
+        known = database.made_with.get("songs", {}).get("songs", ())
+        sources.append((path.name, source, known))
     for name, source, known in sources:
         unknown = [song for file, song in recorded.songs.items() if file not in set(known)]
         songs = sorted(unknown or recorded.songs.values(), key=lambda song: -song.bar_confidence)

@@ -85,7 +85,7 @@ class OpenDancer:
 
 
 def dancer_sources() -> list[ListedSource[OpenDancer]]:
-    """Dance databases, dancers, and the shipped one: the order of `find_dance_source`."""
+    """Dance databases, which repeat less than dancers and never restart; dancers; the shipped."""
     found = open_folder()
     databases = [
         ListedSource(f"database:{file.path}", f"Database: {file.name}", partial(_database, file))

@@ -12,20 +12,7 @@ import numpy as np
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
-from deepphase.apps.dashboard.parts import drawing, messages, widgets
-from deepphase.apps.dashboard.parts.choosers import (
-    SHOWN_S,
-    ListedSource,
-    chooser,
-    say_unknown,
-    shown_index,
-)
-from deepphase.apps.dashboard.parts.collection import (
-    OpenClips,
-    demo_clips,
-    open_clips,
-    play_meanwhile,
-)
+from deepphase.apps.dashboard.parts import choosers, collection, drawing, messages, widgets
 from deepphase.apps.dashboard.parts.messages import plain, shown_errors
 from deepphase.apps.dashboard.parts.trainings import EDITORS, offer_editor_training
 from deepphase.arrays import Array, true_runs
@@ -133,15 +120,18 @@ class Sheet:
 
     clip: Clip
     editor: MotionEditor
-    clips: OpenClips
+    clips: collection.OpenClips
     id: str
     timeline: DeltaGenerator
 
 
-def editor_sources() -> list[ListedSource[MotionEditor]]:
+def editor_sources() -> list[choosers.ListedSource[MotionEditor]]:
     """Editors of the folder and the session, then the one that comes with the package."""
     shipped = SHIPPED["editor"]
-    return [*EDITORS.sources(), ListedSource(_SHIPPED, f"Shipped: {shipped.title}", _shipped)]
+    return [
+        *EDITORS.sources(),
+        choosers.ListedSource(_SHIPPED, f"Shipped: {shipped.title}", _shipped),
+    ]
 
 
 @st.cache_resource(show_spinner=False)
@@ -176,9 +166,9 @@ def page() -> None:
 
 def _choices(timeline: DeltaGenerator, place: widgets.PlayerPlace) -> Edits:
     """Draw the choices; return the edits of the chosen clip, which plays before the first one."""
-    source = chooser("Editor", EDITORS.name, editor_sources())
+    source = choosers.chooser("Editor", EDITORS.name, editor_sources())
     editor = source.open()
-    clips = open_clips()
+    clips = collection.open_clips()
     first = clips.store.clip(0)
     if source.id == _SHIPPED and find_roles(first.skeleton, clip=first).kind != "biped":
         st.info(
@@ -186,16 +176,16 @@ def _choices(timeline: DeltaGenerator, place: widgets.PlayerPlace) -> Edits:
             "open clips below.",
             icon=":material/info:",
         )
-        clips = demo_clips()
+        clips = collection.demo_clips()
     names = list(clips.store.names)
-    say_unknown(names)
-    chosen = st.selectbox("Clip", names, index=shown_index(names), key="edited clip")
+    choosers.say_unknown(names)
+    chosen = st.selectbox("Clip", names, index=choosers.shown_index(names), key="edited clip")
     whole = clips.store.clip(names.index(chosen))
     if source.id == _SHIPPED:
         editor = bound_editor(editor, whole)
-    given = whole.sliced(0, round(SHOWN_S * whole.fps))
+    given = whole.sliced(0, round(choosers.SHOWN_S * whole.fps))
     if len(given) < len(whole):
-        st.caption(f"The first {SHOWN_S:g} s of {whole.duration:,.0f} s are edited.")
+        st.caption(f"The first {choosers.SHOWN_S:g} s of {whole.duration:,.0f} s are edited.")
     # The same clip of a store that has grown keeps its edits.
     key = source.id, source.stamp, chosen, hash(given.rotations.tobytes())
     edits, begins = edits_of(key, given)
@@ -218,7 +208,7 @@ def _choices(timeline: DeltaGenerator, place: widgets.PlayerPlace) -> Edits:
             st.button("Undo", icon=":material/undo:", disabled=not edits.steps, on_click=edits.undo)
         if edit is not None and (apply or (follow and drawn)):
             if begins:
-                play_meanwhile(place, clips.store, names.index(chosen), _PLAYER_HEIGHT)
+                collection.play_meanwhile(place, clips.store, names.index(chosen), _PLAYER_HEIGHT)
             # Each is asked for by a click or a stroke, and made anew.
             once, cache = secrets.token_hex(8), messages.shared_cache("edited clips", 1)
             make = partial(cache.find_or_make, once, lambda _: edit.make(), edit.words)

@@ -13,11 +13,9 @@ import streamlit as st
 from deepphase.apps.dashboard.parts import choosers, cloud_view, clouds, encodings, widgets
 from deepphase.apps.dashboard.parts.cloud_view import CloudAnswer, Passage, playable
 from deepphase.apps.dashboard.parts.clouds import OpenCloud, Places, open_cloud
-from deepphase.apps.dashboard.parts.collection import EMBEDDING_PRESET
 from deepphase.apps.dashboard.parts.encodings import Encodings
 from deepphase.apps.dashboard.parts.messages import plain
 from deepphase.apps.dashboard.parts.steerables import steer_on_the_manifold
-from deepphase.apps.training_run import OFFERED_CONFIGS
 from deepphase.arrays import Array
 from deepphase.phase.manifold import ManifoldProjection, Ring
 from deepphase.phase.parameters import PhaseParameters
@@ -96,6 +94,10 @@ def _parameters(read: Encodings, passage: Passage) -> PhaseParameters:
 
 def _manifold_of(read: Encodings, passage: Passage) -> Array:
     return _parameters(read, passage).manifold()
+
+
+def _placed(places: Places, values: Callable[[Passage], Array], passage: Passage) -> Array:
+    return places.place(values(passage))
 
 
 def _picture(
@@ -247,7 +249,7 @@ def _clip_take(read: Encodings) -> tuple[Take, _Played]:
 
 
 def _other_spaces(read: Encodings, max_points: int, played: _Played, ring: Ring | None) -> None:
-    """Draw the same frames as joint velocities, an embedding without phase layers, and poses."""
+    """Draw the same frames as joint velocities, latent curves of the model, and poses."""
     cloud = open_cloud(read, max_points)
     id = clouds.frames_id(read, cloud)
 
@@ -259,47 +261,22 @@ def _other_spaces(read: Encodings, max_points: int, played: _Played, ring: Ring 
     def moved(passage: Passage) -> Array:
         return encodings.signals(read, passage.clip)[passage.start : passage.stop]
 
-    def draw(cloud: OpenCloud, id: str, name: str, places: Places, values: Callable | None) -> None:
-        """Draw a small cloud, with the path of the player where its values are known."""
-        parts = []
-        if values is not None:
-            paths = {_PCA: lambda passage: places.place(values(passage))}
-            parts = played.parts(read, paths, phases=False)
-        cloud_view.cloud_view(
-            cloud, id, {_PCA: places}, name, name, played=parts, small=True,
-            ring=ring if parts else None,
-        )  # fmt: skip
+    def curved(passage: Passage) -> Array:
+        return clouds.latent(_parameters(read, passage))
 
-    columns = st.columns(3)
-    spaces = clouds.other_spaces(read, max_points).items()
-    for column, (name, places), values in zip(columns[::2], spaces, (moved, posed), strict=True):
+    curves = clouds.latent(cloud.cloud.parameters)
+    moves, poses = clouds.other_spaces(read, max_points).items()
+    fitted = Places.principal(ManifoldProjection.fit(curves), curves, "latent unit")
+    spaces = (*moves, moved), ("Latent curves", fitted, curved), (*poses, posed)
+    for column, (name, places, values) in zip(st.columns(3), spaces, strict=True):
+        paths = {_PCA: partial(_placed, places, values)}
         with column:
-            draw(cloud, id, name, places, values)
+            cloud_view.cloud_view(
+                cloud, id, {_PCA: places}, name, name, small=True, ring=ring,
+                played=played.parts(read, paths, phases=False),
+            )  # fmt: skip
     st.caption(
         "The same frames, colours and moment in other spaces: the velocities that the network "
-        "reads, an embedding without phases, and poses. Only the phases show timing as an angle "
-        "and amplitude as a radius."
+        "reads, its latent curves before angle and amplitude are read from them, and poses. Only "
+        "the phases show timing as an angle and amplitude as a radius."
     )
-    with columns[1]:
-        other_read = clouds.embedded(read)
-        if other_read is None:
-            curves = clouds.latent(cloud.cloud.parameters)
-            places = Places.principal(ManifoldProjection.fit(curves), curves, "latent unit")
-            draw(
-                cloud, id, "Latent curves", places,
-                lambda passage: clouds.latent(_parameters(read, passage)),
-            )  # fmt: skip
-        else:
-            other = open_cloud(other_read, max_points)
-            id = clouds.frames_id(other_read, other)
-            cloud_view.keep_frames(other, id)
-            same_rate = other_read.extractor.fps == read.extractor.fps
-            phased = partial(_manifold_of, other_read) if same_rate else None
-            draw(other, id, "Without phases", other.places, phased)
-    if other_read is None:
-        st.caption(
-            "The latent curves of the phase model, before angle and amplitude are read from them. "
-            "DeepPhase compares an autoencoder without phase layers: page Train has it, as "
-            f"*{OFFERED_CONFIGS[EMBEDDING_PRESET]}*, with a window of "
-            f"{read.extractor.window / read.extractor.fps:.1f} s."
-        )

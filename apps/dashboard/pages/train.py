@@ -238,10 +238,8 @@ def _ended(training: OwnTraining) -> None:
         words += f" Its model is {plain(training.kept.name)} in the folder."
     st.caption(words)
     with st.container(horizontal=True):
-        if (
-            training.kept is not None
-            and training.request.config_name != collection.EMBEDDING_PRESET
-            and st.button("Open on all pages", type="primary", icon=":material/open_in_new:")
+        if training.kept is not None and st.button(
+            "Open on all pages", type="primary", icon=":material/open_in_new:"
         ):
             choose(collection.MODEL_KEY, training.kept.id)
             st.rerun()

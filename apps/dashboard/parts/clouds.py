@@ -10,7 +10,6 @@ import numpy as np
 import streamlit as st
 
 from deepphase.apps.dashboard.parts import encodings
-from deepphase.apps.dashboard.parts.collection import model_sources
 from deepphase.apps.dashboard.parts.encodings import BY_CLIPS_AND_MODEL, Encodings
 from deepphase.apps.reports.manifold_cloud import PhaseCloud
 from deepphase.apps.reports.player import in_words
@@ -164,15 +163,6 @@ def joint_links(skeleton: Skeleton, joints: tuple[str, ...]) -> Array:
     places = {skeleton.names.index(name): at for at, name in enumerate(joints)}
     above = [[places[a] for a in ancestors(skeleton, joint)[1:] if a in places] for joint in places]
     return links_of(np.array([own[0] if own else -1 for own in above]))
-
-
-def embedded(read: Encodings) -> Encodings | None:
-    """The clips by an embedding with the model's window; None where there is none for them."""
-    for source in model_sources(read.clips, embeddings=True):
-        model = source.open()
-        if model.extractor.window == read.extractor.window:
-            return encodings.encodings(read.clips, model)
-    return None
 
 
 def latent(parameters: PhaseParameters) -> Array:

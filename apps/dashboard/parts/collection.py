@@ -13,21 +13,10 @@ import numpy as np
 import scipy.fft
 import streamlit as st
 
-from deepphase.apps.dashboard.parts import folder
-from deepphase.apps.dashboard.parts.choosers import (
-    CLIP_KEY,
-    FileKind,
-    ListedSource,
-    Span,
-    choose,
-    choose_clip,
-    is_opened,
-    moment_of,
-    shown_index,
-)
+from deepphase.apps.dashboard.parts import choosers, folder
 from deepphase.apps.dashboard.parts.session import session
 from deepphase.apps.dashboard.parts.widgets import PlayerPlace
-from deepphase.apps.demo import EMBEDDING, PHASES
+from deepphase.apps.demo import PHASES
 from deepphase.apps.reports.player import takes_of_clips
 from deepphase.arrays import Array
 from deepphase.corpus.clip_store import ClipStore
@@ -46,7 +35,6 @@ from deepphase.viewer.take import Take
 
 # Keys of the choosers, which are also parts of the address.
 CLIPS_KEY, MODEL_KEY = "clips", "model"
-EMBEDDING_PRESET = "conv_embedding"
 # Open stores, and models for the open clips, that all sessions share.
 _STORES, _MODELS = 8, 16
 DEMO_NAME = "Made motion (demo)"
@@ -65,7 +53,7 @@ _SHORTEST_S, _LONGEST_S = 0.25, 2.2
 _LEAD_S = 1.0
 # Speed over the ground, m/s, that counts half, and length of a clip that counts in full.
 _SPEED, _LONG_S = 0.5, 8.0
-MODELS = FileKind("model", lambda file: load_model(file.path))
+MODELS = choosers.FileKind("model", lambda file: load_model(file.path))
 
 
 @dataclass(frozen=True, eq=False)
@@ -123,24 +111,29 @@ def demo_clips() -> OpenClips:
     return OpenClips("demo", DEMO_NAME, "demo", demo_store())
 
 
-def clip_sources() -> list[ListedSource[OpenClips]]:
+def clip_sources() -> list[choosers.ListedSource[OpenClips]]:
     """The clips to choose from: uploads, then the folder or the demo."""
     uploads = []
     for store in session().stores():
         key = ("uploads", *(str(given.get("key", "")) for given in store.provenance))
         name = f"Your files: {store.group}"
         opened = OpenClips(f"uploads:{store.group}", name, key, store)
-        uploads.append(ListedSource(opened.id, name, lambda opened=opened: opened))  # type: ignore[misc]
+        uploads.append(choosers.ListedSource(opened.id, name, lambda opened=opened: opened))  # type: ignore[misc]
     found = folder.open_folder()
     if found is None:
-        return [ListedSource("demo", DEMO_NAME, demo_clips), *uploads]
+        return [choosers.ListedSource("demo", DEMO_NAME, demo_clips), *uploads]
     # Only the whole folder has the clip that a link names.
-    whole = any(key in st.query_params for key in (CLIP_KEY, CLIPS_KEY)) and is_opened()
+    whole = (
+        any(key in st.query_params for key in (choosers.CLIP_KEY, CLIPS_KEY))
+        and choosers.is_opened()
+    )
     return uploads + _sources_of(found, whole=whole)
 
 
-def _sources_of(found: folder.FoundFolder, *, whole: bool) -> list[ListedSource[OpenClips]]:
-    sources: list[ListedSource[OpenClips]] = []
+def _sources_of(
+    found: folder.FoundFolder, *, whole: bool
+) -> list[choosers.ListedSource[OpenClips]]:
+    sources: list[choosers.ListedSource[OpenClips]] = []
     stores = found.of_format(STORE_FORMAT)
     for file in stores:
         try:
@@ -156,50 +149,53 @@ def _sources_of(found: folder.FoundFolder, *, whole: bool) -> list[ListedSource[
     return sources
 
 
-def _store_sources(id: str, name: str, stamp: folder.Stamp) -> list[ListedSource[OpenClips]]:
+def _store_sources(
+    id: str, name: str, stamp: folder.Stamp
+) -> list[choosers.ListedSource[OpenClips]]:
     """The skeleton groups of a store. Raises ParameterError as `store_groups`."""
     groups = _groups(stamp)
 
-    def source(group: str) -> ListedSource[OpenClips]:
+    def source(group: str) -> choosers.ListedSource[OpenClips]:
         title = f"{name}, {group}" if len(groups) > 1 else name
         own, key = f"{id}#{group}", (*stamp, group)
-        return ListedSource(
+        return choosers.ListedSource(
             own, title, lambda: OpenClips(own, title, key, _opened_store(stamp, group))
         )
 
     return [source(group) for group in groups]
 
 
-def model_sources(clips: OpenClips, *, embeddings: bool = False) -> list[ListedSource[OpenModel]]:
-    """Phase models that can read these clips; or the embeddings that they are compared with."""
-    return _models_for(clips, MODELS.files(_is_model), embeddings=embeddings)
+def model_sources(clips: OpenClips) -> list[choosers.ListedSource[OpenModel]]:
+    """Phase models that can read these clips."""
+    return _models_for(clips, MODELS.files(_is_model))
 
 
 def _models_for(
-    clips: OpenClips, files: Iterable[folder.FoundFile], *, embeddings: bool = False
-) -> list[ListedSource[OpenModel]]:
+    clips: OpenClips, files: Iterable[folder.FoundFile]
+) -> list[choosers.ListedSource[OpenModel]]:
     """The models of files, and the shipped ones."""
     shipped = [
         ("any skeleton", "Model for any skeleton", SHIPPED["any_skeleton"].path),
-        ("demo", "Small demo model", EMBEDDING if embeddings else PHASES),
+        ("demo", "Small demo model", PHASES),
     ]
     if clips.id == "demo":
         # Joints of users may have the names of those of the demo.
         shipped.reverse()
     joints = set(clips.store.skeleton.names)
     return [
-        ListedSource(id, name, partial(_opened_model, id, name, file, clips))
+        choosers.ListedSource(id, name, partial(_opened_model, id, name, file, clips))
         for id, name, file in [
             *((file.id, file.title, file) for file in files),
             *((id, name, _shipped(path, id)) for id, name, path in shipped),
         ]
-        if (file.preset == EMBEDDING_PRESET) is embeddings and joints.issuperset(file.joints)
+        if joints.issuperset(file.joints)
     ]
 
 
 def _is_model(file: folder.FoundFile) -> bool:
     """Phase models and baselines name the joints that they read, or read all."""
-    return bool(file.joints) or file.preset == ANY_SKELETON
+    # An embedding has no phases.
+    return file.preset != "conv_embedding" and (bool(file.joints) or file.preset == ANY_SKELETON)
 
 
 @st.cache_resource(show_spinner=False)
@@ -242,14 +238,14 @@ def open_ahead(found: folder.FoundFolder | None) -> tuple[OpenClips, OpenModel] 
     return clips, _models_for(clips, filter(_is_model, files))[0].open()
 
 
-def shown_part(store: ClipStore, index: int, span: Span) -> Clip:
+def shown_part(store: ClipStore, index: int, span: choosers.Span) -> Clip:
     """Some seconds of a clip."""
     clip = store.clip(index)
     frames = span.frames(clip.fps)
     return clip.sliced(frames.start, min(frames.stop, len(clip)))
 
 
-def opening_take(store: ClipStore, index: int, span: Span) -> Take:
+def opening_take(store: ClipStore, index: int, span: choosers.Span) -> Take:
     """Some seconds of a clip, as pages show it first."""
     return takes_of_clips([shown_part(store, index, span)])[0]
 
@@ -259,12 +255,12 @@ def play_open_clip(place: PlayerPlace, height: int, shown: str) -> None:
     if not st.session_state.get(shown):
         with suppress(DeepPhaseError):
             store = open_clips().store
-            play_meanwhile(place, store, shown_index(store.names), height)
+            play_meanwhile(place, store, choosers.shown_index(store.names), height)
 
 
 def play_meanwhile(place: PlayerPlace, store: ClipStore, index: int, height: int) -> None:
     """Play a clip as pages show it first, while what belongs there is made."""
-    span = Span.around(store, index, moment_of(store.names[index]))
+    span = choosers.Span.around(store, index, choosers.moment_of(store.names[index]))
     place.show(opening_take(store, index, span), height=height, **span.player)
 
 
@@ -273,7 +269,7 @@ def open_model(clips: OpenClips) -> OpenModel:
     return _chosen(MODEL_KEY, model_sources(clips)).open()
 
 
-def _chosen(key: str, sources: list[ListedSource]) -> ListedSource:
+def _chosen(key: str, sources: list[choosers.ListedSource]) -> choosers.ListedSource:
     id = st.session_state.get(key)
     return next((source for source in sources if source.id == id), sources[0])
 
@@ -281,8 +277,8 @@ def _chosen(key: str, sources: list[ListedSource]) -> ListedSource:
 def choose_own_clip(name: str) -> None:
     """Make the choosers show a clip of this session's files, from the next run on."""
     group = next(store.group for store in session().stores() if name in store.names)
-    choose(CLIPS_KEY, f"uploads:{group}")
-    choose_clip(name)
+    choosers.choose(CLIPS_KEY, f"uploads:{group}")
+    choosers.choose_clip(name)
 
 
 @st.cache_resource(max_entries=_STORES, show_spinner=False)

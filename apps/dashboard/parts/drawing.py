@@ -9,10 +9,9 @@ from typing import Any
 import numpy as np
 import streamlit as st
 
-from deepphase.apps.dashboard.parts.session import safe_name, session
 from deepphase.apps.dashboard.parts.widgets import browser_component, choose_one
 from deepphase.arrays import Array
-from deepphase.errors import FormatError, ParameterError
+from deepphase.errors import ParameterError
 from deepphase.motion.clip import Clip, joint_positions
 from deepphase.motion.roles import Roles
 from deepphase.motion.root_trajectory import (
@@ -22,12 +21,12 @@ from deepphase.motion.root_trajectory import (
     to_root_space,
 )
 from deepphase.motion.skeleton import Skeleton, subtree_mask
-from deepphase.steering.path import MADE_PATHS, GroundPath, made_path, read_path, usual_size
+from deepphase.steering.path import MADE_PATHS, GroundPath, made_path, usual_size
 
 # Words -> name of a made path, and the meaning of its size.
 _MADE = {name.capitalize(): name for name in MADE_PATHS}
 _SIZES = {"wave": "Distance between crests", "square": "Side length", "circle": "Diameter"}
-_DRAW, _FILE = "Draw", "File"
+_DRAW = "Draw"
 _MIN_SPEED, _MAX_SPEED = 0.2, 8.0
 _MIN_SIZE, _MAX_SIZE = 1.0, 40.0
 _MIN_S, _MAX_S, _DEFAULT_S = 3, 60, 12
@@ -35,7 +34,6 @@ _MIN_S, _MAX_S, _DEFAULT_S = 3, 60, 12
 _WIDTH_S, _MIN_WIDTH_M, _MAX_WIDTH_M = 8.0, 4, 80
 # An S, in seconds of travel to the left and forward.
 _EXAMPLE = np.array([[0, 0], [0, 1.5], [1, 2.7], [1.2, 3.9], [0.2, 4.6], [-1.2, 4.6], [-2.2, 3.6]])
-_MAX_FILE_MB, _MAX_FILE_POINTS = 2, 20_000
 # Limits of what a browser may send as a drawing, and the shortest path.
 _MAX_DRAWN_POINTS, _MAX_DISTANCE_M, _SHORTEST_M = 2_000, 1_000.0, 0.05
 # Points that the map of a path is drawn with.
@@ -68,9 +66,7 @@ _pose_view = browser_component(
 
 def choose_path(usual_speed: float, key: str) -> tuple[GroundPath, float] | None:
     """Draw the choosers of a path; return it with its seconds, None while there is none."""
-    kind = choose_one("Path", [*_MADE, _DRAW, _FILE], default="Wave", key="path kind")
-    if kind == _FILE:
-        return _upload_path()
+    kind = choose_one("Path", [*_MADE, _DRAW], default="Wave", key="path kind")
     usual = float(np.clip(round(usual_speed, 1), _MIN_SPEED, _MAX_SPEED))
     place = st.container()
     columns = st.columns(2)
@@ -146,42 +142,6 @@ def drawn_path(points: Array, speed: float) -> GroundPath | None:
     if len(points) < 2 or not length > _SHORTEST_M:
         return None
     return GroundPath(np.arange(float(len(points))), points, name="drawn").at_speed(speed)
-
-
-def read_path_upload(name: str, content: bytes) -> GroundPath:
-    """Read the path of an uploaded CSV file."""
-    shown = safe_name(name)
-    if len(content) > _MAX_FILE_MB * 1_000_000:
-        raise FormatError(
-            f"{shown}: the file has more than {_MAX_FILE_MB} MB", hint="upload fewer points"
-        )
-    with session().uploaded(content, ".csv", name) as place:
-        path = read_path(place)
-    if len(path.times) > _MAX_FILE_POINTS:
-        raise ParameterError(
-            f"{shown}: the path has {len(path.times):,} points, more than {_MAX_FILE_POINTS:,}",
-            hint="upload fewer points; positions between them are interpolated",
-        )
-    return GroundPath(path.times, path.positions, path.facings, path.labels, "path")
-
-
-def _upload_path() -> tuple[GroundPath, float] | None:
-    file = st.file_uploader(
-        "Path (CSV)", type=["csv", "txt"], max_upload_size=_MAX_FILE_MB, key="path file",
-        help="Columns t (s), x and z (m); facing (rad) and labels are optional.",
-    )  # fmt: skip
-    if file is None:
-        st.info(
-            "Choose a CSV with the columns t (s), x and z (m): +z is forward, +x to the left.",
-            icon=":material/upload_file:",
-        )
-        return None
-    path = read_path_upload(file.name, bytes(file.getbuffer()))
-    seconds = min(path.duration, float(_MAX_S))
-    _show_path(path, seconds)
-    whole = f" of {path.duration:.0f} s" if path.duration > seconds else ""
-    st.caption(f"{path.length:.1f} m; {seconds:.1f} s{whole} are run.")
-    return path, seconds
 
 
 def key_timeline(clip: Clip, keys: Marks, key: str, on_keys: Callable[[Marks], None]) -> None:

@@ -15,14 +15,7 @@ import plotly.graph_objects as go
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
-from deepphase.apps.reports.page import (
-    Columns,
-    csv_text,
-    headline_table,
-    measure_table,
-    measures_by_name,
-    quantity,
-)
+from deepphase.apps.reports import page as reports
 from deepphase.evaluation.measurement import headlines
 from deepphase.figures.theme import DARK, FONT, LIGHT, Look, channel_colour, themed
 from deepphase.files import temporary_folder
@@ -194,9 +187,9 @@ def show_figure(chart: go.Figure, key: str, *, file: str = "", alt: str = "") ->
     return row
 
 
-def show_measures(columns: Columns, reference: str = "the data") -> None:
+def show_measures(columns: reports.Columns, reference: str = "the data") -> None:
     """Display the three measures that matter most, and all in a table that can be downloaded."""
-    found = measures_by_name(columns)
+    found = reports.measures_by_name(columns)
     if not found:
         return
     if len(columns) == 1:
@@ -204,15 +197,17 @@ def show_measures(columns: Columns, reference: str = "the data") -> None:
         for column, name in zip(st.columns(len(names) or 1), names, strict=False):
             (measure,) = found[name].values()
             value, unit = measure.value, measure.unit
-            column.metric(sentence(measure.title), quantity(value, unit), help=measure.sentence)
+            column.metric(
+                sentence(measure.title), reports.quantity(value, unit), help=measure.sentence
+            )
             words = [measure.verdict]
             if measure.data is not None:
-                words.append(f"{reference} {quantity(measure.data, unit, value)}")
+                words.append(f"{reference} {reports.quantity(measure.data, unit, value)}")
             # Below it, as the line of a metric is cut off in narrow columns.
             column.caption(sentence("; ".join(filter(None, words))))
     else:
-        show_table("comparison", _by_column(*headline_table(columns, reference)))
-    headings, rows = measure_table(columns, reference)
+        show_table("comparison", _by_column(*reports.headline_table(columns, reference)))
+    headings, rows = reports.measure_table(columns, reference)
     about = f", with those of {reference}" if reference in headings else ""
     with st.expander(f"All measures{about}", icon=":material/table_chart:"):
         table = _by_column(headings, rows)
@@ -272,7 +267,7 @@ def offer_table(
 
     def content() -> str:
         own = columns() if callable(columns) else columns
-        return csv_text(own, zip(*own.values(), strict=True))
+        return reports.csv_text(own, zip(*own.values(), strict=True))
 
     offer(f"{words} (CSV)", content, f"{file_name}.csv", **options)
 

@@ -13,14 +13,7 @@ from contextlib import suppress
 import streamlit as st
 
 from deepphase.apps.dashboard.pages import channels
-from deepphase.apps.dashboard.parts import collection, encodings, folder
-from deepphase.apps.dashboard.parts.choosers import (
-    CLIP_KEY,
-    MOMENT_KEY,
-    STOPPED_KEY,
-    Span,
-    seconds_of,
-)
+from deepphase.apps.dashboard.parts import choosers, collection, encodings, folder
 from deepphase.apps.dashboard.parts.encodings import Encodings
 from deepphase.apps.dashboard.parts.widgets import player_page
 from deepphase.errors import DeepPhaseError
@@ -31,7 +24,7 @@ _FRESH_S = 2.0
 
 
 # Page -> what its player opens with.
-_TAKES: Mapping[str, Callable[[Encodings, int, Span], Take]] = {
+_TAKES: Mapping[str, Callable[[Encodings, int, choosers.Span], Take]] = {
     **dict.fromkeys(
         ("data", "control", "dance", "edit", "train"),
         lambda read, index, span: collection.opening_take(read.store, index, span),
@@ -59,10 +52,15 @@ def first_player(page: str, address: Mapping[str, str], *, dark: bool) -> str:
             return ""
         read = encodings.encodings(clips, model)
         index, at_s = encodings.opening_moment(read)
-        names, moment = read.store.names, address.get(STOPPED_KEY) or address.get(MOMENT_KEY)
-        if address.get(CLIP_KEY) in names:
-            index, at_s = names.index(address[CLIP_KEY]), 0.0
-        span = Span.around(read.store, index, at_s if moment is None else seconds_of(moment))
+        names, moment = (
+            read.store.names,
+            address.get(choosers.STOPPED_KEY) or address.get(choosers.MOMENT_KEY),
+        )
+        if address.get(choosers.CLIP_KEY) in names:
+            index, at_s = names.index(address[choosers.CLIP_KEY]), 0.0
+        span = choosers.Span.around(
+            read.store, index, at_s if moment is None else choosers.seconds_of(moment)
+        )
         name, html = player_page(make(read, index, span), dark=dark, **span.player)
         return html.replace("<html", f'<html data-player="{name}"', 1)
     return ""

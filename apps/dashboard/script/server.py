@@ -18,15 +18,10 @@ from starlette.responses import HTMLResponse, Response
 from starlette.types import Receive, Scope, Send
 from streamlit.file_util import get_static_dir
 
+from deepphase.apps import hosts
 from deepphase.apps.dashboard.parts import messages
 from deepphase.apps.dashboard.parts.widgets import STYLE
 from deepphase.apps.dashboard.script.first_player import first_player
-from deepphase.apps.hosts import (
-    HOST_NAMES_VARIABLE,
-    HostMiddleware,
-    close_half_requests,
-    host_names,
-)
 
 # At /manifold, Streamlit's page first looks for its server below that address, which fills the
 # browser's console with errors: the variable gives it the address. Streamlit adds an entry to the
@@ -109,11 +104,14 @@ class PageScriptMiddleware(BaseHTTPMiddleware):
         return page
 
 
-close_half_requests()
+hosts.close_half_requests()
 app = st.App(
     Path(__file__).parent / "run.py",
     middleware=[
-        Middleware(HostMiddleware, names=host_names(os.environ.get(HOST_NAMES_VARIABLE, ""))),
+        Middleware(
+            hosts.HostMiddleware,
+            names=hosts.host_names(os.environ.get(hosts.HOST_NAMES_VARIABLE, "")),
+        ),
         Middleware(PageScriptMiddleware),
     ],
 )

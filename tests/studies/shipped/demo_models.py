@@ -13,7 +13,7 @@ from pathlib import Path
 
 import numpy as np
 
-from deepphase.apps.demo import CONTROLLER, EMBEDDING, PHASES, SAMPLE
+from deepphase.apps.demo import CONTROLLER, PHASES, SAMPLE
 from deepphase.apps.terminal import note, progress
 from deepphase.apps.training_run import TrainingRequest, TrainingRun
 from deepphase.controllers.config import ControllerConfig, ControllerTraining
@@ -40,7 +40,7 @@ from deepphase.synthetic.program import Segment
 from deepphase.synthetic.training_set import corpus
 from tests.studies.shipped.standing import standing_clips
 
-PRESETS: dict[Path, str] = {PHASES: "sine_fit", EMBEDDING: "conv_embedding"}
+PRESETS: dict[Path, str] = {PHASES: "sine_fit"}
 
 # Small enough to ship, and to be trained again within a test.
 _HIDDEN, _KERNEL_S, _BAND_HZ = 12, 0.4, 10.0

@@ -8,7 +8,6 @@ from contextlib import suppress
 from multiprocessing import get_context
 from pathlib import Path
 
-from deepphase.apps.dashboard.parts.folder import FOLDER_VARIABLE
 from deepphase.apps.hosts import HOST, HOST_NAMES_VARIABLE, free_port, host_names
 from deepphase.apps.terminal import next_step, note
 
@@ -49,6 +48,8 @@ def command(folder: Path | None = None, port: int | None = None) -> None:
     port
         Port to listen on; the first free one from 8501 if not given.
     """
+    # Wrong paths are refused before Streamlit is imported.
+    from deepphase.apps.dashboard.parts.folder import FOLDER_VARIABLE
     from deepphase.apps.dashboard.parts.widgets import THEME
 
     names = host_names(os.environ.get(HOST_NAMES_VARIABLE, ""))

@@ -215,16 +215,15 @@ def query_command(
     model
         Phase model of the database, needed if the clip is a motion file.
     """
-    from deepphase.apps.reports.matches_page import save_matches
     from deepphase.matching.search.moments import query_moment
 
     opened = dp.matching.MotionDatabase.load(database)
     query = query_moment(opened, clip, frame, model=model)
+    allowed = None if labels is None else opened.rows_with(options.parse_labels(labels))
     written = (path.name for path in output.glob("match_*.bvh"))
     options.claim_folder(output, ("query.bvh", "matches.csv", *written))
     with terminal.progress() as shown:
         searcher = dp.matching.open_searcher(opened, progress=shown, note=terminal.warn)
-    allowed = None if labels is None else opened.rows_with(options.parse_labels(labels))
     # The second around the query in its own clip is left out.
     own = None if query.row is None else opened.neighbourhood(query.row, 1.0)
     found = dp.matching.nearest_moments(
@@ -234,6 +233,9 @@ def query_command(
         raise ParameterError("no frame matches all conditions", hint="relax --labels")
     if len(found) < k:
         terminal.warn(f"{len(found)} matches instead of {k}: no more are {_APART_S:g} s apart")
+    # Not before, as what is refused needs no page.
+    from deepphase.apps.reports.matches_page import save_matches
+
     page = save_matches(opened, query, found, output)
     rows = [
         (

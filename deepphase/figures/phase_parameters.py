@@ -112,7 +112,8 @@ def parameters_over_time(
         chart.update_yaxes(rangemode="tozero", row=row, col=1)
     chart.update_xaxes(title_text="Time (s)", row=4, col=1)
     chart.update_layout(
-        legend={"title": {"text": "Channel"}, "groupclick": "togglegroup"}, showlegend=True
+        legend={"title": {"text": "Channel"}, "groupclick": "togglegroup", "tracegroupgap": 0},
+        showlegend=True,
     )
     return chart if frames else add_message(chart, "no frames to show")
 

@@ -15,7 +15,6 @@ from deepphase.motion.contacts import Contacts, foot_contacts
 from deepphase.motion.roles import Roles
 from deepphase.terrain.ground_file import read_ground, save_ground
 from deepphase.terrain.heightmap import Heightmap
-from deepphase.terrain.laying import lay_on_ground
 
 
 @dataclass(frozen=True, eq=False)
@@ -116,6 +115,9 @@ class GroundedClip:
         """A clip on ground that was fitted to it, or on which it is laid."""
         if not laid:
             return cls(clip, ground, foot_contacts(clip, roles, at_any_height=True))
+        # With the compiled solver of legs, which what only reads a database waits for in vain.
+        from deepphase.terrain.laying import lay_on_ground
+
         contacts = foot_contacts(clip, roles)
         motion = lay_on_ground(clip, ground, roles=roles, contacts=contacts).clip
         return cls(motion, ground, contacts)

@@ -11,7 +11,7 @@ from deepphase.apps.cli import main
 from deepphase.apps.commands import app
 from deepphase.apps.dashboard import entry
 from deepphase.apps.dashboard.parts import collection
-from deepphase.apps.dashboard.parts.folder import look_into
+from deepphase.apps.dashboard.parts.folder import FOLDER_VARIABLE, look_into
 from deepphase.apps.hosts import free_port
 from deepphase.errors import DeepPhaseError
 from deepphase.formats.load import save
@@ -51,7 +51,7 @@ def test_a_port_that_is_taken_meanwhile_is_passed_over(tmp_path, monkeypatch, ca
         monkeypatch.setattr(bootstrap, "load_config_options", lambda flag_options: None)
         monkeypatch.setattr(bootstrap, "run_asgi_app", lambda *words: given.update(words[-1]))
         monkeypatch.setattr(app.signal, "signal", lambda *_: None)
-        monkeypatch.setenv(app.FOLDER_VARIABLE, "")
+        monkeypatch.setenv(FOLDER_VARIABLE, "")
         assert main(["app", str(tmp_path)]) == 0
     assert given["server_port"] > first
     assert f"open http://127.0.0.1:{given['server_port']} " in "".join(capsys.readouterr())
@@ -70,7 +70,7 @@ def test_what_is_opened_ahead_asks_no_page_and_a_store_has_its_own_name(tmp_path
 def test_the_server_listens_locally_and_sends_no_telemetry(tmp_path, monkeypatch):
     given = {}
     monkeypatch.setattr(app, "_serve", lambda settings, port, samples: given.update(settings))
-    monkeypatch.setenv(app.FOLDER_VARIABLE, "")
+    monkeypatch.setenv(FOLDER_VARIABLE, "")
     assert main(["app", str(tmp_path)]) == 0
     assert given["server.address"] == "127.0.0.1"
     assert given["browser.gatherUsageStats"] is False

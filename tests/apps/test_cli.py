@@ -132,8 +132,12 @@ def test_the_overview_needs_no_torch():
 
 
 def test_inspect_prepare_and_wrong_files_need_no_torch(swings, model, tmp_path):
+    motion = str(GOLDEN.parents[1] / "compatibility/files/motion.db")
     code = (
         "import sys; from deepphase.apps.cli import main; "
+        f"assert main(['app', {str(model)!r}]) == 2; "
+        f"assert main(['match', 'query', {motion!r}, 'nobody', '-o', 'x']) == 2; "
+        "assert not {'streamlit', 'numba', 'plotly'} & set(sys.modules); "
         f"assert main(['inspect', {str(swings)!r}]) == 0; "
         f"assert main(['prepare', {str(swings)!r}, '-o', {str(tmp_path / 's')!r}]) == 0; "
         f"assert main(['control', {str(model)!r}, '-o', {str(tmp_path / 'c')!r}]) == 2; "

@@ -41,13 +41,7 @@ class FirefoxError(Exception):
 
 
 class Firefox:
-    """One window of a running Firefox.
-
-    Parameters
-    ----------
-    connection
-        Socket of Marionette. Messages are their length in bytes, a colon, and JSON.
-    """
+    """One window of a running Firefox; messages are their length in bytes, a colon, and JSON."""
 
     def __init__(self, connection: socket.socket) -> None:
         self._connection = connection
@@ -147,16 +141,9 @@ class Firefox:
 
 @contextmanager
 def firefox(folder: Path, program: str, screen: str) -> Iterator[Firefox]:
-    """Start a browser with a profile of its own, and end it.
+    """Start a browser with a profile in an empty folder on an Xvfb, and end it.
 
-    Parameters
-    ----------
-    folder
-        Empty folder for the profile.
-    program
-        Path of Firefox.
-    screen
-        Path of Xvfb: without a window, Firefox has no WebGL.
+    Without a window, Firefox has no WebGL.
     """
     lines = [f"user_pref({json.dumps(k)}, {json.dumps(v)});" for k, v in _PREFERENCES.items()]
     (folder / "user.js").write_text("\n".join(lines), encoding="utf-8")

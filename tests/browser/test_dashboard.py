@@ -285,12 +285,15 @@ def test_back_leads_to_the_page_before_with_its_clip_in_each_session(visit, addr
     assert settled(other).locator("h1").inner_text() == "medley"
 
 
-# Whether the players in sight have drawn, at each picture of the page.
+# Whether the players in sight have drawn and are not faded, at each picture of the page.
 _LOOK = """(function look() {
     const inside = (root) => [...(root?.querySelectorAll("*") ?? [])].flatMap((each) =>
         each.title === "Player" ? [each] : inside(each.shadowRoot));
     const shown = inside(document).filter((it) => it.checkVisibility({ visibilityProperty: true }));
-    (window.drawn ??= []).push(shown.map((it) => !!it.contentWindow?.deepphasePlayer?.isDrawn()));
+    const faded = [...document.querySelectorAll('[data-stale="true"]:has([data-testid^="stBidi"])')]
+        .some((each) => getComputedStyle(each).opacity < 1);
+    (window.drawn ??= []).push(
+        shown.map((it) => !faded && !!it.contentWindow?.deepphasePlayer?.isDrawn()));
     requestAnimationFrame(look);
 })()"""
 
@@ -363,4 +366,10 @@ def test_one_player_is_seen_until_the_next_has_drawn(name, browser, address):
     until(lambda: says in (page.evaluate(text) or ""))
     seen = page.evaluate("drawn")
     assert all(each == [True] for each in seen[seen.index([True]) :])
+    # A name that is cut shows its end.
+    page.evaluate(
+        "document.querySelector('[data-testid=stSelectbox] input').style.maxWidth = '9ch'"
+    )
+    page.evaluate("document.body.append('')")
+    until(lambda: page.locator("[data-end]").get_attribute("data-end") == "ion (demo)")
     page.close()

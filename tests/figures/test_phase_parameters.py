@@ -41,7 +41,8 @@ def test_every_channel_has_its_colour_and_switch_in_all_rows(channels):
         assert {t.line.color for t in own} == {channel_colour(channel)}
         assert len({t.yaxis for t in own}) == 4
         assert [t.showlegend for t in own].count(True) == 1
-    assert chart.layout.legend.groupclick == "togglegroup"
+    shown = chart.layout.legend.to_plotly_json()
+    assert {"groupclick": "togglegroup", "tracegroupgap": 0}.items() <= shown.items()
 
 
 def test_values_and_times_are_those_of_the_clip():

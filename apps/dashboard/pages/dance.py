@@ -139,7 +139,9 @@ def page() -> None:
         if song is not None:
             st.caption(song.facts)
         source = chooser("Dancer", "dancer", dancer_sources())
-        opened = source.open()
+        # Its wait has a place of its own, where it moves no words.
+        with bar:
+            opened = source.open()
         if song is not None:
             requests = choose_part(song, source.id)
         if opened.trials:

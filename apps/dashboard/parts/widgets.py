@@ -318,6 +318,8 @@ STYLE = "<style>" + Path(__file__).with_name("theme.css").read_text(encoding="ut
 # Figures of the dark theme are turned to white paper, with their hues.
 _DARK_PRINT = """<style>@media print { [data-testid="stPlotlyChart"] .js-plotly-plot,
   [data-testid="stDataFrame"] { filter: invert(1) hue-rotate(180deg) brightness(1.1); } }</style>"""
+# Letters of a name that is cut.
+_END_LETTERS = 10
 # Names tables by the keys of their containers. Figures are drawn for the width that they have on
 # the screen: paper gets that width, made smaller.
 _SCRIPT = f"""<script>
@@ -333,8 +335,12 @@ if (!window.deepphaseLook) {{
         .find((name) => name.startsWith(prefix));
       grid.setAttribute("aria-label", "Table of " + key.slice(prefix.length).replaceAll("-", " "));
     }}
-    for (const shown of document.querySelectorAll('[data-testid="stSelectbox"] input'))
+    for (const shown of document.querySelectorAll('[data-testid="stSelectbox"] input')) {{
       shown.title = shown.value;
+      const end = shown.scrollWidth > shown.clientWidth ? shown.value.slice(-{_END_LETTERS}) : "";
+      if (end) shown.parentElement.dataset.end = end;
+      else delete shown.parentElement.dataset.end;
+    }}
   }};
   new MutationObserver(nameTables).observe(document.body, {{ childList: true, subtree: true }});
   nameTables();

@@ -56,16 +56,17 @@ export const shortNumber = (value) =>
     ? value.toExponential(0)
     : String(Number(value.toPrecision(Math.abs(value) < 100 ? 3 : 4))).replace("-", "\u2212");
 
-// Text, shortened at its end to fit a width.
+// Text, shortened in the middle to fit a width.
 export function fitted(context, text, width) {
   if (context.measureText(text).width <= width) return text;
+  const kept = (count) => `${text.slice(0, (count + 1) >> 1)}…${text.slice(text.length - (count >> 1))}`;
   let [low, high] = [0, Math.min(text.length, 200)];
   while (low < high) {
     const middle = (low + high + 1) >> 1;
-    if (context.measureText(`${text.slice(0, middle)}…`).width <= width) low = middle;
+    if (context.measureText(kept(middle)).width <= width) low = middle;
     else high = middle - 1;
   }
-  return low ? `${text.slice(0, low)}…` : "";
+  return low ? kept(low) : "";
 }
 
 export class Surface {

@@ -367,9 +367,7 @@ def test_one_player_is_seen_until_the_next_has_drawn(name, browser, address):
     seen = page.evaluate("drawn")
     assert all(each == [True] for each in seen[seen.index([True]) :])
     # A name that is cut shows its end.
-    page.evaluate(
-        "document.querySelector('[data-testid=stSelectbox] input').style.maxWidth = '9ch'"
-    )
-    page.evaluate("document.body.append('')")
-    until(lambda: page.locator("[data-end]").get_attribute("data-end") == "ion (demo)")
+    chooser = page.locator('[data-testid="stSelectbox"] input').first
+    chooser.evaluate("it => (it.style.maxWidth = '9ch', document.body.append(''))")
+    until(lambda: page.locator("[data-end]").first.get_attribute("data-end") == "ion (demo)")
     page.close()

@@ -22,8 +22,6 @@ _PAD = """(() => {
   Object.defineProperty(navigator, "getGamepads", { value: () => [pad], configurable: true });
   return true;
 })()"""
-
-
 # Whether a player has drawn, in an iframe of the page or of a component's shadow tree.
 _DRAWN = """(() => {
   const within = (tree) => [...tree.querySelectorAll("*")].some((each) =>

@@ -36,17 +36,11 @@ _TURN_RATE, _COURSE_M_S = 0.6, 1.0
 _EQUAL = 0.15
 
 
-def ahead(turn_rate: float = 0.0) -> Gamepad:
-    """A stick that is held, and turns at a rate in rad/s."""
+def ahead(turn_rate: float = 0.0, held_s: float = 2.0 * _SECONDS) -> Gamepad:
+    """A stick that is held and released so long, again and again, and turns at a rate in rad/s."""
     times = np.linspace(0.0, _SECONDS, round(_SECONDS * 20))
-    angles = turn_rate * times
-    return Gamepad(times, np.stack([np.sin(angles), np.cos(angles)], 1), np.zeros((len(times), 2)))
-
-
-def stop_and_go() -> Gamepad:
-    """A stick that is held and released, two seconds each."""
-    times = np.linspace(0.0, _SECONDS, round(_SECONDS * 20))
-    move = np.stack([np.zeros_like(times), (times % 4.0 < 2.0).astype(float)], 1)
+    angles, held = turn_rate * times, times % (2.0 * held_s) < held_s
+    move = np.stack([np.sin(angles) * held, np.cos(angles) * held], 1)
     return Gamepad(times, move, np.zeros((len(times), 2)))
 
 
@@ -76,10 +70,8 @@ class Row:
 def measured(run: Run, reference: GaitReference, clips: Footfalls) -> Row:
     """Measures of a run from `_STARTING_S` on."""
     first = round(_STARTING_S * run.fps)
-    free, motions, lively, sliding, unlocked, jerks, depths = (
-        run.without_foot_lock(),
-        *([] for _ in range(6)),
-    )
+    free = run.without_foot_lock()
+    motions, lively, sliding, unlocked, jerks, depths = ([] for _ in range(6))
     for character in range(run.characters):
         clip = run.clip(character).sliced(first, len(run))
         motion = MeasuredMotion(clip, run.spec)
@@ -133,10 +125,8 @@ def main() -> None:
     else:
         source = CharacterSource(Controller.load(options.source), seed=options.seed)
     courses = [(f"{speed} m/s", ahead(), float(speed)) for speed in options.speeds.split(",")]
-    courses += [
-        ("circle", ahead(_TURN_RATE), _COURSE_M_S),
-        ("stop and go", stop_and_go(), _COURSE_M_S),
-    ]
+    courses.append(("circle", ahead(_TURN_RATE), _COURSE_M_S))
+    courses.append(("stop and go", ahead(held_s=2.0), _COURSE_M_S))
     reference = None
     for name, stick, speed in courses:
         settings = GamepadSettings(top_speed=speed)

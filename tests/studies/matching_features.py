@@ -100,21 +100,15 @@ class EachRecord(GoalSource):
         self, records: list[Gamepad], root_states: RootStates, speed: float = SPEED
     ) -> None:
         settings = GamepadSettings(top_speed=speed)
-        self._goals = [
-            GamepadGoals(record, _one(root_states, index), settings)
-            for index, record in enumerate(records)
-        ]
+        each = enumerate(records)
+        self._goals = [GamepadGoals(own, _one(root_states, at), settings) for at, own in each]
 
     def _all(self, of: Callable[[GamepadGoals], tuple]) -> tuple:
         return tuple(map(np.concatenate, zip(*map(of, self._goals), strict=True)))
 
     def advance(self, root_states, seconds):
-        return np.concatenate(
-            [
-                goals.advance(_one(root_states, index), seconds)
-                for index, goals in enumerate(self._goals)
-            ]
-        )
+        each = enumerate(self._goals)
+        return np.concatenate([own.advance(_one(root_states, at), seconds) for at, own in each])
 
     def trajectory(self, root_states, which, offsets_s):
         found = [

@@ -80,11 +80,9 @@ def main() -> None:
     reference = None
     for keys in options.patterns:
         stick = pattern_stick(keys, options.seconds + _SETTLING_S)
+        settings = GamepadSettings(top_speed=options.speed)
         player, goals = start_under_gamepad(
-            source,
-            stick,
-            characters=options.characters,
-            settings=GamepadSettings(top_speed=options.speed),
+            source, stick, characters=options.characters, settings=settings
         )
         if reference is None:
             reference = RestReference.of_clips(clips, player.spec)

@@ -7,7 +7,7 @@ are found in their movement.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
 
@@ -17,7 +17,13 @@ from scipy.ndimage import gaussian_filter1d
 from deepphase.apps.dance_sources import with_songs
 from deepphase.arrays import Array, true_runs, wrapped
 from deepphase.corpus.clip_store import ClipStore
-from deepphase.evaluation.dance import body_of_clip, foot_strikes, mean_joint_speed, motion_beats
+from deepphase.evaluation.dance import (
+    body_of_clip,
+    cycle_fit,
+    foot_strikes,
+    mean_joint_speed,
+    motion_beats,
+)
 from deepphase.features.layout import FeatureLayout
 from deepphase.features.moment_kinds import KINDS
 from deepphase.formats.load import load
@@ -60,6 +66,9 @@ _TURN_S, _DRAWN_S, _WEIGHT, _BEFORE_S, _SMOOTHING = 0.05, 0.12, 0.2, 0.02, 0.4
 _TIGHTNESS = 100.0
 # Seconds ahead of a row in which movements end within some seconds of a beat, and least share.
 _AHEAD_S, _ON_BEAT_S, _SHARE = 6.0, 0.05, 0.55
+# Cycles in a bar of salsa, its eight counts, and places in them at which hips are high and speed is
+# great; bars ahead of a row that are compared with that, and frames from one row to the next.
+_HEIGHT, _SPEED, _BARS, _HOP = ((2, 0.5),), ((1, 0.05), (2, 0.43)), 2, 6
 _LAYOUT = {
     "features": [
         {"name": "limb_position", "joints": ["feet", "hands"], "weight": 0.5},
@@ -90,14 +99,14 @@ def dancer_database(folder: Path, progress: Progress | None = None) -> MotionDat
     layout = FeatureLayout.from_mapping(_LAYOUT)
     tracks = ClipSongTracks(ClipStore.from_clips(clips), songs, (), tuple(track_features(layout)))
     database = MotionDatabase.build(tracks.store, layout, tracks=tracks, progress=progress)
-    return with_songs(_offered_on_beat(database), tracks, progress)
+    return with_songs(_offered_in_bars(database, songs), tracks, progress)
 
 
-def _offered_on_beat(database: MotionDatabase) -> MotionDatabase:
-    """The database; rows are jumped to that lead to movements which end on beats, not to a T."""
+def _offered_in_bars(database: MotionDatabase, songs: Mapping[str, SongFeatures]) -> MotionDatabase:
+    """The database; rows are jumped to that lead to movements on beats and in bars, not to a T."""
     found = beat_phases(database)
     assert found is not None, "the layout has beats"
-    good = np.zeros(len(database), bool)
+    good, in_bars = np.zeros(len(database), bool), np.zeros(len(database))
     ahead = round(_AHEAD_S * database.fps)
     for index, start in enumerate(database.range_starts.tolist()):
         clip = database.clip(index)
@@ -112,8 +121,26 @@ def _offered_on_beat(database: MotionDatabase) -> MotionDatabase:
             np.convolve(each, np.ones(ahead), "full")[ahead - 1 :][: len(clip)]
             for each in (score, count, held)
         )
-        good[start : start + len(clip)] = (score > _SHARE * np.maximum(count, 1.0)) & (held == 0.0)
-    return replace(database, offered=database.offered & good)
+        own = slice(start, start + len(clip))
+        good[own] = (score > _SHARE * np.maximum(count, 1.0)) & (held == 0.0)
+        in_bars[own] = _in_bars(clip, songs[clip.name.removesuffix(" mirrored")])
+    good &= database.offered
+    # The half whose next bars are most like salsa's.
+    return replace(database, offered=good & (in_bars > np.median(in_bars[good])))
+
+
+def _in_bars(clip: Clip, song: SongFeatures) -> Array:
+    """(frames,) how the hips' height and the speed correlate with the bars ahead, 0 to 1."""
+    points, body = body_of_clip(clip)
+    signals = points["root"][:, 1], mean_joint_speed(body, clip.fps)
+    bars, length = song.blocks["bar_phase"][:, 0], round(_BARS * 240.0 / song.tempo_bpm * clip.fps)
+    found = np.zeros(len(clip))
+    for first in range(0, len(clip) - length + 1, _HOP):
+        near = slice(first, first + length)
+        for signal, cycles in zip(signals, (_HEIGHT, _SPEED), strict=True):
+            fits = [cycle_fit(signal[near], k * bars[near] - at)[0].real for k, at in cycles]
+            found[first : first + _HOP] += 0.5 * max(sum(fits), 0.0) / len(fits) ** 0.5
+    return found
 
 
 def _dances_with_beats(folder: Path) -> Iterator[tuple[Clip, Array]]:
@@ -123,9 +150,7 @@ def _dances_with_beats(folder: Path) -> Iterator[tuple[Clip, Array]]:
     for number in sorted(salsa):
         if number > _COUPLES:
             continue
-        couple = [
-            replace(load(salsa[each]), fps=_SALSA_FPS) for each in (number, number + _COUPLES)
-        ]
+        couple = [replace(load(salsa[n]), fps=_SALSA_FPS) for n in (number, number + _COUPLES)]
         for clip, pulses in zip(couple, _salsa_pulses(couple), strict=True):
             beats = _drawn(pulses, _ends(clip))
             yield from _pieces(clip, f"salsa {clip.name}", body, beats)

@@ -34,9 +34,10 @@ from tests.studies.shipped.editor import train_editor
 from tests.studies.shipped.person import train_person
 
 Shipped: TypeAlias = Controller | Matcher | MotionEditor | PhaseModel
-_OF_CAPTURES: dict[str, Callable[[Path, Progress], Shipped]] = {
+_TRAININGS: dict[str, Callable[[Path, Progress], Shipped]] = {
     "person": train_person,
     "dancer": train_dancer,
+    "dog": lambda _, on_progress: train_dog(on_progress),
     "editor": train_editor,
     "any_skeleton": train_any_skeleton,
 }
@@ -52,8 +53,10 @@ def main() -> None:
         if name not in SHIPPED:
             raise ParameterError(f"there is no shipped file {name!r}", hint=", ".join(SHIPPED))
         path = SHIPPED[name].path
+        if options.captures is None and name != "dog":
+            raise ParameterError(f"{name} learns from captures", hint="give --captures")
         with progress() as on_progress:
-            made = _made(name, options.captures, on_progress)
+            made = _TRAININGS[name](options.captures, on_progress)
         made.save(path)
         pack(path, SHIPPED[name].motion)
         note(f"{path}: {path.stat().st_size / 1e6:.1f} MB")
@@ -69,14 +72,6 @@ def _measures(made: Shipped) -> Iterable[str]:
     if isinstance(made, Matcher):
         return matcher_lines(made.health)
     return health_lines(made.health)
-
-
-def _made(name: str, captures: Path | None, on_progress: Progress) -> Shipped:
-    if name == "dog":
-        return train_dog(on_progress)
-    if captures is None:
-        raise ParameterError(f"{name} learns from captures", hint="give --captures")
-    return _OF_CAPTURES[name](captures, on_progress)
 
 
 def pack(path: Path, motion: str) -> None:

@@ -41,7 +41,8 @@ _SYNTHETIC = (
     ("biped", 6.0, 2.0, 11),
 )
 _CLIP_S = 16.0
-CHANGES = {
+# Differences from `configs/phase/any_skeleton.yaml`.
+_CHANGES = {
     "network.channels": 32,
     "network.hidden": 128,
     "training.windows": 180_000,
@@ -49,16 +50,10 @@ CHANGES = {
     "training.joint_dropout": 0.1,
     "training.tempo": 0.4,
 }
-"""Differences from `configs/phase/any_skeleton.yaml`."""
 
 
-def train_any_skeleton(
-    captures: Path, progress: Progress | None = None, **changes: object
-) -> PhaseModel:
-    """Train on captured people, keyframed animals and synthetic motion.
-
-    `changes`: options of the config, instead of `CHANGES`.
-    """
+def train_any_skeleton(captures: Path, progress: Progress | None = None) -> PhaseModel:
+    """Train on captured people, keyframed animals and synthetic motion."""
     stores = [
         corpus_of(captures / name, skeleton=skeleton, progress=progress)
         for name, skeleton in _PEOPLE.items()
@@ -69,7 +64,7 @@ def train_any_skeleton(
     for skeleton in _ANIMALS:
         store = corpus_of(captures / "animals" / "mesh2motion", skeleton=skeleton)
         stores.append(ClipStore.from_clips(_repeated(store)))
-    config = PhaseConfig.load("any_skeleton", **(changes or CHANGES))
+    config = PhaseConfig.load("any_skeleton", **_CHANGES)
     with temporary_folder() as folder:
         model = train_phase(stores, config, folder=folder, progress=progress, accelerator="cpu")
     assert model is not None, "only None in further processes of a distributed training"

@@ -16,15 +16,14 @@ from deepphase.motion.retarget import retarget
 from deepphase.progress import Progress
 from deepphase.synthetic.training_set import corpus
 
-SEED, MINUTES, CLIP_S, VARIETY = 11, 20.0, 16.0, 2.0
-"""Seed, minutes, seconds of a clip and variety of the synthetic motion."""
-_FPS = 60.0
+# Seed, minutes, seconds of a clip and variety of the synthetic motion.
+_SEED, _MINUTES, _CLIP_S, _VARIETY, _FPS = 11, 20.0, 16.0, 2.0, 60.0
 
 
 def train_editor(captures: Path, progress: Progress | None = None) -> MotionEditor:
     """An editor of synthetic motion and of CMU's dances, which are put on its body."""
     dances = corpus_of(captures / "cmu_dance", progress=progress)
-    motions = corpus(SEED, MINUTES, body="biped", clip_seconds=CLIP_S, variety=VARIETY)
+    motions = corpus(_SEED, _MINUTES, body="biped", clip_seconds=_CLIP_S, variety=_VARIETY)
     clips = [motion.clip for motion in motions]
     body = clips[0]
     for number, clip in enumerate(dances):

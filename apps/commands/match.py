@@ -81,8 +81,6 @@ def build_command(
     check_writable(output, example="motion.database")
     loaded = None
     if model is not None:
-        # It imports torch.
-
         loaded = dp.load_model(model)
     joints = () if loaded is None else loaded.signals.joints
     clips = [dp.corpus.open_store(store, skeleton, joints=joints) for store in stores]

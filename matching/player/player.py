@@ -114,6 +114,7 @@ class Player:
         self._coverage = playback.facing_coverage(self._search_policy.playable)
         self._ways = np.full(count, np.nan)
         self._since_change = np.full(count, np.inf)
+        self._since_jump = np.zeros(count)
         self._waited_s = np.zeros(count)
         self._costs = np.zeros(count)
         self._terms = np.zeros((count, len(database.layout.features)))
@@ -176,6 +177,7 @@ class Player:
         goal_source = HeldFacings(goal_source, self._coverage, self._ways)
         changed = goal_source.advance(self.root_states, self._seconds)
         jumped = self._search(goal_source, changed)
+        self._since_jump = np.where(jumped, 0.0, self._since_jump + self._seconds)
         if self._rest is not None:
             self._rest.advance()
         jump_distance = self._jump_distances(before, jumped)
@@ -264,6 +266,7 @@ class Player:
                 CONSTANTS.least_smooth,
             ),
             lambda some, rows: self._transitions.costs(rows, current.of(which[some])),
+            np.where(self._since_jump[which] > CONSTANTS.long_s, CONSTANTS.long_share, 1.0),
         )
         targets, costs, smooth, terms = self._search_policy.search(request, goals)
         self._until_search[which] = np.where(smooth, settings.search_interval_s, CONSTANTS.retry_s)

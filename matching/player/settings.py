@@ -30,6 +30,10 @@ class PlayerConstants:
     # must reduce the cost by this share only.
     change_s: float = 0.6
     change_improvement: float = 0.1
+    # long_s, long_share: After so many seconds without a jump, a jump needs at most this share of
+    # the largest improvement: else characters could play on what does not follow their goals.
+    long_s: float = 1.0
+    long_share: float = 0.3
     # Rows of the same clip within this many seconds are not targets of a jump.
     neighbourhood_s: float = 0.3
     # candidates, tolerance: Number of nearest rows whose transitions are compared. Rows whose

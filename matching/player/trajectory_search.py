@@ -53,6 +53,7 @@ class JumpRequest:
     # Function of indices (n,) into the q and candidate rows (n, candidates): the peak acceleration
     # of each transition as a share of the data's usual one, (n, candidates).
     transition_costs: Callable[[Array, Array], Array]
+    most_shares: Array  # (q,) shares of the largest improvement that are ever required
 
 
 class SearchResult(NamedTuple):
@@ -171,10 +172,10 @@ class TrajectorySearch(TrajectoryQueries):
                 if kept_targets is not None:
                     kept_targets = kept_targets & moving
                 targets, must_jump = moving, np.ones(len(some), bool)
-            improvements = request.min_improvements[some]
+            required = request.min_improvements[some], request.most_shares[some]
             distances, nearest, ranks = self._nearest(
                 queries[some],
-                np.where(must_jump, np.inf, self.improved(staying[some], improvements)),
+                np.where(must_jump, np.inf, self.improved(staying[some], *required)),
                 database.neighbourhood(rows[some], self._neighbourhood_s),
                 targets,
                 kept_targets,
@@ -263,12 +264,12 @@ class TrajectorySearch(TrajectoryQueries):
             np.take_along_axis(ranks, order, 1),
         )
 
-    def improved(self, costs: Array, shares: Array | float) -> Array:
-        """Costs that improve others by shares, or by a fifth of the cost of rows taken by chance.
+    def improved(self, costs: Array, shares: Array, most_shares: Array) -> Array:
+        """Costs that improve others by shares, or by shares of the largest improvement.
 
         Where all costs are high, as after a goal that nothing follows, a share of them is too much.
         """
-        return costs - np.minimum(shares * costs, self.max_improvement)
+        return costs - np.minimum(shares * costs, most_shares * self.max_improvement)
 
     def without_kept(self, costs: Array) -> Array:
         """Costs that rows without kept labels need, in place of costs of rows with them."""

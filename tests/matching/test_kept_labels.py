@@ -75,8 +75,8 @@ class _Goals:
         )
 
 
-@pytest.mark.parametrize("improvement", [0.2, 0.5, 0.8])
-def test_candidates_are_those_of_a_full_comparison(alike, improvement):
+@pytest.mark.parametrize(("improvement", "share"), [(0.2, 1.0), (0.5, 0.1), (0.8, 0.02)])
+def test_candidates_are_those_of_a_full_comparison(alike, improvement, share):
     database, _, searcher = alike
     search = TrajectorySearch(database, searcher, keep_improvement=improvement)
     rows = database.offered_rows[::97]
@@ -87,11 +87,12 @@ def test_candidates_are_those_of_a_full_comparison(alike, improvement):
         np.arange(count),
         rows,
         np.zeros(count, bool),
-        np.full(count, 0.1),
+        np.full(count, 0.3),
         [{}] * count,
         kept,
         np.full(count, 0.65),
         lambda some, near: np.tile(np.arange(near.shape[1]) * 1e-3, (len(some), 1)),
+        np.full(count, share),
     )
     found, costs, _, _ = search.search(request, goals)
     queries = search.queries(rows, goals)
@@ -99,13 +100,12 @@ def test_candidates_are_those_of_a_full_comparison(alike, improvement):
     distances = np.linalg.norm(queries[:, None] - database.features[offered], axis=2)
     styles = np.array([database.labels[clip]["style"] for clip in database.clip_of(offered)])
     for index, row in enumerate(rows):
-        own = styles == kept[index]["style"]
         staying = np.linalg.norm(queries[index] - database.features[row])
         most = 0.2 * np.sqrt(2.0 * np.square(database.layout.weights).sum())
         # What another style costs more: a share of the cost, up to a fifth of that by chance.
         other = np.minimum(distances[index] / (1.0 - improvement), distances[index] + most)
-        ranks = np.where(own, distances[index], other)
-        ranks = np.where(ranks < staying - min(0.1 * staying, most), ranks, np.inf)
+        ranks = np.where(styles == kept[index]["style"], distances[index], other)
+        ranks = np.where(ranks < staying - min(0.3 * staying, share * most), ranks, np.inf)
         best = int(ranks.argmin())
         if np.isinf(ranks[best]):
             assert found[index] == -1

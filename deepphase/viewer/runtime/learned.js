@@ -49,7 +49,7 @@ export class LearnedCharacter {
     this.moved = [0, 0, 0];
     this.rootSteps = new RootSteps(asset, this.motion, this.pose);
     this.slips = this.travel = null;
-    this.untilSearch = this.sinceTravel = this.waited = 0;
+    this.untilSearch = this.sinceTravel = this.sinceJump = this.waited = 0;
     this.sinceChange = Infinity;
     this.speed = Math.hypot(...this.motion.read("steps", this.row).subarray(0, 2)) / this.seconds;
     this.keptLabels = {};
@@ -68,6 +68,7 @@ export class LearnedCharacter {
     this.goals.set(given, seconds, root);
     this.label = given.label ?? this.ownLabel;
     const jumped = this.search(this.changed(given));
+    this.sinceJump = jumped ? 0 : this.sinceJump + seconds;
     if (this.rest) this.rest.advance();
     const before = this.row;
     const steps = this.motion.read("steps", before);
@@ -259,9 +260,9 @@ export class LearnedCharacter {
 
   /** The cost, of what plays, to which a jump must reduce it. */
   improved(cost) {
-    const { change_s: recent, change_improvement: afterChange } = this.constants;
+    const { change_s: recent, change_improvement: afterChange, long_s: long, long_share: share } = this.constants;
     const { min_improvement: usual, max_improvement: most } = this.settings;
-    return cost - Math.min((this.sinceChange < recent ? afterChange : usual) * cost, most);
+    return cost - Math.min((this.sinceChange < recent ? afterChange : usual) * cost, (this.sinceJump > long ? share : 1) * most);
   }
 
   /** The row to jump to for a query and the desired trajectory that is in it; null to go on. */

@@ -107,14 +107,3 @@ def test_a_database_whose_store_is_gone_says_so(folder, database, tmp_path, caps
         assert "beside the database" in err
     finally:
         away.rename(store)
-
-
-def test_what_stands_in_the_folder_dances(folder, database, tmp_path, monkeypatch, capsys):
-    (tmp_path / "old.db").write_bytes(b"no database")
-    (tmp_path / "dances.db").write_bytes(database.read_bytes())
-    song = make_song(8, 4.0, tempo_bpm=104.0)
-    soundfile.write(tmp_path / "song.wav", song.samples, song.sample_rate)
-    monkeypatch.chdir(tmp_path)
-    words = ["dance", "song.wav", "--variety", 0.3]
-    assert run(*words) == 0
-    assert "danced by dances.db" in capsys.readouterr().out

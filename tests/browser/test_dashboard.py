@@ -290,10 +290,10 @@ _LOOK = """(function look() {
     const inside = (root) => [...(root?.querySelectorAll("*") ?? [])].flatMap((each) =>
         each.title === "Player" ? [each] : inside(each.shadowRoot));
     const shown = inside(document).filter((it) => it.checkVisibility({ visibilityProperty: true }));
-    const faded = [...document.querySelectorAll('[data-stale="true"]:has([data-testid^="stBidi"])')]
-        .some((each) => getComputedStyle(each).opacity < 1);
+    const faded = (it) => it && ((it.dataset?.stale === "true" && getComputedStyle(it).opacity < 1)
+        || faded(it.parentElement ?? it.getRootNode().host));
     (window.drawn ??= []).push(
-        shown.map((it) => !faded && !!it.contentWindow?.deepphasePlayer?.isDrawn()));
+        shown.map((it) => !faded(it) && !!it.contentWindow?.deepphasePlayer?.isDrawn()));
     requestAnimationFrame(look);
 })()"""
 

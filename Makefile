@@ -21,7 +21,7 @@ LISTED := $(BIN)/python -m pip install --quiet --no-compile --require-hashes --n
 .PHONY: demo demo-model test guides check quick-test lint bench gpu studies shipped docs pictures constraints audit sbom clean
 
 demo: $(VENV)/installed
-	$(BIN)/deepphase demo -o $(DEMO)
+	$(BIN)/deepphase demo -o $(DEMO) --force
 
 # The small models that the dashboard opens with.
 demo-model: $(VENV)/installed

@@ -70,7 +70,9 @@ def test_arms_of_the_person_hang():
     assert np.linalg.norm(hands[raised, 0] - hands[raised, 1], axis=1).max(initial=0.0) < 0.9
 
 
-@pytest.mark.parametrize(("bpm", "beats_per_bar"), [(80.0, 4), (88.0, 3), (110.0, 4), (128.0, 4)])
+@pytest.mark.parametrize(
+    ("bpm", "beats_per_bar"), [(72.0, 4), (80.0, 4), (88.0, 3), (110.0, 4), (128.0, 4)]
+)
 def test_the_dancer_keeps_the_tempo_of_any_song(bpm, beats_per_bar):
     song = make_song(3, 24.0, tempo_bpm=bpm, beats_per_bar=beats_per_bar)
     features = features_of(song.samples)

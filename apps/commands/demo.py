@@ -9,9 +9,12 @@ from pathlib import Path
 import deepphase as dp
 from deepphase.apps.options import new_folder
 from deepphase.apps.terminal import next_step, note, printing
+from deepphase.errors import ParameterError
 from deepphase.files import atomic_write
 from deepphase.shipped import SHIPPED
 
+# Lies in the folder of a demo: others are never written over.
+_MARKER = ".deepphase-demo"
 # Seconds of clips and of held-out ones, windows and batch size of the training, seconds of runs.
 _Size = tuple[int, int, int, int, int]
 _FULL: _Size = (30, 12, 102_400, 256, 12)
@@ -35,7 +38,14 @@ def command(output: Path = Path("demo"), smallest: bool = False) -> None:
         Run in a minute on very little data: a check that everything works, whose errors are larger
         than those of the method.
     """
+    if output.is_dir() and any(output.iterdir()) and not (output / _MARKER).is_file():
+        raise ParameterError(
+            "this is not an empty folder, and has files that `deepphase demo` did not write",
+            hint="choose a new or an empty folder: -o FOLDER",
+            path=output,
+        )
     new_folder(output)
+    (output / _MARKER).touch()
     with contextlib.chdir(output), printing(hints=False):
         _run(_SMALLEST if smallest else _FULL, smallest)
     note(f"open {output / 'index.html'}")

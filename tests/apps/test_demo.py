@@ -80,9 +80,7 @@ def test_a_folder_with_files_is_replaced_by_force_alone(made, monkeypatch, tmp_p
         assert cli.main([*words, str(folder)]) == 2
         assert "not an empty folder" in capsys.readouterr().err
     assert (tmp_path / "file").read_text() == "mine"
-    # What a demo writes, commands have tests of writing again.
-    monkeypatch.setattr(demo, "_run", lambda *_: (Path.cwd() / "written").touch())
-    (tmp_path / "earlier").mkdir()
-    (tmp_path / "earlier/index.html").write_text("earlier")
-    assert cli.main([*words, str(tmp_path / "earlier"), "--force"]) == 0
-    assert (tmp_path / "earlier/written").exists()
+    # Nor is a folder of other files by force, and all that a demo writes can be written again.
+    assert cli.main([*words, str(tmp_path), "--force"]) == 2
+    assert "did not write" in capsys.readouterr().err
+    assert cli.main([*words, str(made), "--force"]) == 0

@@ -61,7 +61,7 @@ COMMANDS = {
     "demo": "demo --smallest -o out/demo",
 }
 # Commands that CI ends -> how often.
-_IN_CI = {"prepare": 3, "train phase": 1}
+_IN_CI = {"prepare": 5, "train phase": 1}
 _MAKING = (
     f"prepare captures -o {_STORE}",
     f"match build {_STORE} --model {PHASES} -o {_DATABASE}",

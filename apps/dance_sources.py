@@ -3,24 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
-
-import numpy as np
 
 import deepphase as dp
 from deepphase.controllers.dance.dancing import LOCKED_BAND, generate_dances
 from deepphase.evaluation.dance import DanceReference
 from deepphase.matching.music.fitted_tempo import CLOSELY, dance_in_tempo
+from deepphase.matching.music.song_tracks import DANCES_KEY
 from deepphase.motion.resample import low_passed_clip
-from deepphase.progress import Progress, report
+from deepphase.progress import Progress
 from deepphase.shipped import SHIPPED
 from deepphase.steering.dance import DanceRequest, DanceResult
-
-# Keys of a database's header.
-_SONGS, _REFERENCE = "songs", "dances"
 
 DanceRequests = Sequence[tuple[dp.music.SongFeatures, DanceRequest]]
 
@@ -95,7 +90,7 @@ class DanceSource:
         dances: Callable[[DanceRequests, Progress | None], list[DanceResult]],
     ) -> DanceSource:
         """What `dances` makes out of the rows of a database, in the band of its dances."""
-        content = database.made_with.get(_REFERENCE)
+        content = database.made_with.get(DANCES_KEY)
         reference = DanceReference.from_mapping(content) if isinstance(content, Mapping) else None
 
         def in_band(requests: DanceRequests, progress: Progress | None) -> list[DanceResult]:
@@ -107,27 +102,3 @@ class DanceSource:
 
         model = {k: v for k, v in database.made_with.items() if k == "model_sha256"}
         return cls(in_band, reference, {"database": name, **model})
-
-
-def with_songs(
-    database: dp.matching.MotionDatabase,
-    clips: dp.matching.ClipSongTracks,
-    progress: Progress | None = None,
-) -> dp.matching.MotionDatabase:
-    """The database with the names and hashes of its songs, and a `DanceReference` of its dances."""
-    count = len(clips.store)
-    chosen = np.unique(np.linspace(0, count - 1, min(12, count)).round()).astype(int)
-    measured = [clip for clip in map(clips.store.clip, chosen.tolist()) if clip.duration >= 1.0]
-    report(progress, "measuring the dances", 0, 1)
-    songs = clips.as_mapping()
-    before = database.made_with.get(_SONGS)
-    if isinstance(before, Mapping):
-        songs["songs"] = {**before.get("songs", {}), **songs["songs"]}
-    header: dict[str, object] = {_SONGS: songs}
-    if measured and _REFERENCE not in database.made_with:
-        # Bodies without arms or legs cannot be measured.
-        with suppress(dp.DeepPhaseError):
-            features = [clips.songs[clip.source.song] for clip in measured]
-            header[_REFERENCE] = DanceReference.from_clips(measured, features).as_mapping()
-    report(progress, "measuring the dances", 1, 1)
-    return replace(database, made_with={**database.made_with, **header})

@@ -133,7 +133,7 @@ def build_command(
             clips = [dp.corpus.open_store(beside)]
         database = dp.matching.MotionDatabase.build(clips, config, trained, **given)
         if song_tracks is not None:
-            from deepphase.apps.dance_sources import with_songs
+            from deepphase.matching.music.song_tracks import with_songs
 
             database = with_songs(database, song_tracks, shown)
         replace(database, index=index).save(output)

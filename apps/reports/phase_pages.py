@@ -13,11 +13,11 @@ import torch
 
 import deepphase as dp
 from deepphase.apps.reports.evaluation_report import add_health
-from deepphase.apps.reports.manifold_cloud import PhaseCloud, ground_speed
 from deepphase.apps.reports.page import Page
 from deepphase.apps.reports.player import in_words
 from deepphase.arrays import Array, counted, wrapped
 from deepphase.figures.image import Images, write_images
+from deepphase.figures.phase_cloud import PhaseCloud, ground_speed
 from deepphase.figures.theme import label
 from deepphase.figures.window_fit import WindowExample, window_fit
 from deepphase.phase.networks.paper_autoencoder import EmbeddingAutoencoder

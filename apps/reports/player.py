@@ -10,10 +10,10 @@ from typing import Any
 
 import numpy as np
 
-from deepphase.apps.reports.manifold_cloud import PhaseCloud
 from deepphase.arrays import Array
 from deepphase.corpus.clip_store import ClipStore
 from deepphase.errors import FormatError
+from deepphase.figures.phase_cloud import PhaseCloud
 from deepphase.motion.clip import Clip, velocities
 from deepphase.music.audio import SAMPLE_RATE, read_sound
 from deepphase.music.cache import song_features

@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from pathlib import Path
 
 import numpy as np
 
-from deepphase.arrays import Array
+from deepphase.arrays import Array, release_pages
+from deepphase.corpus.clip_store import ClipStore
 from deepphase.errors import ParameterError
 from deepphase.evaluation.measurement import Measure
-from deepphase.phase.health import Health
+from deepphase.files import mapped_array
+from deepphase.phase import health as health_measures
+from deepphase.phase.extractor import BASELINES, PhaseExtractor, fit_phases, load_model
+from deepphase.phase.health import Health, measured_health
 from deepphase.phase.manifold import steadiest
 from deepphase.phase.matches import (
     Frames,
@@ -21,7 +26,10 @@ from deepphase.phase.matches import (
     interval_95,
     query_frames,
 )
-from deepphase.phase.parameters import PhaseParameters
+from deepphase.phase.model import PhaseModel
+from deepphase.phase.parameters import ClipPhases, PhaseParameters
+from deepphase.phase.signal_corpus import SignalCorpus
+from deepphase.progress import Progress, report
 
 # Time over which phases are advanced for future ranks, in seconds.
 _AHEAD_S = 0.25
@@ -157,3 +165,110 @@ MEASURES: tuple[Callable[[MeasuredPhases], Measure | None], ...] = (
 def measured(phases: MeasuredPhases) -> list[Measure]:
     """All measures of some phases."""
     return [found for measure in MEASURES if (found := measure(phases)) is not None]
+
+
+def measure_phases(
+    model: PhaseExtractor,
+    store: ClipStore,
+    *,
+    queries: int = 10_000,
+    against: Sequence[str] = (),
+    progress: Progress | None = None,
+) -> tuple[Health, dict[str, list[Measure]], int]:
+    """Measure the phases of a model on clips, preferably on some that it was not trained on.
+
+    Parameters
+    ----------
+    queries
+        Number of frames on which alignment and future ranks are measured.
+    against
+        Phases to measure on the same frames: the baselines contact, pca and pfnn, which are fitted
+        to these clips, or files of other models.
+
+    Returns
+    -------
+    The model's health, the measures of "this model" and of each name of `against`, and the number
+    of frames.
+
+    Raises
+    ------
+    ParameterError
+        If no clip is as long as a window, `against` has an unknown name, or another model has
+        another frame rate.
+    """
+    for name in against:
+        if name not in BASELINES and not Path(name).is_file():
+            raise ParameterError(
+                f"there is no baseline and no model file called {name!r}",
+                hint=f"use one of {', '.join(BASELINES)}, or the file of a phase model",
+            )
+    if not (store.lengths >= model.window).any():
+        raise ParameterError(
+            f"no clip is as long as the model's window of {model.window} frames",
+            hint="evaluate on longer clips",
+        )
+    phases = []
+    for clip in store:
+        phases.append(model.encode(clip))
+        report(progress, "encoding", len(phases), len(store))
+    if isinstance(model, PhaseModel):
+        corpus = SignalCorpus.from_store(store, signals=model.signals, memory=1_000_000_000)
+        ranges = np.stack([corpus.starts, corpus.stops], axis=1)
+        health = measured_health(model, corpus.values, ranges)
+    else:
+        health = health_measures.measure(
+            [own.parameters[own.interior] for own in phases], model.fps
+        )
+    report(progress, "measuring", 1, 2)
+    frames, inside, poses = frames_and_poses(model, store, phases)
+    options = (poses, frames, model.fps, model.window, queries, 0)
+    own = MeasuredPhases(gathered_parameters(phases, inside), *options, health)
+    measures = {"this model": measured(own)}
+    for name in dict.fromkeys(against):
+        other = gathered_parameters(other_phases(name, model, store), inside)
+        measures[name] = measured(MeasuredPhases(other, *options))
+    report(progress, "measuring", 2, 2)
+    return health, measures, len(poses)
+
+
+def frames_and_poses(
+    model: PhaseExtractor, store: ClipStore, phases: Sequence[ClipPhases]
+) -> tuple[Frames, list[Array], Array]:
+    """The interior frames of all clips, their indices, and mapped poses (frames, joints, 3) m."""
+    inside = [np.flatnonzero(encoded.interior) for encoded in phases]
+    counts = np.array([indices.size for indices in inside])
+    frames = Frames(np.repeat(np.arange(len(phases)), counts), np.concatenate(inside))
+    poses: Array = np.zeros(0)
+    stop = 0
+    for number, kept in enumerate(inside):
+        own = model.signals.poses(store.clip(number))[kept]
+        if not number:
+            poses = mapped_array((int(counts.sum()), *own.shape[1:]), own.dtype)
+        start, stop = stop, stop + kept.size
+        poses[start:stop] = own
+        for array in (poses, store.rotations, store.translations):
+            release_pages(array)
+    return frames, inside, poses
+
+
+def gathered_parameters(phases: Sequence[ClipPhases], inside: Sequence[Array]) -> PhaseParameters:
+    """Phase parameters (frames, channels) of the frames `inside` of each clip, clip by clip."""
+    return PhaseParameters.joined(
+        [own.parameters[kept] for own, kept in zip(phases, inside, strict=True)]
+    )
+
+
+def other_phases(name: str, model: PhaseExtractor, store: ClipStore) -> list[ClipPhases]:
+    """Phases of every clip by a baseline, fitted to these clips, or by another model's file."""
+    other: PhaseExtractor
+    if name in BASELINES:
+        seconds = model.window / model.fps
+        other = fit_phases(store, name, window_s=seconds, description=store.description)
+    else:
+        other = load_model(name).bound(store, store.description)
+    if other.fps != model.fps:
+        raise ParameterError(
+            f"{name} has {other.fps:g} frames per second, and the model {model.fps:g}",
+            hint="compare models of one frame rate",
+        )
+    return [other.encode(clip) for clip in store]

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -13,9 +14,11 @@ from scipy.ndimage import uniform_filter1d
 from deepphase.arrays import Array
 from deepphase.corpus.clip_store import ClipStore
 from deepphase.corpus.songs import ClipSongs, songs_of_clips
-from deepphase.errors import ParameterError, SkeletonError
+from deepphase.errors import DeepPhaseError, ParameterError, SkeletonError
+from deepphase.evaluation.dance import DanceReference
 from deepphase.evaluation.dance_clock import DanceClocks, clocks_of_clips
 from deepphase.features.layout import FeatureLayout
+from deepphase.matching.database.database import MotionDatabase
 from deepphase.motion.clip import Clip
 from deepphase.music.features import (
     FPS,
@@ -25,9 +28,11 @@ from deepphase.music.features import (
     sample_at,
     value_names,
 )
-from deepphase.progress import Progress
+from deepphase.progress import Progress, report
 
 _MEAN = "_mean_"
+# Keys of a database's header.
+_SONGS_KEY, DANCES_KEY = "songs", "dances"
 
 
 def track_features(layout: FeatureLayout) -> list[str]:
@@ -116,6 +121,30 @@ class ClipSongTracks(ClipSongs):
             "songs": {name: song.sha256 for name, song in self.songs.items()},
             "clocks": {} if self.clocks is None else self.clocks.as_mapping(),
         }
+
+
+def with_songs(
+    database: MotionDatabase,
+    clips: ClipSongTracks,
+    progress: Progress | None = None,
+) -> MotionDatabase:
+    """The database with the names and hashes of its songs, and a `DanceReference` of its dances."""
+    count = len(clips.store)
+    chosen = np.unique(np.linspace(0, count - 1, min(12, count)).round()).astype(int)
+    measured = [clip for clip in map(clips.store.clip, chosen.tolist()) if clip.duration >= 1.0]
+    report(progress, "measuring the dances", 0, 1)
+    songs = clips.as_mapping()
+    before = database.made_with.get(_SONGS_KEY)
+    if isinstance(before, Mapping):
+        songs["songs"] = {**before.get("songs", {}), **songs["songs"]}
+    header: dict[str, object] = {_SONGS_KEY: songs}
+    if measured and DANCES_KEY not in database.made_with:
+        # Bodies without arms or legs cannot be measured.
+        with suppress(DeepPhaseError):
+            features = [clips.songs[clip.source.song] for clip in measured]
+            header[DANCES_KEY] = DanceReference.from_clips(measured, features).as_mapping()
+    report(progress, "measuring the dances", 1, 1)
+    return replace(database, made_with={**database.made_with, **header})
 
 
 def _parsed(name: str) -> tuple[str, float]:

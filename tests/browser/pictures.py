@@ -32,11 +32,11 @@ from PIL import Image
 
 import deepphase as dp
 from deepphase.apps.cli import main
-from deepphase.apps.reports.manifold_cloud import PhaseCloud
 from deepphase.apps.reports.matches_page import moment_actor
 from deepphase.corpus.clip_store import ClipStore
 from deepphase.corpus.store import open_store
 from deepphase.figures.image import write_images
+from deepphase.figures.phase_cloud import PhaseCloud
 from deepphase.motion.clip import Clip, joint_positions
 from deepphase.motion.roles import find_roles
 from deepphase.motion.root_trajectory import root_trajectory

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 import soundfile
 
-from deepphase.apps.dance_sources import DanceSource, with_songs
+from deepphase.apps.dance_sources import DanceSource
 from deepphase.apps.dashboard.pages.dance import OpenDancer
 from deepphase.apps.dashboard.parts import songs
 from deepphase.apps.dashboard.parts.collection import demo_model
@@ -27,7 +27,7 @@ from deepphase.errors import FormatError
 from deepphase.features.layout import FeatureLayout
 from deepphase.formats.load import load
 from deepphase.matching.database.database import MotionDatabase
-from deepphase.matching.music.song_tracks import ClipSongTracks, track_features
+from deepphase.matching.music.song_tracks import ClipSongTracks, track_features, with_songs
 from deepphase.steering.dance import DanceRequest
 from deepphase.synthetic.gait_motion import locomotion
 from deepphase.synthetic.song import make_song

@@ -11,11 +11,11 @@ import streamlit as st
 
 from deepphase.apps.dashboard.parts import encodings
 from deepphase.apps.dashboard.parts.encodings import BY_CLIPS_AND_MODEL, Encodings
-from deepphase.apps.reports.manifold_cloud import PhaseCloud
 from deepphase.apps.reports.player import in_words
 from deepphase.arrays import Array
 from deepphase.figures.colouring import Colouring
 from deepphase.figures.manifold import axis_title
+from deepphase.figures.phase_cloud import PhaseCloud
 from deepphase.figures.theme import thinning
 from deepphase.motion.clip import joint_positions
 from deepphase.motion.roles import find_roles

@@ -17,9 +17,9 @@ from deepphase.apps.dashboard.parts.choosers import Span, suggest_moment, takes_
 from deepphase.apps.dashboard.parts.collection import OpenClips, OpenModel
 from deepphase.apps.dashboard.parts.folder import FoundFolder
 from deepphase.apps.dashboard.parts.messages import draw_bar, give_way, shared_cache, show_error
-from deepphase.apps.reports.manifold_cloud import ground_speed
 from deepphase.arrays import Array
 from deepphase.errors import DeepPhaseError
+from deepphase.figures.phase_cloud import ground_speed
 from deepphase.figures.theme import thinning
 from deepphase.motion.clip import Clip
 from deepphase.phase.extractor import PhaseExtractor

@@ -15,8 +15,8 @@ import argparse
 import json
 from pathlib import Path
 
-from deepphase.apps.reports.evaluation_report import frames_and_poses
 from deepphase.corpus.prepare import corpus_of
+from deepphase.evaluation.phase_measures import frames_and_poses
 from deepphase.phase.extractor import load_model
 from tests.studies.phase_features.feature_comparison import (
     MODEL,

@@ -10,10 +10,10 @@ from typing import Any
 
 import numpy as np
 
-from deepphase.apps.reports.evaluation_report import gathered_parameters, other_phases
 from deepphase.arrays import Array
 from deepphase.corpus.clip_store import ClipStore
 from deepphase.errors import DeepPhaseError, ParameterError
+from deepphase.evaluation.phase_measures import gathered_parameters, other_phases
 from deepphase.features.body_frames import BodyFrames
 from deepphase.features.layout import FeatureLayout, Moments, frame_rows
 from deepphase.motion.contacts import foot_contacts

@@ -14,7 +14,6 @@ from pathlib import Path
 import numpy as np
 from scipy.ndimage import gaussian_filter1d
 
-from deepphase.apps.dance_sources import with_songs
 from deepphase.arrays import Array, true_runs, wrapped
 from deepphase.corpus.clip_store import ClipStore
 from deepphase.evaluation.dance import (
@@ -31,7 +30,7 @@ from deepphase.matching.database.database import MotionDatabase
 from deepphase.matching.learned.matcher import Matcher
 from deepphase.matching.learned.training import train_matcher
 from deepphase.matching.music.dancing import beat_phases
-from deepphase.matching.music.song_tracks import ClipSongTracks, track_features
+from deepphase.matching.music.song_tracks import ClipSongTracks, track_features, with_songs
 from deepphase.matching.player.settings import MomentFilter
 from deepphase.motion.clip import Clip
 from deepphase.motion.contacts import foot_contacts

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import plotly.graph_objects as go
@@ -14,9 +14,11 @@ from deepphase.figures.colouring import Colouring
 from deepphase.figures.manifold import phase_manifold
 from deepphase.figures.theme import thinning, thinning_note
 from deepphase.formats.reading import unique_names
-from deepphase.phase.extractor import PhaseExtractor
 from deepphase.phase.manifold import ManifoldProjection
 from deepphase.phase.parameters import ClipPhases, PhaseParameters
+
+if TYPE_CHECKING:
+    from deepphase.phase.extractor import PhaseExtractor
 
 # Points of one figure; the four figures of a page stay below 20,000 points.
 _MAX_POINTS = 5_000

@@ -337,16 +337,12 @@ def _run_command(name: str, words: list[str], *, quiet: bool) -> int:
             print(call.config, end="")
             return DONE
         with (
-            printing(quiet=quiet, to_stderr=call.json),
+            printing(quiet=quiet),
             library_notes(),
             protected(name, call.arguments, force=call.force),
         ):
             outcome = command(**call.arguments)
-    if outcome is None:
-        return DONE
-    if call.json:
-        print(outcome.text())
-    return outcome.status
+    return outcome or DONE
 
 
 def _first_lines() -> str:

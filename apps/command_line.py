@@ -18,7 +18,6 @@ from typing import Any, Literal, NoReturn
 
 from deepphase.apps.input_checks import check_inputs
 from deepphase.apps.options import ConfigOption, OptionGroup, split_changes
-from deepphase.apps.terminal import Outcome
 from deepphase.config import config_names
 from deepphase.errors import ParameterError
 
@@ -55,7 +54,6 @@ class Call:
     """A parsed command line."""
 
     arguments: dict[str, Any]
-    json: bool = False
     force: bool = False
     config: str = ""
 
@@ -69,7 +67,7 @@ def read_command_line(
     prints_config = config is not None and "--print-config" in words
     parser = command_parser(f"deepphase {name}", command, required=not prints_config)
     values = vars(parser.parse_intermixed_args(_spelled(words)))
-    common = {key: values.pop(key, None) for key in ("json", "force", "print_config", "set")}
+    common = {key: values.pop(key, None) for key in ("force", "print_config", "set")}
     changes, trainer = split_changes(common["set"] or [])
     if checked and not prints_config:
         # Before the config is read, which imports the libraries of its class.
@@ -86,7 +84,7 @@ def read_command_line(
             given = {option: values.pop(option) for option in _option_names(kind)}
             values[parameter] = kind(**given, **({"trainer": trainer} if trainer else {}))
     printed = _as_yaml(values["config"]) if prints_config else ""
-    return Call(values, bool(common["json"]), bool(common["force"]), printed)
+    return Call(values, bool(common["force"]), printed)
 
 
 def command_parser(program: str, command: Callable[..., Any], *, required: bool) -> CommandParser:
@@ -117,9 +115,6 @@ def command_parser(program: str, command: Callable[..., Any], *, required: bool)
         for option in _option_names(kind):
             text = texts.get(option, "")
             _add(group, option, hints[option], getattr(default, option), text, required)
-    if typing.get_type_hints(command).get("return") is Outcome:
-        text = "Print one JSON document to standard output; progress and tables go to stderr."
-        parser.add_argument("--json", action="store_true", help=text)
     if "output" in parameters:
         text = "Replace results of earlier commands; of a report with the same inputs it is done."
         parser.add_argument("--force", action="store_true", help=text)

@@ -6,9 +6,8 @@ of the same origin for the browser; only the Host header differs from that of th
 
 from __future__ import annotations
 
-import re
 import socket
-from collections.abc import Awaitable, Callable, Collection, Iterable, MutableMapping, Sequence
+from collections.abc import Awaitable, Callable, MutableMapping, Sequence
 from contextlib import suppress
 from typing import Any
 
@@ -18,8 +17,6 @@ Message = MutableMapping[str, Any]
 Send = Callable[[Message], Awaitable[None]]
 
 HOST = "127.0.0.1"
-# Environment variable with further names, separated by commas.
-HOST_NAMES_VARIABLE = "DEEPPHASE_APP_HOST_NAMES"
 # Pages of other sites cannot show ours in a frame, above which they catch clicks.
 FRAME_HEADERS = {
     "X-Frame-Options": "SAMEORIGIN",
@@ -28,29 +25,14 @@ FRAME_HEADERS = {
 # Seconds that a connection may last without a whole request; of `deepphase live`, at all.
 MAX_S = 30.0
 _LOOPBACK = ("127.0.0.1", "localhost", "[::1]")
-_NAME = re.compile(r"(?:[a-z0-9_]([a-z0-9_.-]*[a-z0-9_])?|\[[0-9a-f:.]+\])(?::[0-9]{1,5})?")
-_REFUSED = (
-    b"This address is not one of the dashboard's. Open the one that it printed, or name this one: "
-    b"DEEPPHASE_APP_HOST_NAMES=NAME deepphase app"
-)
-
-
-def host_names(text: str) -> tuple[str, ...]:
-    """Names, with or without a port, of text such as "desk.local,tunnel:9000"."""
-    names = tuple(name.strip().lower() for name in text.split(",") if name.strip())
-    for name in names:
-        if not _NAME.fullmatch(name):
-            hint = "give names such as desk.local or localhost:9000, separated by commas"
-            raise ParameterError(f"{name!r} is not a host name", hint=hint)
-    return names
+_REFUSED = b"This address is not one of the dashboard's. Open the one that it printed."
 
 
 class HostMiddleware:
     """Middleware that answers requests to the server's own names, from its own pages, only."""
 
-    def __init__(self, app: Callable[..., Awaitable[None]], names: Iterable[str] = ()) -> None:
+    def __init__(self, app: Callable[..., Awaitable[None]]) -> None:
         self._app = app
-        self._names = frozenset(names)
 
     async def __call__(self, scope: Message, receive: Callable, send: Send) -> None:
         async def send_with_headers(message: Message) -> None:
@@ -74,16 +56,11 @@ class HostMiddleware:
             [value.decode("latin-1") for key, value in scope["headers"] if key == name]
             for name in (b"host", b"origin")
         )
-        return is_own_request(hosts, origins, scope["server"][1], self._names)
+        return is_own_request(hosts, origins, scope["server"][1])
 
 
-def is_own_request(
-    hosts: Sequence[str], origins: Sequence[str], port: int, names: Collection[str] = ()
-) -> bool:
-    """Whether a request was sent to a server's own name and port, from its own pages.
-
-    `names` are its names besides 127.0.0.1, localhost and [::1], with a port or for any.
-    """
+def is_own_request(hosts: Sequence[str], origins: Sequence[str], port: int) -> bool:
+    """Whether a request was sent to a server's own name and port, from its own pages."""
     if len(hosts) != 1 or len(origins) > 1:
         return False
     (host,) = hosts
@@ -91,11 +68,10 @@ def is_own_request(
     # request to another one, for an origin whose host differs from the Host header.
     if any(origin not in (f"http://{host}", f"https://{host}") for origin in origins):
         return False
-    host = host.lower()
-    own = {f"{name}:{port}" for name in _LOOPBACK} | set(names)
     # A browser leaves out the standard port.
-    own |= set(_LOOPBACK) if port == 80 else set()
-    return host in own or re.sub(r":[0-9]{1,5}$", "", host) in names
+    return host.lower() in {f"{name}:{port}" for name in _LOOPBACK} | set(
+        _LOOPBACK if port == 80 else ()
+    )
 
 
 def close_half_requests(seconds: float = MAX_S) -> None:

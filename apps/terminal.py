@@ -4,7 +4,6 @@ notes on what corpora have."""
 from __future__ import annotations
 
 import itertools
-import json
 import logging
 import math
 import os
@@ -14,7 +13,6 @@ import sys
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -83,19 +81,16 @@ _silent, _hints = False, True
 
 
 @contextmanager
-def printing(
-    *, quiet: bool = False, to_stderr: bool | None = None, silent: bool = False, hints: bool = True
-) -> Iterator[None]:
+def printing(*, quiet: bool = False, silent: bool = False, hints: bool = True) -> Iterator[None]:
     """Context of printing: `quiet` leaves warnings, `silent` nothing; `hints` are next steps."""
     global _silent, _hints
-    before = console.quiet, console.stderr, _silent, _hints
+    before = console.quiet, _silent, _hints
     console.quiet, _silent = before[0] or quiet or silent, _silent or silent
     _hints = _hints and hints
-    console.stderr = console.stderr if to_stderr is None else to_stderr
     try:
         yield
     finally:
-        console.quiet, console.stderr, _silent, _hints = before
+        console.quiet, _silent, _hints = before
 
 
 class _Notes(logging.Handler):
@@ -288,26 +283,6 @@ def table(columns: Sequence[str], rows: Sequence[Sequence[str]], more: str = "")
         note(f"... and {len(rows) - _ROWS} more {more}")
 
 
-@dataclass(frozen=True)
-class Outcome:
-    """Result of a command that has the option --json."""
-
-    document: Mapping[str, Any]
-    status: int = 0
-
-    def text(self) -> str:
-        """The document as JSON; a number that is not finite becomes null."""
-        return json.dumps(_finite(self.document), indent=2, ensure_ascii=False, allow_nan=False)
-
-
-def _finite(value: Any) -> Any:
-    if isinstance(value, Mapping):
-        return {key: _finite(each) for key, each in value.items()}
-    if isinstance(value, list | tuple):
-        return [_finite(each) for each in value]
-    return None if isinstance(value, float) and not math.isfinite(value) else value
-
-
 def note_name_labels(found: NameLabels) -> None:
     """Print the labels found in names, their values, and how to read others."""
     counts = found.counts()
@@ -345,8 +320,8 @@ def note_kinds(shares: Mapping[str, float], before: str = "", of: str = "") -> N
     note(f"{before}moments{of}: {text}; a label '{KIND_LABEL}' of a clip overrules its kind")
 
 
-def note_store_kinds(store: dp.ClipStore, before: str = "") -> dict[str, float] | None:
-    """Print and return the shares of a store; None for bodies whose kinds cannot be found."""
+def note_store_kinds(store: dp.ClipStore, before: str = "") -> None:
+    """Print the shares of a store, of bodies whose kinds can be found."""
     import numpy as np
 
     from deepphase.features.moment_kinds import clip_kinds, kind_shares
@@ -355,10 +330,10 @@ def note_store_kinds(store: dp.ClipStore, before: str = "") -> dict[str, float] 
     try:
         found = [clip_kinds(store.clip(index)) for index in range(0, len(store), step)]
     except DeepPhaseError:
-        return None
-    shares = kind_shares(np.concatenate(found))
-    note_kinds(shares, before, f" of one clip in {step}" if step > 1 else "")
-    return shares
+        return
+    note_kinds(
+        kind_shares(np.concatenate(found)), before, f" of one clip in {step}" if step > 1 else ""
+    )
 
 
 def listed_counts(values: Counter[str], of: str) -> str:

@@ -8,7 +8,7 @@ from contextlib import suppress
 from multiprocessing import get_context
 from pathlib import Path
 
-from deepphase.apps.hosts import HOST, HOST_NAMES_VARIABLE, free_port, host_names
+from deepphase.apps.hosts import HOST, free_port
 from deepphase.apps.terminal import next_step, note
 
 # Settings of Streamlit: no telemetry, and no connections from other machines.
@@ -38,8 +38,6 @@ def command(folder: Path | None = None, port: int | None = None) -> None:
     It shows the stores, models, databases and controllers of a folder, or its motion files;
     without a folder, samples of the shipped person, dancer and dog, which it makes once. It accepts
     connections from this machine only, and asks no other machine for anything. Ctrl-C ends it.
-    The environment variable DEEPPHASE_APP_HOST_NAMES has further names under which a browser may
-    reach it, separated by commas, as through a tunnel: NAME, or NAME:PORT for one port only.
 
     Parameters
     ----------
@@ -52,9 +50,7 @@ def command(folder: Path | None = None, port: int | None = None) -> None:
     from deepphase.apps.dashboard.parts.folder import FOLDER_VARIABLE
     from deepphase.apps.dashboard.parts.widgets import THEME
 
-    names = host_names(os.environ.get(HOST_NAMES_VARIABLE, ""))
     free_port(port, 8501)
-    os.environ[HOST_NAMES_VARIABLE] = ",".join(names)
     samples = None
     if folder is None:
         from deepphase.apps.samples import sample_folder

@@ -7,7 +7,7 @@ import platform
 import shutil
 from importlib import metadata
 
-from deepphase.apps.terminal import Outcome, next_step, note, table
+from deepphase.apps.terminal import next_step, note, table
 from deepphase.packages import PACKAGE
 
 _REQUIRED = ("torch", "pytorch-lightning", "numpy", "scipy", "plotly", "rich")
@@ -18,7 +18,7 @@ _WITHDRAWN = {"pytorch-lightning": ("2.6.2", "2.6.3")}
 _BROWSERS = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable", "chrome")
 
 
-def command() -> Outcome:
+def command() -> int:
     """Check the installation: versions, devices, missing packages, and its folder.
 
     Ends with exit status 1 if there is a problem.
@@ -46,16 +46,7 @@ def command() -> Outcome:
     count = "1 problem" if len(problems) == 1 else f"{len(problems)} problems"
     note(count if problems else "no problems")
     next_step(*(["doctor"] if problems else ["demo"]))
-    return Outcome(
-        {
-            "versions": versions,
-            "folder": str(PACKAGE),
-            "devices": [{"device": name, "description": text} for name, text in devices],
-            "browser": browser,
-            "problems": problems,
-        },
-        status=1 if problems else 0,
-    )
+    return 1 if problems else 0
 
 
 def chromium() -> str | None:

@@ -25,7 +25,7 @@ def command(
     path: list[Path],
     allow_truncated: bool = False,
     reading: FileOptions = FileOptions(),  # noqa: B008 (frozen)
-) -> terminal.Outcome:
+) -> None:
     """Show the content of motion files and stores: skeletons, rates, units, lengths, problems.
 
     Parameters
@@ -35,11 +35,12 @@ def command(
     """
     stores = [each for each in path if is_store(each)]
     path = [each for each in path if each not in stores]
-    documents = [_show_store(store) for store in stores]
+    for store in stores:
+        _show_store(store)
     if not path:
         group = terminal.skeleton_words(dp.corpus.store_groups(stores[0]))
         terminal.next_step("train", "phase", stores[0], "-o", "walk.model", *group)
-        return terminal.Outcome({"stores": documents, "skeletons": [], "files": []})
+        return
     reader: dict[str, Any] = reading.reader | ({"allow_truncated": True} if allow_truncated else {})
     with terminal.progress() as report:
         found = inspect_files(
@@ -53,7 +54,8 @@ def command(
         if facts.skeleton is not None:
             names = frozenset((facts.skeleton.group_name, *facts.skeleton.names))
             groups.setdefault(names, []).append((facts, facts.skeleton))
-    skeletons = [_show_group(members, detailed=len(good) == 1) for members in groups.values()]
+    for members in groups.values():
+        _show_group(members, detailed=len(good) == 1)
     settings = {file.file: file.settings.labels for file in find_motion_files(path)}
     labels = read_name_labels(settings, settings)
     if len(labels.labels) > 1:
@@ -72,14 +74,6 @@ def command(
         terminal.next_step("prepare", *path, "-o", "mocap.store")
     else:
         terminal.next_step("solve", *path, "-o", "solved")
-    return terminal.Outcome(
-        {
-            "stores": documents,
-            "skeletons": skeletons,
-            "files": [_file_document(each) for each in found],
-            "labels": {"patterns": dict(labels.patterns), "files": labels.counts()},
-        }
-    )
 
 
 def _kind_seconds(clip: dp.Clip) -> Array | None:
@@ -90,29 +84,8 @@ def _kind_seconds(clip: dp.Clip) -> Array | None:
         return None
 
 
-def _file_document(facts: FileFacts) -> dict[str, Any]:
-    if facts.skeleton is None:
-        return {"file": facts.file, "error": str(facts.error)}
-    return {
-        "file": facts.file,
-        "animation": facts.animation or None,
-        "skeleton": facts.skeleton.group_name,
-        "rotations": facts.has_rotations,
-        "fps": facts.fps,
-        "frames": facts.frames,
-        "seconds": facts.seconds,
-        "unit_m": facts.source.unit_m,
-        "up": facts.source.up,
-        "contact_shares": facts.contact_shares,
-        "floor_m": facts.floor,
-        "song": facts.song or None,
-        "notes": list(facts.notes),
-        "problems": [{"frame": each.first, "problem": each.sentence} for each in facts.glitches],
-    }
-
-
-def _show_group(members: list[tuple[FileFacts, dp.Skeleton]], *, detailed: bool) -> dict[str, Any]:
-    """Print what the files of a skeleton have in common; the same as a document."""
+def _show_group(members: list[tuple[FileFacts, dp.Skeleton]], *, detailed: bool) -> None:
+    """Print what the files of a skeleton have in common."""
     some, skeleton = [facts for facts, _ in members], members[0][1]
     first, files = some[0], len({facts.file for facts in some})
     seconds = sum(facts.seconds for facts in some)
@@ -133,12 +106,11 @@ def _show_group(members: list[tuple[FileFacts, dp.Skeleton]], *, detailed: bool)
     if floors:
         # Not "-0.00".
         terminal.note(f"  floor: at {round(float(np.median(floors)), 2) + 0.0:.2f} m")
-    kinds = None
     measured = [facts.measured for facts in some if facts.measured is not None]
     if measured:
         total = np.sum(measured, 0)
-        kinds = dict(zip(KINDS, (total / total.sum()).tolist(), strict=True))
-        terminal.note_kinds(kinds, "  ")
+        shares = (total / total.sum()).tolist()
+        terminal.note_kinds(dict(zip(KINDS, shares, strict=True)), "  ")
     if not any(facts.has_rotations for facts in some):
         terminal.note("  points without rotations: joints have positions only")
     songs = sum(bool(facts.song) for facts in some)
@@ -157,16 +129,6 @@ def _show_group(members: list[tuple[FileFacts, dp.Skeleton]], *, detailed: bool)
     heights = [facts.lowest_m for facts in some]
     for index, sentence in other_floors(heights, body_length(skeleton)).items():
         terminal.warn(f"{some[index].title}: {sentence}")
-    return {
-        "name": skeleton.group_name,
-        "kind": first.kind,
-        "joints": list(skeleton.names),
-        "roles": first.roles,
-        "files": files,
-        "clips": len(some),
-        "seconds": seconds,
-        "kinds": kinds,
-    }
 
 
 def _warn_of_other_rest_frames(members: list[tuple[FileFacts, dp.Skeleton]]) -> None:
@@ -195,7 +157,7 @@ def _show_files(files: list[FileFacts]) -> None:
         for each in files
     ]
     columns = ("file", "skeleton", "fps", "frames", "seconds", "feet on floor", "problems")
-    terminal.table(columns, rows, more="files, which --json lists")
+    terminal.table(columns, rows, more="files: inspect their folders one by one")
 
 
 def _show_problems(found: list[FileFacts]) -> None:
@@ -212,23 +174,16 @@ def _show_problems(found: list[FileFacts]) -> None:
     )
 
 
-def _show_store(path: Path) -> dict[str, Any]:
-    """Print what a store has; the same as a document."""
+def _show_store(path: Path) -> None:
+    """Print what a store has."""
     groups = dp.corpus.store_groups(path)
     terminal.note_groups(groups)
-    left_out: list[dict[str, Any]] = []
-    described = []
     for group in groups:
         store = dp.corpus.open_store(path, group.name)
         terminal.note(f"{group.name}: {store.fps:g} fps; joints {', '.join(group.joints)}")
-        labels = {name: Counter(map(str, store.label_column(name))) for name in store.label_names}
-        for name, values in labels.items():
+        for name in store.label_names:
+            values = Counter(map(str, store.label_column(name)))
             terminal.note(f"  {name}: {terminal.listed_counts(values, 'clips')}")
-        shares = terminal.note_store_kinds(store, "  ")
-        own = {"name": group.name, "joints": list(group.joints), "fps": store.fps}
-        own |= {"clips": group.clips, "minutes": group.minutes}
-        described.append({**own, "labels": labels, "kinds": shares})
-        left_out = [{"file": each["file"], "reason": each["reason"]} for each in store.left_out]
-    for each in left_out:
+        terminal.note_store_kinds(store, "  ")
+    for each in store.left_out:
         terminal.warn(f"left out of the store: {each['file']}: {each['reason']}")
-    return {"file": str(path), "skeletons": described, "left_out": left_out}

@@ -12,7 +12,6 @@ import yaml
 from deepphase.apps.cli import command_named
 from deepphase.apps.command_line import read_command_line
 from deepphase.apps.options import OptionGroup
-from deepphase.apps.terminal import Outcome
 from deepphase.controllers.config import ControllerConfig
 from deepphase.errors import ParameterError
 from deepphase.phase.config import PhaseConfig
@@ -138,12 +137,3 @@ def test_a_printed_config_is_read_again(name, configs, option, tmp_path):
         configs.load(file).as_mapping()
         == configs.from_mapping(yaml.safe_load(call.config)).as_mapping()
     )
-
-
-def test_a_document_is_json_without_nan():
-    document = {"a": float("nan"), "b": [1.5, float("inf")], "c": ({"d": None},)}
-    assert yaml.safe_load(Outcome(document).text()) == {
-        "a": None,
-        "b": [1.5, None],
-        "c": [{"d": None}],
-    }

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import re
 from functools import lru_cache
 from pathlib import Path
@@ -108,10 +107,7 @@ hosts.close_half_requests()
 app = st.App(
     Path(__file__).parent / "run.py",
     middleware=[
-        Middleware(
-            hosts.HostMiddleware,
-            names=hosts.host_names(os.environ.get(hosts.HOST_NAMES_VARIABLE, "")),
-        ),
+        Middleware(hosts.HostMiddleware),
         Middleware(PageScriptMiddleware),
     ],
 )

@@ -10,6 +10,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from deepphase.apps.dashboard.parts import encodings
 from deepphase.apps.dashboard.parts.cloud_view import (
     CloudAnswer,
     Passage,
@@ -252,6 +253,13 @@ def test_a_thread_reads_the_shown_clip_first(read, monkeypatch):
         time.sleep(0.01)
     assert order == [5, 0, 1, 2, 3, 4, 6, 7, 8]
     assert fresh.is_whole
+
+
+def test_another_session_does_not_undo_a_cancel(read, monkeypatch):
+    fresh = Encodings(read.clips, read.model)
+    monkeypatch.setattr(encodings, "draw_bar", lambda *_: fresh.cancel())
+    encodings.show_reading(fresh)
+    assert fresh.cancelled
 
 
 def test_another_clip_plays_beside_the_chosen_one(monkeypatch):

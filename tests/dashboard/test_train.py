@@ -25,7 +25,7 @@ from deepphase.corpus.store_writer import write_store
 from deepphase.errors import CheckpointError, ParameterError
 from deepphase.phase.model import PhaseModel
 from deepphase.synthetic.gait_motion import locomotion
-from tests.dashboard.app_pages import opened, words
+from tests.dashboard.app_pages import opened, players, words
 
 _LIMIT_S = 600
 
@@ -165,6 +165,7 @@ def test_the_page_trains_and_opens(store, monkeypatch):
     button(app, "Start training").click().run()
     assert "Mine is training" in [each.value for each in app.header]
     assert button(app, "Start training").disabled
+    assert players(app)
     (training,) = app.session_state["trainings"]
     until(lambda: not training.run.running)
     app.run()

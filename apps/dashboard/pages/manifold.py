@@ -80,7 +80,7 @@ def page() -> None:
         played = _player(read, max_points)
     read.read_on(played.passages[0].clip)
     with left, st.container(key="stays"):
-        every = _OFTEN_S if read.reading else None
+        every = _OFTEN_S if read.reading and not read.cancelled else None
         # Before the picture: what is beside it draws the frames that the picture sends.
         whole, ring = read.is_whole, played.ring(read)
         st.fragment(_picture, run_every=every)(read, max_points, played, ring, every)

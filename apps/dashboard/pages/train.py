@@ -94,15 +94,15 @@ def _form(clips: collection.OpenClips) -> None:
 
 def _trainings(clips: collection.OpenClips) -> None:
     """Draw the running training, or one that has ended; before the first, what it would read."""
-    running = trainings.running_training()
+    running, own = trainings.running_training(), trainings.own_trainings()[::-1]
+    head, place, store = st.container(), widgets.PlayerPlace(st.container()), clips.store
+    collection.play_meanwhile(place, store, shown_index(store.names), _PLAYER_HEIGHT)
     if running is not None:
-        _running(running)
+        with head:
+            _running(running)
+        _course(running)
         return
-    own = trainings.own_trainings()[::-1]
     if not own:
-        store = clips.store
-        player = widgets.PlayerPlace(st.container())
-        collection.play_meanwhile(player, store, shown_index(store.names), _PLAYER_HEIGHT)
         sample = trainings.sample_training()
         st.header("A finished training, as a sample", anchor=False)
         _outcome(sample)
@@ -115,18 +115,21 @@ def _trainings(clips: collection.OpenClips) -> None:
     for training in own:
         with shown_errors():
             training.keep_model()
-    place = 0
-    if len(own) > 1:
-        names = [training.name for training in own]
-        place = st.selectbox(
-            "Training", range(len(names)), format_func=names.__getitem__, key=_SHOWN
-        )
-    _ended(own[min(place, len(own) - 1)])
+    at, names = 0, [training.name for training in own]
+    with head:
+        if len(own) > 1:
+            at = st.selectbox(
+                "Training", range(len(names)), format_func=names.__getitem__, key=_SHOWN
+            )
+        shown = own[min(at, len(own) - 1)]
+        _ended(shown)
+    if shown.status().state != training_run.FAILED:
+        _outcome(shown)
 
 
 @st.fragment(run_every=_UPDATE_S)
 def _running(training: OwnTraining) -> None:
-    """Draw a running training; only this fragment reruns."""
+    """Draw how far a running training is; only this fragment reruns."""
     run = training.run
     if not run.running:
         st.rerun()
@@ -147,6 +150,13 @@ def _running(training: OwnTraining) -> None:
             with st.popover("Discard", icon=":material/delete:"):
                 st.markdown("The training ends, and nothing of it is kept.")
                 _remove_button(training, "Discard it", type="primary")
+
+
+@st.fragment(run_every=_UPDATE_S)
+def _course(training: OwnTraining) -> None:
+    """Draw measures and pictures of a running training; only this fragment reruns."""
+    with shown_errors():
+        status = training.status()
         _measures(status.epochs)
         _pictures(training, status, live=True)
 
@@ -224,6 +234,7 @@ def _pictures(training: FinishedTraining, status: TrainingStatus, *, live: bool)
 
 
 def _ended(training: OwnTraining) -> None:
+    """Draw what a training that has ended is, and what can be done with it."""
     status = training.status()
     st.header(plain(training.name), anchor=False)
     if status.state == training_run.FAILED:
@@ -246,7 +257,6 @@ def _ended(training: OwnTraining) -> None:
         file_name = f"{plain_file_name(training.name, 'phases')}.model"
         widgets.offer("Model", training.run.model_file.read_bytes, file_name)
         _remove_button(training, "Remove", icon=":material/delete:")
-    _outcome(training)
 
 
 def _about(training: FinishedTraining) -> str:

@@ -64,7 +64,8 @@ class Encodings:
         self.reading = self.cancelled = False
         self.failed: DeepPhaseError | None = None
         self._quiet_s = 0.0
-        self.began = time.monotonic()
+        # As if pauses between two readings had not been.
+        self.began = self._ended = time.monotonic()
         self._frames = _chosen_frames(
             clips.store.lengths * (model.extractor.fps / clips.store.fps), model.extractor.window
         )
@@ -115,8 +116,13 @@ class Encodings:
         with self._lock:
             if self.reading or self.failed or self.is_whole:
                 return
-            self.reading, self.began = True, time.monotonic()
+            self.reading = True
+            self.began += time.monotonic() - self._ended
         threading.Thread(target=self._read_all, args=(first,), daemon=True).start()
+
+    def cancel(self) -> None:
+        """Let the thread end; the clips read so far stay."""
+        self.cancelled = True
 
     def _read_all(self, first: int) -> None:
         try:
@@ -134,7 +140,7 @@ class Encodings:
         except DeepPhaseError as error:
             self.failed = error
         finally:
-            self.reading = False
+            self.reading, self._ended = False, time.monotonic()
 
     def frames(self, index: int) -> Array:
         """Frames of a clip that a cloud of all clips shows: interior ones, evenly spread."""
@@ -292,12 +298,12 @@ def show_reading(read: Encodings) -> None:
             show_error(read.failed)
         elif read.cancelled:
             st.caption(f"Phases of {known:,} of {count:,} clips")
-            read.cancelled = not st.button("Read on", icon=":material/play_arrow:")
-            if not read.cancelled:
+            if st.button("Read on", icon=":material/play_arrow:"):
+                read.cancelled = False
                 st.rerun()
         else:
             draw_bar("Reading phases", known, count, read.began)
-            read.cancelled = st.button("Cancel", icon=":material/stop:")
+            st.button("Cancel", icon=":material/stop:", on_click=read.cancel)
 
 
 class _KnownPhases:

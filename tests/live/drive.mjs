@@ -12,7 +12,7 @@ import { buildMannequin } from "../../deepphase/viewer/body/mannequin.js";
 import { bvhText, glbBytes } from "../../deepphase/viewer/body/save.js";
 import { readBody } from "../../deepphase/viewer/body/skin.js";
 import { networkOf } from "../../deepphase/viewer/runtime/network.js";
-import { add, distance, inverse, point, rotate, subtract, turn } from "../../deepphase/viewer/vectors.js";
+import { add, clamp, distance, inverse, point, rotate, subtract, turn } from "../../deepphase/viewer/vectors.js";
 
 const request = JSON.parse(readFileSync(0, "utf8"));
 if (request.withoutWebAssembly) globalThis.WebAssembly = undefined;
@@ -135,17 +135,18 @@ const tasks = {
       }
     });
   },
-  /** Metres between the ground and the line from the eye to the farther foot of one who goes down stairs. */
+  /** Metres between the ground and lines from the eye, over the stairs, to feet of one who goes down. */
   stairs() {
     const camera = new FollowingCamera({ height: 1.8, length: 0.7 });
-    Object.assign(camera, { yaw: Math.PI, level: (x, z) => -0.17 * Math.floor(z / 0.3) });
+    Object.assign(camera, { yaw: Math.PI, level: (x, z) => 0.17 * clamp(Math.floor((4.3 - z) / 0.25), 0, 8) });
     for (let i = 0; i < 240; i++) camera.follow([0, i / 50], 0, 1 / 60, 1.8);
     camera.frame(1.5, 1);
-    const [foot, eye] = [[camera.target[2] + 0.4, 0], [camera.eye[2], camera.eye[1]]];
-    foot[1] = camera.level(0, foot[0]) + 0.08;
-    const parts = Array.from({ length: 80 }, (_, i) => (i + 1) / 81);
-    const along = (part) => foot.map((own, axis) => own + part * (eye[axis] - own));
-    return Math.min(...parts.map(along).map(([z, y]) => y - camera.level(0, z)));
+    const eye = [camera.eye[2], camera.eye[1]], parts = Array.from({ length: 77 }, (_, i) => (i + 4) / 81);
+    return [-0.4, 0, 0.4].map((ahead) => {
+      const z = camera.target[2] + ahead, foot = [z, camera.level(0, z) + 0.08];
+      const along = (part) => foot.map((own, axis) => own + part * (eye[axis] - own));
+      return Math.min(...parts.map(along).map(([at, y]) => y - camera.level(0, at)));
+    });
   },
 
   /** Places in the picture of the ends of a body that runs, at its foot and top, in shares of its size. */

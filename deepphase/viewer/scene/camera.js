@@ -102,9 +102,9 @@ const MOST_LAG = 0.12;
 // Share of the picture's height that is kept free above the body; least pitch.
 const ABOVE = 0.04, LOWEST = 0.03;
 
-// Share of the way from a foot to the eye between places where the ground may hide it; distance of the foot
-// beyond the hips, as a share of the body's height.
-const NEAREST = 0.04, STRIDE = 0.3;
+// Share of the way from a foot to the eye from which on the ground may hide it, and between places that are looked at;
+// distance of feet from the hips, as a share of the body's height.
+const NEAREST = 0.04, SIGHT_STEP = 0.01, STRIDE = 0.3;
 
 // The camera of the page in which one steers: its target follows a character smoothly.
 export class FollowingCamera extends Camera {
@@ -160,17 +160,18 @@ export class FollowingCamera extends Camera {
     }
   }
 
-  // Metres by which the eye is too low to see the farther foot past the ground between.
+  // Metres by which the eye is too low to see feet below, before and behind the hips past the ground between.
   hidden() {
-    const stride = STRIDE * this.bodyHeight, reach = this.distance * Math.cos(this.pitch) + stride;
-    const level = (part) => {
-      const away = part * reach - stride;
-      return this.level(this.target[0] + away * Math.sin(this.yaw), this.target[2] + away * Math.cos(this.yaw));
-    };
-    const foot = level(0);
-    let least = 0;
-    for (let part = NEAREST; part <= 1; part += NEAREST) least = Math.max(least, (level(part) - foot) / part);
-    return clamp(least + foot - this.target[1] - this.distance * Math.sin(this.pitch), 0, this.distance);
+    const stride = STRIDE * this.bodyHeight, reach = this.distance * Math.cos(this.pitch);
+    const level = (away) => this.level(this.target[0] + away * Math.sin(this.yaw), this.target[2] + away * Math.cos(this.yaw));
+    let least = -Infinity;
+    for (const foot of [-stride, 0, stride]) {
+      const own = level(foot);
+      for (let part = NEAREST; part <= 1; part += SIGHT_STEP) {
+        least = Math.max(least, own + (level(mix(foot, reach, part)) - own) / part);
+      }
+    }
+    return clamp(least - this.target[1] - this.distance * Math.sin(this.pitch), 0, this.distance);
   }
 
   jump(place) {

@@ -24,6 +24,8 @@ from deepphase.corpus.motion_files import STORE_FORMAT
 from deepphase.corpus.store import open_store, store_groups
 from deepphase.errors import DeepPhaseError, ParameterError
 from deepphase.motion.clip import Clip
+from deepphase.motion.roles import find_roles
+from deepphase.motion.skeleton import path_length
 from deepphase.phase.config import ANY_SKELETON
 from deepphase.phase.extractor import PhaseExtractor, load_model
 from deepphase.phase.model import PhaseModel
@@ -307,7 +309,14 @@ def periodic_moments(store: ClipStore, count: int) -> list[PeriodicMoment]:
     """The passages whose poses recur most exactly, among those that move most, one of each clip."""
     # Joint rotations are compared with themselves at later moments: a second for hundreds of clips.
     chosen = np.linspace(0, len(store), min(len(store), _COMPARED), endpoint=False).astype(int)
-    passages = [(index, *each) for index in chosen for each in _passages(store, index)]
+    roles = find_roles(store.skeleton)
+    thighs = [joint for joint in roles.both("hip") or () if joint > 0]
+    reach = 0.0
+    if thighs and (feet := roles.both("foot")) is not None:
+        reach = path_length(store.skeleton, thighs[0], feet[0])
+    passages = [
+        (index, *each) for index in chosen for each in _passages(store, index, thighs, reach)
+    ]
     if not passages:
         return [PeriodicMoment(int(np.argmax(store.lengths)), 0.0)]
     clip, start, likeness, movement, speed = np.array(passages).T
@@ -321,21 +330,32 @@ def periodic_moments(store: ClipStore, count: int) -> list[PeriodicMoment]:
     return list(best.values())[:count]
 
 
-def _passages(store: ClipStore, index: int) -> list[tuple[float, ...]]:
-    """Start, likeness of the pose one period later, movement and m/s of passages of a clip."""
+def _passages(
+    store: ClipStore, index: int, thighs: list[int], reach: float
+) -> list[tuple[float, ...]]:
+    """Start, likeness of the pose one period later, movement and m/s of passages of a clip.
+
+    The speed is that of the root, or of feet that hang `reach` m below `thighs`, as in place.
+    """
     step = max(1, round(store.fps / _RATE))
     rate = store.fps / step
     begin = int(store.range_starts[index])
     end = min(int(store.range_stops[index]), begin + round(_COMPARED_S * store.fps))
     # The root turns with the way, which is not a cycle.
     rotations = np.array(store.rotations[begin:end:step, 1:], np.float32)
+    places = np.asarray(store.translations[begin:end:step], np.float32)
     if len(rotations) < 2 or not rotations.shape[1]:
         return []
     # q and -q are one rotation.
     turned = np.sign((rotations[1:] * rotations[:-1]).sum(-1, keepdims=True))
     rotations[1:] *= np.cumprod(np.where(turned == 0, 1, turned), axis=0)
     poses = rotations.reshape(len(rotations), -1)
-    places = np.asarray(store.translations[begin:end:step], np.float32)
+    turning = np.diff(rotations[:, [joint - 1 for joint in thighs]], axis=0)
+    swing = 2.0 * rate * reach * np.sqrt(np.square(turning).sum(-1).mean(-1)) if thighs else None
+    if not np.ptp(poses, axis=0).any():
+        # Tracked points have places alone: those of bones, whichever way the body faces.
+        across = np.hypot(places[:, 1:, 0], places[:, 1:, 2])
+        poses = np.concatenate([across, places[:, 1:, 1]], axis=1)
     size = min(round(_PASSAGE_S * rate), len(poses))
     lags = np.arange(
         max(2, round(_SHORTEST_S * rate)), min(round(_LONGEST_S * rate), size // 2) + 1
@@ -347,12 +367,24 @@ def _passages(store: ClipStore, index: int) -> list[tuple[float, ...]]:
     for start in range(first, len(poses) - size + 1, max(1, round(_STEP_S * rate))):
         part = poses[start : start + size]
         likeness = _recurrence(part - part.mean(0), lags)
+        if start == 0 and size == len(poses):
+            likeness = max(likeness, _closing(poses))
         movement = float(np.square(np.diff(part, axis=0)).sum(-1).mean())
         moved = np.linalg.norm(np.ptp(places[start : start + size], axis=0), axis=-1).max(
             initial=0.0
         )
-        found.append((start / rate, likeness, movement, float(moved) * rate / size))
+        speed = float(moved) * rate / size
+        if swing is not None:
+            speed = max(speed, float(swing[start : start + size].mean()))
+        found.append((start / rate, likeness, movement, speed))
     return found
+
+
+def _closing(poses: Array) -> float:
+    """How well the end of (frames, values) goes on at their beginning, as loops of games do."""
+    ends = poses[[0, -1]] - poses.mean(0), poses[[1, -1]] - poses[[0, -2]]
+    alike = [float(a @ b) / max(float(np.sqrt((a @ a) * (b @ b))), 1e-12) for a, b in ends]
+    return max(alike[0], 0.0) * max(alike[1], 0.0)
 
 
 def _recurrence(poses: Array, lags: Array) -> float:

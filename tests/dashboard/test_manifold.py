@@ -10,7 +10,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from deepphase.apps.dashboard.parts import collection, encodings
+from deepphase.apps.dashboard.parts import encodings
 from deepphase.apps.dashboard.parts.cloud_view import (
     CloudAnswer,
     Passage,
@@ -27,6 +27,7 @@ from deepphase.apps.dashboard.parts.clouds import make_cloud
 from deepphase.apps.dashboard.parts.collection import OpenModel, demo_clips, demo_model
 from deepphase.apps.dashboard.parts.encodings import Encodings, first_sight, steadiest_of
 from deepphase.corpus.clip_store import ClipStore
+from deepphase.corpus.recurrence import periodic_moments
 from deepphase.corpus.store_writer import write_store
 from deepphase.figures.colouring import Colouring
 from deepphase.motion.clip import joint_positions
@@ -245,7 +246,7 @@ def test_a_loop_of_legs_in_place_comes_before_arms_and_points_recur():
     stands[:, below] = stands[:1, below]
     arms = replace(walk, name="arms", rotations=stands, translations=placed)
     loop = replace(walk, name="loop", translations=placed).sliced(60, 96)
-    moments = collection.periodic_moments(ClipStore.from_clips([arms, loop]), 2)
+    moments = periodic_moments(ClipStore.from_clips([arms, loop]), 2)
     assert [each.clip for each in moments] == [1, 0]
     places = joint_positions(walk)
     places[:120] = places[:1]
@@ -257,7 +258,7 @@ def test_a_loop_of_legs_in_place_comes_before_arms_and_points_recur():
         translations=local.astype(np.float32),
         translated_joints=tuple(range(len(walk.skeleton))),
     )
-    (moment,) = collection.periodic_moments(ClipStore.from_clips([tracks]), 1)
+    (moment,) = periodic_moments(ClipStore.from_clips([tracks]), 1)
     assert moment.start_s >= 3
 
 

@@ -18,6 +18,7 @@ from deepphase.apps.dashboard.parts.collection import OpenClips, OpenModel
 from deepphase.apps.dashboard.parts.folder import FoundFolder
 from deepphase.apps.dashboard.parts.messages import draw_bar, give_way, shared_cache, show_error
 from deepphase.arrays import Array
+from deepphase.corpus.recurrence import PeriodicMoment, periodic_moments
 from deepphase.errors import DeepPhaseError
 from deepphase.figures.phase_cloud import ground_speed
 from deepphase.figures.theme import thinning
@@ -225,15 +226,15 @@ def suggest_clip() -> None:
             suggest_moment(names[index], start_s, len(names))
 
 
-def opening_moment(read: Encodings) -> collection.PeriodicMoment:
+def opening_moment(read: Encodings) -> PeriodicMoment:
     """The clip and its second with which pages open; the demo has an order of its own."""
-    return collection.PeriodicMoment(0, 0.0) if read.clips.id == "demo" else first_sight(read)
+    return PeriodicMoment(0, 0.0) if read.clips.id == "demo" else first_sight(read)
 
 
 @st.cache_resource(max_entries=_CACHED_PAIRS, show_spinner=False, hash_funcs=BY_CLIPS_AND_MODEL)
-def first_sight(read: Encodings) -> collection.PeriodicMoment:
+def first_sight(read: Encodings) -> PeriodicMoment:
     """The steadiest of the cycles that recur most; only some seconds of these are encoded."""
-    moments = collection.periodic_moments(read.store, _MOMENTS)
+    moments = periodic_moments(read.store, _MOMENTS)
     spans = [Span(start_s, start_s + STRETCH_S, start_s) for _, start_s in moments]
     parts = [read.part(at.clip, span)[1] for at, span in zip(moments, spans, strict=True)]
     ring = steadiest_of(parts)

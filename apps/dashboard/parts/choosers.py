@@ -341,7 +341,7 @@ class FileKind(Generic[Opened]):
             st.success(f"{plain(outcome.name)} can be chosen {where}.", icon=":material/check:")
 
 
-@st.cache_resource(max_entries=_OPENED, show_spinner="Opening the file")
+@st.cache_resource(max_entries=_OPENED, show_spinner="Opening the file", show_time=True)
 def _opened(
     kind: str, stamp: Stamp, _file: FoundFile, _load: Callable[[FoundFile], Opened]
 ) -> Opened:

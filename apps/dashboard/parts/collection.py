@@ -274,7 +274,7 @@ def _groups(stamp: folder.Stamp) -> list[str]:
     return [group.name for group in store_groups(stamp[0])]
 
 
-@st.cache_resource(max_entries=_STORES, show_spinner="Opening the clips")
+@st.cache_resource(max_entries=_STORES, show_spinner="Opening the clips", show_time=True)
 def _opened_store(stamp: folder.Stamp, group: str) -> ClipStore:
     return open_store(stamp[0], group)
 

@@ -149,7 +149,7 @@ def look_again() -> None:
     _listed.clear()
 
 
-@st.cache_resource(ttl=_FRESH_S, max_entries=4, show_spinner="Listing the folder")
+@st.cache_resource(ttl=_FRESH_S, max_entries=4, show_spinner="Listing the folder", show_time=True)
 def _listed(folder: Path) -> FoundFolder:
     return look_into(folder)
 

@@ -380,7 +380,7 @@ def keep_driven(motion: Any, opened: Steerable) -> KeptRun | DeepPhaseError:
         return error
 
 
-@st.cache_resource(max_entries=4, show_spinner="Preparing the page")
+@st.cache_resource(max_entries=4, show_spinner="Preparing the page", show_time=True)
 def _page(key: str, dark: bool, _opened: Steerable, *, large: bool = False) -> str:
     asset = _opened.asset()
     if len(asset) > _MAX_ASSET_BYTES:

@@ -180,7 +180,7 @@ def _stored(clips: OpenClips) -> tuple[str, str, tuple[str, ...]]:
     name = hashlib.sha256(repr(clips.key).encode()).hexdigest()[:16]
     path = session().folder / f"{name}.store"
     if not path.exists():
-        with st.spinner("Writing the clips"):
+        with st.spinner("Writing the clips", show_time=True):
             store.save(path)
     return str(path), store_groups(path)[0].name, ()
 

@@ -5,17 +5,20 @@ python -m tests.studies.motion_classifier STORE NAME=FOLDER [NAME=FOLDER ...]
 
 STORE is a store or folder of captured clips; each FOLDER has motion files of the same skeleton, as
 `deepphase control` and `match run` write them. A random forest compares windows of half a second,
-in root space and below 8 Hz, at equal speeds and turning, and is tested on clips and characters
-that it has not seen. The judge's clips are those of `--held-out`, else a third of the clips; the
-first row is the control, the other clips of the store. `--controls` adds rows that must be told
-apart: the other clips frozen, 4 cm too low, and with toes that do not move. It also adds the others
-of each value of `--single`, a label: what the judge says of captured motion in one style, as that
-of a character without labels is, and the others low-passed at 7 and 5 Hz.
+in root space and below 8 Hz, at equal speeds and turning, and is tested on captured clips, and on
+what plays them, that it has not seen: NAME.frames.csv beside NAME says which are played. The
+judge's clips are those of `--held-out`, else a third of the clips; the first row is the control,
+the other clips of the store. `--controls` adds rows that must be told apart: the other clips
+frozen, 4 cm too low, and with toes that do not move. It also adds the others of each value of
+`--single`, a label: what the judge says of captured motion in one style, as that of a character
+without labels is, and the others low-passed at 7 and 5 Hz.
 """
 
 from __future__ import annotations
 
 import argparse
+import csv
+import re
 from collections.abc import Iterable
 from pathlib import Path
 
@@ -49,6 +52,19 @@ def _halves_of(store: ClipStore, held_out: str) -> tuple[list[Clip], list[Clip]]
     )
 
 
+def takes_of(clip: Clip, folder: Path) -> list[str]:
+    """(frames,) names of the captured clips that a clip plays, or its own name.
+
+    Mirrored clips, and parts of clips, have the name of the whole.
+    """
+    table = folder / f"{clip.name}.frames.csv"
+    names = [clip.name]
+    if table.exists():
+        with table.open(newline="", encoding="utf-8") as file:
+            names = [row.get("clip", clip.name) for row in csv.DictReader(file)]
+    return [re.sub(r" mirrored| from frame \d+", "", name) for name in names]
+
+
 def _row(name: str, verdicts: list[Verdict]) -> str:
     """One line of the table: means over the seeds."""
     first = verdicts[0]
@@ -74,6 +90,7 @@ def main() -> None:
     judge, others = _halves_of(corpus_of(given.store), given.held_out)
     captured = windows_of(judge)
     sets: dict[str, Iterable[Clip]] = {"other captured clips": others}
+    takes: dict[str, list[list[str]]] = {}
     if given.controls:
         sets |= {name: map(change, others) for name, change in FALSIFIED.items()}
         for hz in _LOW_PASSES:
@@ -86,8 +103,9 @@ def main() -> None:
     for each in given.generated:
         name, folder = each.split("=", 1)
         sets[name] = corpus_of(folder)
+        takes[name] = [takes_of(clip, Path(folder)) for clip in sets[name]]
     for name, clips in sets.items():
-        windows = windows_of(clips)
+        windows = windows_of(clips, takes.get(name))
         seeds = [int(seed) for seed in given.seeds.split(",")]
         print(_row(name, [told_apart(captured, windows, seed) for seed in seeds]), flush=True)
 

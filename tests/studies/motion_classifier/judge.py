@@ -23,7 +23,7 @@ class Verdict:
     Parameters
     ----------
     accuracy
-        Balanced accuracy on clips outside of the training: .5 where nothing gives it away.
+        Balanced accuracy on takes outside of the training: .5 where nothing gives it away.
     by_group, by_part
         Group of columns, or body part -> accuracy with these columns alone.
     windows
@@ -40,7 +40,7 @@ class Verdict:
 
 
 def told_apart(captured: Windows, judged: Windows, seed: int = 0, trees: int = _TREES) -> Verdict:
-    """Train forests of `trees` on half of the clips of both sets, and test them on the other half.
+    """Train forests of `trees` on half of the takes of both sets, and test them on the other half.
 
     Both sets have equally many windows in each bin of speed and turning, so that the course of the
     motion gives nothing away.
@@ -48,16 +48,16 @@ def told_apart(captured: Windows, judged: Windows, seed: int = 0, trees: int = _
     Raises
     ------
     ParameterError
-        Where a set has fewer than two clips, or too few windows at speeds that both have.
+        Where a set has fewer than two takes, or too few windows at speeds that both have.
     """
     generator = np.random.default_rng(seed)
-    for each in (captured, judged):
-        if len(np.unique(each.clips)) < 2:
+    for windows in (captured, judged):
+        if len(np.unique(windows.takes)) < 2:
             raise ParameterError("one of the sets has one clip", hint="give two clips or more")
     first, second, covered = _equal_courses(captured, judged, generator)
     values = np.concatenate([first.values, second.values])
     classes = np.repeat([0, 1], [len(first), len(second)])
-    halves = np.concatenate([_halves(first.clips, generator), _halves(second.clips, generator)])
+    halves = _halves(first.takes, second.takes, generator)
 
     def accuracy(columns: Array) -> float:
         scores = []
@@ -107,12 +107,21 @@ def _equal_courses(
     return captured.rows(pairs[0]), judged.rows(pairs[1]), shared / len(judged)
 
 
-def _halves(clips: Array, generator: np.random.Generator) -> Array:
-    """(windows,) 0 or 1: whole clips, about half of the windows in each half."""
-    numbers, counts = np.unique(clips, return_counts=True)
-    order = generator.permutation(len(numbers))
-    middle = np.cumsum(counts[order]) - counts[order] / 2 > counts.sum() / 2
-    middle[0], middle[-1] = False, True
-    half = np.zeros(numbers.max() + 1, int)
-    half[numbers[order]] = middle
-    return half[clips]
+def _halves(captured: Array, judged: Array, generator: np.random.Generator) -> Array:
+    """(windows of both,) 0 or 1: whole takes, about half of the windows in each half.
+
+    A take that both sets have is in the same half of both.
+    """
+    half: dict[str, int] = {}
+    for takes in (captured, judged):
+        names, counts = np.unique(takes[~np.isin(takes, list(half))], return_counts=True)
+        order = generator.permutation(len(names))
+        middle = np.cumsum(counts[order]) - counts[order] / 2 > counts.sum() / 2
+        middle[:1], middle[-1:] = False, True
+        half |= dict(zip(names[order].tolist(), middle.astype(int).tolist(), strict=True))
+    halves = [np.array([half[name] for name in takes.tolist()]) for takes in (captured, judged)]
+    if any(len(np.unique(own)) < 2 for own in halves):
+        raise ParameterError(
+            "all windows of one set are of one half", hint="give motion of more captured clips"
+        )
+    return np.concatenate(halves)

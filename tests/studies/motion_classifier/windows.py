@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
+from itertools import repeat
 
 import numpy as np
 
@@ -36,8 +37,8 @@ class Windows:
         (windows, columns) float32.
     groups, parts
         (columns,) what a column describes ("posture", "dynamics" or "feet"), and the body part.
-    clips
-        (windows,) number of the clip that a window lies in.
+    takes
+        (windows,) name of the captured clip that a window plays, or else of its own clip.
     speeds, turn_rates
         (windows,) m/s of the root, and rad/s of its facing without sign.
     """
@@ -45,7 +46,7 @@ class Windows:
     values: Array
     groups: Array
     parts: Array
-    clips: Array
+    takes: Array
     speeds: Array
     turn_rates: Array
 
@@ -54,7 +55,7 @@ class Windows:
 
     def rows(self, chosen: Array) -> Windows:
         """Windows chosen by (n,) indices or a (windows,) mask."""
-        per_window = ("values", "clips", "speeds", "turn_rates")
+        per_window = ("values", "takes", "speeds", "turn_rates")
         return replace(self, **{name: getattr(self, name)[chosen] for name in per_window})
 
     @property
@@ -63,8 +64,12 @@ class Windows:
         return np.stack([self.speeds // SPEED_BIN, self.turn_rates // TURN_BIN], axis=1).astype(int)
 
 
-def windows_of(clips: Iterable[Clip]) -> Windows:
+def windows_of(clips: Iterable[Clip], takes: Iterable[Sequence[str]] | None = None) -> Windows:
     """Windows of clips of one skeleton.
+
+    `takes`: of each clip, (frames,) names of the captured clips that it plays. Windows of one take
+    lie in one half of a split, whatever clips they are in: a take that is played again and again
+    would be known otherwise. By default each clip is one.
 
     Raises
     ------
@@ -72,21 +77,26 @@ def windows_of(clips: Iterable[Clip]) -> Windows:
         Where no clip has a whole window.
     """
     found = []
-    for number, clip in enumerate(clips):
+    names = repeat(None) if takes is None else takes
+    for clip, played in zip(clips, names, strict=takes is not None):
         if clip.duration >= WINDOW_S + 2 * _EDGE_S:
-            found.append(_of_clip(resample(clip, FPS), number))
+            windows, middles = _of_clip(resample(clip, FPS))
+            own = [clip.name] if played is None else played
+            frames = np.minimum(np.round(middles * clip.fps).astype(int), len(own) - 1)
+            found.append(replace(windows, takes=np.array(own, str)[frames]))
     if not found:
         raise ParameterError(
             f"no clip is as long as {WINDOW_S + 2 * _EDGE_S} s", hint="give longer clips"
         )
     joined = {
         name: np.concatenate([getattr(each, name) for each in found])
-        for name in ("values", "clips", "speeds", "turn_rates")
+        for name in ("values", "takes", "speeds", "turn_rates")
     }
     return replace(found[0], **joined)
 
 
-def _of_clip(clip: Clip, number: int) -> Windows:
+def _of_clip(clip: Clip) -> tuple[Windows, Array]:
+    """Windows without takes, and (windows,) seconds of their middles."""
     roles = find_roles(clip.skeleton, clip=clip)
     world = low_passed(joint_positions(clip).astype(np.float64), CUTOFF_HZ, FPS)
     root = root_trajectory(clip, roles, world)
@@ -114,15 +124,16 @@ def _of_clip(clip: Clip, number: int) -> Windows:
     foot_group = np.full(2 * feet.shape[1], "feet")
     travel = np.diff(root.positions[inside][..., ::2], axis=1)
     turns = root.angles[begins + frames - 1] - root.angles[begins]
-    return Windows(
+    windows = Windows(
         # Rounding: that the hips are over the root up to the last bit tells one file from another.
         values=np.round(np.concatenate([*columns, *foot_columns], axis=1), 4).astype(np.float32),
         groups=np.concatenate([*groups, foot_group]),
         parts=np.concatenate([np.tile(per_joint, len(columns)), foot_group]).astype(str),
-        clips=np.full(len(begins), number),
+        takes=np.full(len(begins), ""),
         speeds=np.linalg.norm(travel, axis=-1).mean(axis=1) * FPS,
         turn_rates=np.abs(turns) / WINDOW_S,
     )
+    return windows, (begins + frames / 2) / FPS
 
 
 _GROUPS = ("posture", "dynamics", "dynamics", "dynamics", "dynamics")

@@ -31,9 +31,9 @@ demo-model: $(VENV)/installed
 test: $(VENV)/installed
 	$(BIN)/python -m pytest -m "not guide" $(PARALLEL) --numprocesses $$(($(CORES) + 1)) $(addprefix --ignore=,$(STUDIES))
 
-# What the README, guides and notebooks show, from the first line to the last. A core has one page.
+# What the README, guides, notebooks and hints of commands say, line by line. A core has one page.
 guides: $(VENV)/installed
-	$(BIN)/python -m pytest -m guide --numprocesses $(CORES) tests/test_docs.py tests/test_notebooks.py
+	$(BIN)/python -m pytest -m guide --numprocesses $(CORES) tests/test_docs.py tests/test_notebooks.py tests/apps/test_hints.py
 
 # The quick part, for every change: no browser, no training.
 check: lint quick-test

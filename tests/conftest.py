@@ -32,7 +32,7 @@ _TESTS = Path(__file__).parent
 _MARKS = {_TESTS / "browser": pytest.mark.browser, _TESTS / "dashboard": pytest.mark.slow}
 # Files that take longest, which begin; those of the browser, which wait, between others.
 _FIRST = """
-browser/test_dashboard apps/test_hints phase/test_processes apps/test_demo dashboard/test_dance
+browser/test_dashboard phase/test_processes apps/test_demo dashboard/test_dance
 hostile/test_kills dashboard/test_train browser/test_journeys matching/test_learned
 edit/test_commands browser/test_player export/test_onnx_file dashboard/test_control
 controllers/test_training browser/test_live apps/test_dance phase/test_training

@@ -20,7 +20,7 @@ from deepphase.synthetic.dance_motion import dance
 from deepphase.synthetic.gait_motion import locomotion
 from deepphase.synthetic.song import make_song
 
-pytestmark = pytest.mark.slow
+pytestmark = pytest.mark.guide
 
 # Words in capitals of hints -> files of the test.
 _PLACES = {"SONG": "song.wav", "CLIPS": "clips", "FOLDER": "clips"}

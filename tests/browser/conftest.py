@@ -7,6 +7,7 @@ import shutil
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from itertools import count
+from typing import Any
 
 import pytest
 
@@ -83,6 +84,8 @@ def watched(browser, request) -> Iterator[Callable]:
     """
     problems: list[str] = []
     opened_here = []
+    # Options -> the context of the test's files with them, whose pages share a process.
+    contexts: dict[str, Any] = {}
 
     def opened(url: str, **options):
         if url.startswith("http"):
@@ -90,9 +93,11 @@ def watched(browser, request) -> Iterator[Callable]:
             page = request.getfixturevalue("served").new_page()
             opened_here.append(page)
         else:
-            place = "file:"
-            opened_here.append(browser.new_context(**options))
-            page = opened_here[-1].new_page()
+            place, kind = "file:", repr(options)
+            if kind not in contexts:
+                opened_here.append(browser.new_context(**options))
+                contexts[kind] = opened_here[-1]
+            page = contexts[kind].new_page()
         page.set_default_timeout(1000 * PATIENCE_S)
         own = (place, place.replace("http", "ws"), "data:", "blob:", "about:")
         page.on("pageerror", lambda error: problems.append(str(error)))

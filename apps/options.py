@@ -310,7 +310,8 @@ def new_folder(path: Path) -> None:
     """Make a folder, which may only have files if results are replaced by --force."""
     force = _running is not None and _running.force
     if path.exists() and not (path.is_dir() and (force or not any(path.iterdir()))):
-        raise ParameterError("this is not an empty folder", hint="name a new one", path=path)
+        hint = "name a new one" + (", or write into it with --force" if path.is_dir() else "")
+        raise ParameterError("this is not an empty folder", hint=hint, path=path)
     check_writable(path / "index.html")
 
 

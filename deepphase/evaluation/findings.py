@@ -175,8 +175,10 @@ def run_findings(observed: ObservedRun) -> list[str]:
             f"feet of {_some(len(slides), count)} slid: at up to {100 * most:.0f} cm/s, where the "
             f"data have {100 * own:.0f} at this speed; try the speed and the turns of the data"
         )
+    beyond = [trunk_beyond(each, data) for each in bodies]
     for turns, did in enumerate(("leaned", "turned")):
-        if odd := [found for each in bodies if (found := _trunk(each, data, turns > 0))]:
+        trunks = [_trunk(*each, data, turns > 0) for each in zip(bodies, beyond, strict=True)]
+        if odd := list(filter(None, trunks)):
             _, own, usual, speed, second, way = max(odd)
             findings.append(
                 f"{_some(len(odd), count)} {did} the trunk {_WAYS[int(way)]}: by up to {own:.0f} "
@@ -309,11 +311,10 @@ def _feet_apart(
 
 
 def _trunk(
-    motion: MeasuredMotion, data: Mapping[str, Any], turns: bool
+    motion: MeasuredMotion, beyond: Array, data: Mapping[str, Any], turns: bool
 ) -> tuple[float, ...] | None:
     """Where the trunk turns as the data do not, or leans so for `_LEAN_S`: degrees beyond, degrees,
     the data's, m/s, seconds, and which of `TRUNK`."""
-    beyond = trunk_beyond(motion, data)
     held = minimum_filter1d(beyond, 1 if turns else 1 + round(_LEAN_S * motion.fps), axis=0)
     held[:, slice(3) if turns else slice(3, None)] = -np.inf
     at, way = np.unravel_index(held.argmax(), held.shape)

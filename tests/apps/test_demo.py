@@ -84,7 +84,9 @@ def test_a_folder_with_files_is_replaced_by_force_alone(made, monkeypatch, tmp_p
     words = ["demo", "--smallest", "-o"]
     for folder in (tmp_path / "file", tmp_path, made):
         assert cli.main([*words, str(folder)]) == 2
-        assert "not an empty folder" in capsys.readouterr().err
+        said = capsys.readouterr().err
+        assert "not an empty folder" in said
+        assert ("--force" in said) == (folder == made)
     assert (tmp_path / "file").read_text() == "mine"
     # Nor is a folder of other files by force.
     assert cli.main([*words, str(tmp_path), "--force"]) == 2

@@ -63,7 +63,7 @@ gpu: $(VENV)/installed
 studies: $(VENV)/installed
 	$(BIN)/python -m pytest tests/studies tests/training/test_bench_gpu.py
 
-# The files of deepphase/shipped again, by trainings of some 40 minutes on one free core; FILES="person dog"
+# The files of deepphase/shipped again, by trainings of some 20 minutes on one free core; FILES="person dog"
 # makes some of them. CAPTURES is a folder with the free captures of docs/models.md. One thread, since
 # sums of several are rounded otherwise, and trainings that begin alike end apart.
 shipped: $(VENV)/installed

@@ -153,9 +153,7 @@ def _person_clips(
 
 
 def _dog_clips(seconds: float, seed: int, progress: Progress | None) -> Iterator[dp.Clip]:
-    source = dp.controllers.CharacterSource(
-        dp.controllers.Controller.load(SHIPPED["dog"].path), seed=seed
-    )
+    source = dp.matching.Matcher.load(SHIPPED["dog"].path).source(seed=seed)
     return _performed(source, DOG, seconds, seed, progress)
 
 

@@ -8,8 +8,6 @@ import numpy as np
 import pytest
 
 from deepphase.apps.dance_sources import DanceSource
-from deepphase.controllers.runtime.controller import Controller
-from deepphase.controllers.runtime.start import CharacterSource
 from deepphase.evaluation.dance import bar_shares, body_of_clip, measure_dance
 from deepphase.matching.learned.matcher import Matcher
 from deepphase.music.features import features_of
@@ -44,18 +42,27 @@ def test_characters_travel_as_they_are_steered(name):
     ways = np.stack([np.sin(np.radians(degrees)), np.cos(np.radians(degrees))], axis=1)
     start = RootStates.at_rest(np.zeros((len(speeds), 2)))
     goals = VelocityGoals(start)
-    path = SHIPPED[name].path
-    if path.suffix == ".matcher":
-        source = Matcher.load(path).source(labels={"style": "neutral"})
-    else:
-        source = CharacterSource(Controller.load(path))
-    characters = source.start(goals, start)
+    labels = {"style": "neutral"} if name == "person" else {}
+    characters = Matcher.load(SHIPPED[name].path).source(labels=labels).start(goals, start)
     goals.set(speeds[:, None] * ways, np.zeros(len(speeds)))
     rollout(characters, goals, 4.0)
     run = rollout(characters, goals, 4.0)
     moved = (run.positions[:, -1] - run.positions[:, 0]) / 4.0
     assert np.linalg.norm(moved, axis=1) == pytest.approx(speeds, rel=0.4)
     assert ((moved * ways).sum(axis=1) > 0.9 * np.linalg.norm(moved, axis=1)).all()
+
+
+@pytest.mark.parametrize("name", _TRAVEL)
+def test_characters_turn_round_within_1_2_seconds(name):
+    start = RootStates.at_rest(np.zeros((1, 2)))
+    goals = VelocityGoals(start)
+    characters = Matcher.load(SHIPPED[name].path).source().start(goals, start)
+    for way, seconds in ((1.25, 3.0), (-1.25, 1.2)):
+        goals.set(np.array([[0.0, way]]))
+        run = rollout(characters, goals, seconds)
+    speeds = np.diff(run.positions[0, -7:, 1]) * run.fps
+    assert speeds.mean() < 0.9 * -1.25
+    assert np.cos(run.angles[0, -1]) < -0.9
 
 
 def test_arms_of_the_person_hang():

@@ -7,6 +7,7 @@ import shlex
 from pathlib import Path
 
 import deepphase as dp
+from deepphase.apps.demo import CONTROLLER
 from deepphase.apps.options import new_folder
 from deepphase.apps.terminal import next_step, note, printing
 from deepphase.errors import ParameterError
@@ -149,10 +150,10 @@ def _steps(size: _Size, pictures: str) -> list[_Step]:
         ),
         (
             "Steer a controller",
-            f"control dog.controller --path circle --seconds {run_s} -o run",
+            f"control {CONTROLLER.name} --path circle --seconds {run_s} -o run",
             "run/index.html",
-            "A network that reads its own phases moves this dog frame by frame, along the path on "
-            "the ground. It comes with the program and learnt from synthetic gaits.",
+            "A network that reads its own phases moves this body frame by frame, along the path on "
+            "the ground. It is small and learnt from four minutes of synthetic gaits.",
         ),
         (
             "Dance to a song",
@@ -175,9 +176,9 @@ def _write_inputs() -> None:
     """Write what the later commands read beside the clips: characters and a song."""
     import soundfile
 
-    for name in ("dog", "person"):
-        with atomic_write(SHIPPED[name].file) as file:
-            file.write(SHIPPED[name].path.read_bytes())
+    for path in (CONTROLLER, SHIPPED["person"].path):
+        with atomic_write(path.name) as file:
+            file.write(path.read_bytes())
     song = dp.synthetic.make_song(77, 14.0, tempo_bpm=110.0, beats_per_bar=4)
     with atomic_write("song.wav") as file:
         soundfile.write(file, song.samples, song.sample_rate, format="WAV")

@@ -61,11 +61,10 @@ SHIPPED: Mapping[str, ShippedModel] = MappingProxyType(
             "of clips of your own, match build and train matching make another",
         ),
         "dog": ShippedModel(
-            "dog.controller",
+            "dog.matcher",
             "Dog",
             _SYNTHETIC,
-            "its gaits are formulas; of clips of your own a controller (train controller) keeps "
-            "92 % of the movement",
+            "its gaits are formulas; match build and train matching make one of your own clips",
         ),
         "dancer": ShippedModel(
             "dancer.matcher",

@@ -25,6 +25,8 @@ _SHORTEST_HOP, _SHORTEST_LANDING, _USUAL_SWING = 0.1, 0.06, 0.3
 _LONG_STANCE_S = 1.3
 # Metres that a body goes over a standing foot at most, per metre of leg.
 _LONGEST_STANCE = 1.65
+# Metres by which a turn may take a hip aside over a standing foot.
+_LONGEST_SWEEP = 0.25
 # The body rests where a stand has this weight; no swing lasts so long there.
 _STANDS, _LONG_SWING_S = 0.97, 0.5
 # Share of the stance after which the heel rises.
@@ -111,7 +113,7 @@ def gait_footholds(body: Body, line: Timeline, number: int, toe_out: float) -> F
     clock, seconds = line.limb_cycles[:, number], line.seconds
     # A leg cannot stand while the body goes further than this.
     longest = _LONGEST_STANCE * sum(limb.lengths)
-    downs, lifts = _stances(line, clock, longest)
+    downs, lifts = _stances(line, clock, longest, abs(float(limb.standing[2])))
     down_s, lift_s = (_time_of(event, clock, seconds) for event in (downs, lifts))
     middle_s = 0.5 * (down_s + lift_s)
 
@@ -143,8 +145,8 @@ def _time_of(event: Array, clock: Array, seconds: Array) -> Array:
     return np.interp(event, rising, seconds)
 
 
-def _stances(line: Timeline, clock: Array, longest: float) -> tuple[Array, Array]:
-    """Clock readings of the touch-downs and lift-offs of one limb."""
+def _stances(line: Timeline, clock: Array, longest: float, ahead: float) -> tuple[Array, Array]:
+    """Clock readings of the touch-downs and lift-offs of a limb, so many metres off the hips."""
     seconds, stands = line.seconds, line.tracks["stands"]
     rising = np.maximum.accumulate(clock)
     cycle = np.arange(np.floor(clock[0]) - 1, np.ceil(rising[-1]) + 1)
@@ -163,12 +165,14 @@ def _stances(line: Timeline, clock: Array, longest: float) -> tuple[Array, Array
     lifts = np.concatenate([np.where(hops, hop_lifts, lifts), lifts[hops]])
     order = np.argsort(downs, kind="stable")
     downs, lifts = downs[order], lifts[order]
-    # A foot leaves before the body is out of its reach.
+    # A foot leaves before the body is out of its reach, straight on or in a turn.
     steps = np.linalg.norm(np.diff(line.path, axis=0), axis=1)
-    travelled = np.concatenate([[0.0], np.cumsum(steps)])
-    limits = np.interp(_time_of(downs, clock, seconds), seconds, travelled) + longest
-    out_of_reach = np.interp(limits, travelled + 1e-9 * np.arange(len(clock)), rising)
-    lifts = np.where(limits < travelled[-1], np.minimum(lifts, out_of_reach), lifts)
+    sweeps = ahead * np.abs(np.diff(line.heading))
+    for moved, most in ((steps, longest), (sweeps, _LONGEST_SWEEP)):
+        travelled = np.concatenate([[0.0], np.cumsum(moved)])
+        limits = np.interp(_time_of(downs, clock, seconds), seconds, travelled) + most
+        out_of_reach = np.interp(limits, travelled + 1e-9 * np.arange(len(clock)), rising)
+        lifts = np.where(limits < travelled[-1], np.minimum(lifts, out_of_reach), lifts)
     lifts[:-1] = np.clip(lifts[:-1], downs[:-1], downs[1:])
 
     left_s, landed_s = (_time_of(event, clock, seconds) for event in (lifts[:-1], downs[1:]))

@@ -86,17 +86,20 @@ class Segment:
     speed: float | None = None  # m/s along the gait's heading, or against it; None: the gait's own
     turn_rate: float = 0.0
     tempo: Tempo = Tempo()
+    change_s: float | None = None  # of the transition from the segment before; None: the usual
     # Name -> Hz of what swings at a frequency of its own: "LeftArm" and "RightArm" wave, a
     # quadruped's "Tail" wags (at its style's frequency by default; 0 Hz: not at all)
     oscillators: Mapping[str, float] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         frequencies = list(self.oscillators.values())
-        numbers = [self.seconds, self.speed or 0.0, self.turn_rate, *frequencies]
-        if not (np.isfinite(numbers).all() and min(frequencies, default=0.0) >= 0):
+        change_s = 1.0 if self.change_s is None else self.change_s
+        numbers = [self.seconds, self.speed or 0.0, self.turn_rate, change_s, *frequencies]
+        if not (np.isfinite(numbers).all() and min(frequencies, default=0.0) >= 0 < change_s):
             raise ParameterError(
-                "this segment has a number that is not finite, or a frequency below 0",
-                hint="give finite numbers, and 0 Hz or more",
+                "this segment has a number that is not finite, a frequency below 0, or a "
+                "change in no time",
+                hint="give finite numbers, 0 Hz or more, and a change_s above 0",
             )
         if self.seconds < _SHORTEST_SEGMENT:
             raise ParameterError(
@@ -158,7 +161,7 @@ def timeline(
     first_cycle = _REST_PHASE if base[0] == 0 else generator.uniform(0.0, 1.0)
     velocities = speeds[:, None] * np.array([gait.heading for gait in gaits])
     frequency, weights, body_weights = _blends(
-        seconds, step, lengths, base, base * tempo, velocities, first_cycle
+        seconds, step, program, base, base * tempo, velocities, first_cycle
     )
     lags = _lags(gaits)
     limb_frequency = frequency[:, None] - np.gradient(body_weights @ lags, step, axis=0)
@@ -195,13 +198,14 @@ def timeline(
 def _blends(
     seconds: Array,
     step: float,
-    lengths: Array,
+    program: Program,
     base: Array,
     frequencies: Array,
     velocities: Array,
     first_cycle: float,
 ) -> tuple[Array, Array, Array]:
     """(frames,) Hz of the stride, and (frames, segments) weights of pose and of travel."""
+    lengths = np.array([segment.seconds for segment in program])
     starts = np.cumsum(lengths) - lengths
     frequency = frequencies[:, 0].copy()
     weights = np.zeros((len(seconds), len(base)))
@@ -215,6 +219,7 @@ def _blends(
         duration = _TRANSITION_S + _TRANSITION_S_PER_SPEED * change
         if begins or stops:
             duration = _START_S + _START_S_PER_SPEED * change
+        duration = program[index].change_s or duration
         if duration > lengths[index]:
             raise ParameterError(
                 f"segment {index + 1} of {lengths[index]:g} s: the change to it takes "

@@ -22,7 +22,6 @@ from deepphase.motion.clip import Clip, joint_positions
 from deepphase.motion.hinges import Hinges
 from deepphase.motion.roles import find_roles
 from deepphase.phase.parameters import PhaseParameters
-from deepphase.shipped import SHIPPED
 from deepphase.steering.gamepad import Gamepad
 from deepphase.steering.goal_sources import RootStates
 from deepphase.steering.run import Frame
@@ -96,12 +95,8 @@ def test_the_lock_turns_no_leg_faster_than_the_file_s_clips_do(shipped, tmp_path
     assert largest_distance(python, positions_of(shipped, free)) > 0.02
 
 
-@pytest.mark.parametrize(
-    ("file", "foot_ik", "count"),
-    [(CONTROLLER, True, 4), (CONTROLLER, False, 4), (SHIPPED["dog"].path, True, 6)],
-)
-def test_no_hinge_of_a_noisy_network_bends_beyond_its_range(tmp_path, file, foot_ik, count):
-    shipped = Controller.load(file)
+@pytest.mark.parametrize("foot_ik", [True, False])
+def test_no_hinge_of_a_noisy_network_bends_beyond_its_range(shipped, tmp_path, foot_ik):
     network = deepcopy(shipped.network)
     torch.manual_seed(0)
     with torch.no_grad():
@@ -110,8 +105,7 @@ def test_no_hinge_of_a_noisy_network_bends_beyond_its_range(tmp_path, file, foot
     noisy = replace(shipped, network=network)
     roles = find_roles(noisy.skeleton, description=dict(noisy.schema.body))
     hinges = Hinges.from_poses(noisy.skeleton, roles, noisy.poses)
-    # Of a dog, hocks as well.
-    assert len(hinges.joints) == count
+    assert len(hinges.joints) == 4
     least, largest = hinges.ranges.T
     rigid = ~np.isin(hinges.joints, [roles.left_foot, roles.right_foot])
     assert (np.abs(least[rigid] + 0.05) <= 0.05).all()

@@ -273,11 +273,24 @@ def test_impossible_motions_are_refused(options):
         locomotion(**{"seed": 1, "seconds": 5.0, **options})
 
 
+def test_a_dog_turns_round_on_the_spot_without_lying_down():
+    """Front feet step as often as a trunk that sweeps over them needs."""
+    quick = Segment("trot", 0.65, speed=1.2, turn_rate=4.8, change_s=0.5)
+    program = [Segment("walk", 3.0), quick, Segment("walk", 3.0, change_s=0.6)]
+    motion = perform(program, 1, body="quadruped", variety=0.0)
+    angles = root_trajectory(motion.clip, find_roles(motion.clip.skeleton)).angles
+    assert angles[260] - angles[180] > np.radians(150.0)
+    assert joint_positions(motion.clip)[:, 0, 1].min() > 0.63 * quadruped().hips_height
+    assert largest_slide(motion) < 1e-3
+
+
 def test_a_change_needs_its_time():
     with pytest.raises(ParameterError, match="segment 2"):
         perform([Segment("gallop", 5), Segment("idle", 1.0)], 1, body="quadruped")
     with pytest.raises(ParameterError, match="has no segments"):
         perform([], 1)
+    with pytest.raises(ParameterError, match="change in no time"):
+        Segment("walk", 1.0, change_s=0.0)
 
 
 @pytest.mark.parametrize("kind", FREEDOMS)

@@ -16,8 +16,6 @@ from typing import TypeAlias
 import numpy as np
 
 from deepphase.apps.terminal import note, progress
-from deepphase.controllers.runtime.controller import Controller
-from deepphase.controllers.training.health import health_lines
 from deepphase.edit.editor import MotionEditor
 from deepphase.edit.report import report_lines
 from deepphase.errors import ParameterError
@@ -33,7 +31,7 @@ from tests.studies.shipped.dog import train_dog
 from tests.studies.shipped.editor import train_editor
 from tests.studies.shipped.person import train_person
 
-Shipped: TypeAlias = Controller | Matcher | MotionEditor | PhaseModel
+Shipped: TypeAlias = Matcher | MotionEditor | PhaseModel
 _TRAININGS: dict[str, Callable[[Path, Progress], Shipped]] = {
     "person": train_person,
     "dancer": train_dancer,
@@ -69,9 +67,7 @@ def _measures(made: Shipped) -> Iterable[str]:
         return [skeleton.words() for skeleton in made.skeletons]
     if isinstance(made, MotionEditor):
         return report_lines(made.report)
-    if isinstance(made, Matcher):
-        return matcher_lines(made.health)
-    return health_lines(made.health)
+    return matcher_lines(made.health)
 
 
 def pack(path: Path, motion: str) -> None:

@@ -1,4 +1,4 @@
-"""Training of the shipped dog on synthetic motion."""
+"""Training of the shipped dog: learned motion matching on synthetic motion."""
 
 from __future__ import annotations
 
@@ -7,13 +7,11 @@ from dataclasses import replace
 
 import numpy as np
 
-from deepphase.controllers.config import ControllerConfig
-from deepphase.controllers.data.captured_rows import RestRows
-from deepphase.controllers.data.controller_data import ControllerData
-from deepphase.controllers.runtime.controller import Controller
-from deepphase.controllers.training.train import train_controller
 from deepphase.corpus.clip_store import ClipStore
 from deepphase.files import temporary_folder
+from deepphase.matching.database.database import MotionDatabase
+from deepphase.matching.learned.matcher import Matcher
+from deepphase.matching.learned.training import train_matcher
 from deepphase.motion.clip import Clip
 from deepphase.phase.config import PhaseConfig
 from deepphase.phase.training.train import train_phase
@@ -24,24 +22,8 @@ from deepphase.synthetic.gait_motion import perform
 from deepphase.synthetic.program import Segment, segment_lengths
 from tests.studies.shipped.standing import standing_clips
 
-_SETTINGS = {
-    "network.experts": 6,
-    "network.hidden": 256,  # Half the width of the shipped config: a few megabytes
-    "network.gating_hidden": 64,
-    "network.dropout": 0.1,
-    "training.samples": 500_000,
-    "training.optimizer": "muon",
-    "training.learning_rate": 6e-3,
-    "training.weight_decay": 0.5,
-    "training.batch_size": 512,
-    # As those of the file that ships: captured detail takes 12 MB. Made motion has slow gaits.
-    "training.balance": 0.2,
-    "training.detail_minutes": 0.0,
-    "training.drift": 0.0,
-    "training.slow_gaits": 0.0,
-}
-# Start states of a file; seed and minutes of its motion, and seconds of a clip.
-_STARTS, _SEED, _MINUTES, _CLIP_S = 64, 6, 26.0, 16.0
+# Seed and minutes of its motion, seconds of a clip, and clips of rest, of eight seconds.
+_SEED, _MINUTES, _CLIP_S, _STANDS = 6, 26.0, 16.0, 12
 # Spread of the individuals: one character rather than many.
 _VARIETY = 0.25
 # Share of segments that go straight on. Faster bodies turn wider: 0.45 g to the side at most.
@@ -61,31 +43,27 @@ _RANGES = {
     "canter": (2.4, 3.8, 1.6),
     "gallop": (3.7, 5.4, 1.1),
 }
+# Between these, half of the segments begin with a quick turn in a slow trot of short steps: rad,
+# rad/s and m/s; seconds in which it begins, also from a stand, and in which it ends.
+_TURNING, _TURNS = ("idle", "walk", "trot"), 0.5
+_ANGLES, _RATES, _SPEEDS = (0.6, 3.5), (2.8, 4.2), (0.3, 0.9)
+_BEGINS_S, _STARTS_S, _ENDS_S = 0.65, 0.9, 0.75
+_STEPS = replace(gaits_of("quadruped")["trot"], speed=0.8, frequency=2.6, exponent=0.2)
+# The segment after it lasts at least so long.
+_SHORTEST_S = 2.2
 
 
-def train_dog(progress: Progress | None = None) -> Controller:
-    """A dog at every speed up to a gallop."""
-    store = ClipStore.from_clips(_clips())
-    phase_config = PhaseConfig.load(
-        "default", **{"network.channels": 5, "training.windows": 102_400}
-    )
+def train_dog(progress: Progress | None = None) -> Matcher:
+    """A dog that stands, walks, trots, canters, gallops, and turns on the spot."""
+    stands = standing_clips("quadruped", _SEED, [{}] * _STANDS)
+    store = ClipStore.from_clips([*_clips(), *stands])
+    config = PhaseConfig.load("default", **{"network.channels": 5, "training.windows": 51_200})
     options = {"progress": progress, "accelerator": "cpu"}
     with temporary_folder() as folder:
-        phases = train_phase(store, phase_config, folder=folder, **options)
+        phases = train_phase(store, config, folder=folder, **options)
     assert phases is not None, "only None in further processes of a distributed training"
-    chosen = ControllerConfig.load("experts", **_SETTINGS)
-    data = ControllerData.read(store, chosen, phases, progress=progress)
-    with temporary_folder() as folder:
-        controller = train_controller(data, chosen, folder=folder, **options)
-    assert controller is not None, "only None in further processes of a distributed training"
-    rows = np.unique(np.linspace(0, len(controller.starts) - 1, _STARTS).astype(np.int64))
-    # Longer than the rest of the training, so that it does not come again soon.
-    stands = ClipStore.from_clips(standing_clips("quadruped", _SEED, [{}] * 3))
-    return replace(
-        controller,
-        starts=controller.starts.select(rows),
-        rest=RestRows.from_clips(stands, range(len(stands)), controller.schema),
-    )
+    database = MotionDatabase.build(store, "phase_trajectory", phases, progress=progress)
+    return train_matcher(database, progress=progress)
 
 
 def _clips() -> Iterator[Clip]:
@@ -94,7 +72,7 @@ def _clips() -> Iterator[Clip]:
     for number in range(round(60.0 * _MINUTES / _CLIP_S)):
         generator = np.random.default_rng([_SEED, number])
         style = Style.random(generator, _VARIETY)
-        name = str(generator.choice(list(_NEXT)))
+        name, before = str(generator.choice(list(_NEXT))), ""
         program: list[Segment] = []
         for seconds in segment_lengths(generator, _CLIP_S, 3.4, 5.6):
             slowest, fastest, turns = _RANGES.get(name, (0.0, 0.0, 0.0))
@@ -102,8 +80,35 @@ def _clips() -> Iterator[Clip]:
             turn = generator.uniform(-1.0, 1.0) * min(turns, _SIDEWAYS_M_S2 / max(speed, 0.1))
             if generator.uniform() < _STRAIGHT:
                 turn = 0.0
-            program.append(Segment(gaits[name], seconds, speed=float(speed), turn_rate=float(turn)))
-            name = str(generator.choice(_NEXT[name]))
+            change_s = None
+            if {name, before} <= {*_TURNING} and generator.uniform() < _TURNS:
+                program.append(_quick_turn(generator, _STARTS_S if before == "idle" else _BEGINS_S))
+                seconds = max(seconds - program[-1].seconds, _SHORTEST_S)
+                change_s = None if name == "idle" else _ENDS_S
+            program.append(
+                Segment(
+                    gaits[name],
+                    seconds,
+                    speed=float(speed),
+                    turn_rate=float(turn),
+                    change_s=change_s,
+                )
+            )
+            before, name = name, str(generator.choice(_NEXT[name]))
         seed, body = int(generator.integers(2**31)), body_named("quadruped")
         motion = perform(program, seed, body=body, style=style)
-        yield replace(motion.clip, name=f"quadruped_{number:03d}")
+        # Without labels: pages would offer the gaits of each clip as styles.
+        yield replace(motion.clip, name=f"quadruped_{number:03d}", labels={})
+
+
+def _quick_turn(generator: np.random.Generator, begins_s: float) -> Segment:
+    """A turn on the spot, to either side, in the time that it takes to begin or more."""
+    angle = float(generator.uniform(*_ANGLES) * generator.choice([-1.0, 1.0]))
+    seconds = max(abs(angle) / float(generator.uniform(*_RATES)), begins_s)
+    return Segment(
+        _STEPS,
+        seconds,
+        speed=float(generator.uniform(*_SPEEDS)),
+        turn_rate=angle / seconds,
+        change_s=begins_s,
+    )

@@ -15,20 +15,25 @@ from deepphase.synthetic.program import Segment, segment_lengths
 
 # Seconds of a clip, and from one posture to the next.
 _CLIP_S, _POSTURE_S = 8.0, (1.2, 2.4)
-# By how much postures differ to both sides, in radians.
+# Between which postures differ from the stand, in radians. A dog also looks at the ground.
 _POSTURES = {
     "biped": {
-        "spine_turn": 0.08,
-        "head_turn": 0.3,
-        "head_tilt": 0.1,
-        "arm_swing": 0.05,
-        "elbow": 0.1,
+        "spine_turn": (-0.08, 0.08),
+        "head_turn": (-0.3, 0.3),
+        "head_tilt": (-0.1, 0.1),
+        "arm_swing": (-0.05, 0.05),
+        "elbow": (-0.1, 0.1),
     },
-    "quadruped": {"spine_turn": 0.04, "head_turn": 0.35, "head_tilt": 0.2, "tail_raise": 0.2},
+    "quadruped": {
+        "spine_turn": (-0.1, 0.1),
+        "head_turn": (-0.7, 0.7),
+        "head_tilt": (-0.2, 0.9),
+        "tail_raise": (-0.2, 0.4),
+    },
 }
 # Weight on one leg: metres to its side, and radians per metre by which that side of the hips rises
 # and the spine bends back.
-_WEIGHT, _HIPS_RISE = {"biped": 0.035, "quadruped": 0.015}, 1.5
+_WEIGHT, _HIPS_RISE = {"biped": 0.035, "quadruped": 0.025}, 1.5
 # Hz of a tail that wags, and how often one does.
 _WAG_HZ, _WAGS = (0.9, 2.6), 0.7
 # Spread of the individuals: one character rather than many.
@@ -38,7 +43,7 @@ _SEED = 1_000_000
 
 
 def standing_clips(kind: str, seed: int, labels: Iterable[Mapping[str, str]]) -> Iterator[Clip]:
-    """Clips of eight seconds in which a body stands, for the rest of controllers.
+    """Clips of eight seconds in which a body stands, for the rest of characters.
 
     Parameters
     ----------
@@ -68,9 +73,7 @@ def standing_clips(kind: str, seed: int, labels: Iterable[Mapping[str, str]]) ->
 def _posture(generator: np.random.Generator, kind: str) -> Gait:
     """The stand of a body in another posture."""
     idle = gaits_of(kind)["idle"]
-    offsets = {
-        name: float(generator.uniform(-most, most)) for name, most in _POSTURES[kind].items()
-    }
+    offsets = {name: float(generator.uniform(*bounds)) for name, bounds in _POSTURES[kind].items()}
     side = float(generator.uniform(-1.0, 1.0)) * _WEIGHT[kind]
     offsets |= {"side": side, "list": _HIPS_RISE * side, "spine_list": -_HIPS_RISE * side}
     waves = dict(idle.waves)

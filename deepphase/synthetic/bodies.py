@@ -51,6 +51,8 @@ class Body:
     hips_height: float  # metres
     scale: float  # its size as a multiple of the body in the table
     oscillators: tuple[str, ...]
+    # Metres by which a turn takes the upper end of a leg aside over its foot, before this leaves.
+    longest_sweep: float = np.inf
 
 
 def biped(height: float = 1.7) -> Body:

@@ -25,8 +25,6 @@ _SHORTEST_HOP, _SHORTEST_LANDING, _USUAL_SWING = 0.1, 0.06, 0.3
 _LONG_STANCE_S = 1.3
 # Metres that a body goes over a standing foot at most, per metre of leg.
 _LONGEST_STANCE = 1.65
-# Metres by which a turn may take a hip aside over a standing foot.
-_LONGEST_SWEEP = 0.25
 # The body rests where a stand has this weight; no swing lasts so long there.
 _STANDS, _LONG_SWING_S = 0.97, 0.5
 # Share of the stance after which the heel rises.
@@ -113,7 +111,8 @@ def gait_footholds(body: Body, line: Timeline, number: int, toe_out: float) -> F
     clock, seconds = line.limb_cycles[:, number], line.seconds
     # A leg cannot stand while the body goes further than this.
     longest = _LONGEST_STANCE * sum(limb.lengths)
-    downs, lifts = _stances(line, clock, longest, abs(float(limb.standing[2])))
+    sweeps = abs(float(limb.standing[2])) * np.abs(np.diff(line.heading))
+    downs, lifts = _stances(line, clock, longest, sweeps, body.longest_sweep)
     down_s, lift_s = (_time_of(event, clock, seconds) for event in (downs, lifts))
     middle_s = 0.5 * (down_s + lift_s)
 
@@ -145,8 +144,10 @@ def _time_of(event: Array, clock: Array, seconds: Array) -> Array:
     return np.interp(event, rising, seconds)
 
 
-def _stances(line: Timeline, clock: Array, longest: float, ahead: float) -> tuple[Array, Array]:
-    """Clock readings of the touch-downs and lift-offs of a limb, so many metres off the hips."""
+def _stances(
+    line: Timeline, clock: Array, longest: float, sweeps: Array, longest_sweep: float
+) -> tuple[Array, Array]:
+    """Clock readings of the touch-downs and lift-offs of one limb."""
     seconds, stands = line.seconds, line.tracks["stands"]
     rising = np.maximum.accumulate(clock)
     cycle = np.arange(np.floor(clock[0]) - 1, np.ceil(rising[-1]) + 1)
@@ -167,8 +168,7 @@ def _stances(line: Timeline, clock: Array, longest: float, ahead: float) -> tupl
     downs, lifts = downs[order], lifts[order]
     # A foot leaves before the body is out of its reach, straight on or in a turn.
     steps = np.linalg.norm(np.diff(line.path, axis=0), axis=1)
-    sweeps = ahead * np.abs(np.diff(line.heading))
-    for moved, most in ((steps, longest), (sweeps, _LONGEST_SWEEP)):
+    for moved, most in ((steps, longest), (sweeps, longest_sweep)):
         travelled = np.concatenate([[0.0], np.cumsum(moved)])
         limits = np.interp(_time_of(downs, clock, seconds), seconds, travelled) + most
         out_of_reach = np.interp(limits, travelled + 1e-9 * np.arange(len(clock)), rising)

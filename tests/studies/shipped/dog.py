@@ -68,7 +68,7 @@ def train_dog(progress: Progress | None = None) -> Matcher:
 
 def _clips() -> Iterator[Clip]:
     """A dog that walks, trots, canters, gallops and turns."""
-    gaits = gaits_of("quadruped")
+    gaits, body = gaits_of("quadruped"), replace(body_named("quadruped"), longest_sweep=0.25)
     for number in range(round(60.0 * _MINUTES / _CLIP_S)):
         generator = np.random.default_rng([_SEED, number])
         style = Style.random(generator, _VARIETY)
@@ -95,8 +95,7 @@ def _clips() -> Iterator[Clip]:
                 )
             )
             before, name = name, str(generator.choice(_NEXT[name]))
-        seed, body = int(generator.integers(2**31)), body_named("quadruped")
-        motion = perform(program, seed, body=body, style=style)
+        motion = perform(program, int(generator.integers(2**31)), body=body, style=style)
         # Without labels: pages would offer the gaits of each clip as styles.
         yield replace(motion.clip, name=f"quadruped_{number:03d}", labels={})
 

@@ -263,6 +263,20 @@ def test_a_gallop_stays_in_the_picture(open_page):
     assert y.max() < box["height"]
 
 
+def test_a_body_that_has_climbed_stays_as_far_below_the_top(open_page):
+    actor = made_actor(240)
+    up = np.linspace(0, 1.2, 240)[:, None] * [0, 1, 0]
+    body = replace(actor, positions=actor.positions + up[:, None])
+    page = opened(open_page, [Take("climb", [body])])
+    tops = []
+    for time in (0, 3):
+        page.evaluate(f"deepphasePlayer.seek({time})")
+        settle(page)
+        heights = page.evaluate("[0, 1, 2, 3].map((j) => deepphasePlayer.joint(0, j).screen[1])")
+        tops.append(min(heights))
+    assert tops[1] > tops[0] - 5
+
+
 def test_the_mouse_jumps_in_curves_and_turns_the_view_that_follows_the_body(made):
     left, right = state(made)["plot"]
     box = made.locator("#lanes .lane canvas").first.bounding_box()

@@ -13,7 +13,7 @@ import { faded, fontOf, fitted } from "./surface2d.js";
 const FOLLOW_S = 0.18;
 // Distance of the camera's target behind the body, at most, in heights: a gallop stays in the picture.
 const MOST_LAG = 0.2;
-// The camera rises with bodies whose lowest joint is higher over the floor than this, in heights.
+// The camera rises with bodies whose lowest joint is higher over the floor than this, in heights, or highest than when they stand.
 const LIFTED = 0.15;
 // Seconds of the trails behind joints, of the bold part of the root path at either side, and between its arrows.
 const TRAIL_S = 1.2, PATH_S = 2, PATH_MARK_S = 0.5;
@@ -130,11 +130,11 @@ export class Stage extends Scene {
     return [x, z];
   }
 
-  // Metres that a body has climbed, as a jump does not.
+  // Metres by which a body that has climbed or jumps is out of the picture of one that stands.
   liftOf({ pose, height }, floor) {
-    let lowest = Infinity;
-    for (let i = 1; i < pose.length; i += 3) lowest = Math.min(lowest, pose[i]);
-    return Number.isFinite(lowest) ? Math.max(0, lowest - floor - LIFTED * height) : 0;
+    let lowest = Infinity, highest = -Infinity;
+    for (let i = 1; i < pose.length; i += 3) [lowest, highest] = [Math.min(lowest, pose[i]), Math.max(highest, pose[i])];
+    return Number.isFinite(lowest) ? Math.max(0, lowest - floor - LIFTED * height, highest - floor - height) : 0;
   }
 
   // Move the camera after the bodies; true until it has arrived.

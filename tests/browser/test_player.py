@@ -272,8 +272,7 @@ def test_a_body_that_has_climbed_stays_as_far_below_the_top(open_page):
     for time in (0, 3):
         page.evaluate(f"deepphasePlayer.seek({time})")
         settle(page)
-        heights = page.evaluate("[0, 1, 2, 3].map((j) => deepphasePlayer.joint(0, j).screen[1])")
-        tops.append(min(heights))
+        tops.append(page.evaluate("deepphasePlayer.joint(0, 3).screen[1]"))
     assert tops[1] > tops[0] - 5
 
 

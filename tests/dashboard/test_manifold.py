@@ -31,7 +31,6 @@ from deepphase.corpus.recurrence import periodic_moments
 from deepphase.corpus.store_writer import write_store
 from deepphase.figures.colouring import Colouring
 from deepphase.motion.clip import joint_positions
-from deepphase.motion.skeleton import subtree_mask
 from deepphase.synthetic.gait_motion import locomotion
 from tests.dashboard.app_pages import components, opened, players, words
 
@@ -238,26 +237,19 @@ def test_the_pages_open_on_the_steadiest_cycle(read):
 
 def test_a_loop_of_legs_in_place_comes_before_arms_and_points_recur():
     walk = locomotion(3, 8.0, gait="walk", variety=0.0, fps=30.0).clip
-    legs = [walk.skeleton.names.index(name) for name in ("LeftUpLeg", "RightUpLeg")]
-    below = [j for top in legs for j in np.flatnonzero(subtree_mask(walk.skeleton, top))]
-    placed = walk.translations.copy()
-    placed[:] = placed[:1]
-    stands = walk.rotations.copy()
-    stands[:, below] = stands[:1, below]
+    legs = [any(part in name for part in ("Leg", "Foot", "Toe")) for name in walk.skeleton.names]
+    stands = np.where(np.array(legs)[:, None], walk.rotations[:1], walk.rotations)
+    placed = np.repeat(walk.translations[:1], len(walk), axis=0)
     arms = replace(walk, name="arms", rotations=stands, translations=placed)
     loop = replace(walk, name="loop", translations=placed).sliced(60, 96)
     moments = periodic_moments(ClipStore.from_clips([arms, loop]), 2)
     assert [each.clip for each in moments] == [1, 0]
     places = joint_positions(walk)
     places[:120] = places[:1]
-    local = places.copy()
-    local[:, 1:] -= places[:, walk.skeleton.parents[1:]]
-    tracks = replace(
-        walk,
-        rotations=np.broadcast_to(np.array([0, 0, 0, 1.0], np.float32), walk.rotations.shape),
-        translations=local.astype(np.float32),
-        translated_joints=tuple(range(len(walk.skeleton))),
-    )
+    places[:, 1:] -= places[:, walk.skeleton.parents[1:]]
+    turned = np.broadcast_to(np.float32([0, 0, 0, 1]), walk.rotations.shape)
+    joints = tuple(range(len(walk.skeleton)))
+    tracks = replace(walk, rotations=turned, translations=places, translated_joints=joints)
     (moment,) = periodic_moments(ClipStore.from_clips([tracks]), 1)
     assert moment.start_s >= 3
 

@@ -294,6 +294,9 @@ _LOOK = """(function look() {
         || faded(it.parentElement ?? it.getRootNode().host));
     (window.drawn ??= []).push(
         shown.map((it) => !faded(it) && !!it.contentWindow?.deepphasePlayer?.isDrawn()));
+    const under = ({ x, y }) => document.elementFromPoint(x + 9, y + 9)?.title === "Player";
+    window.covered |= [...document.querySelectorAll("button")].some((it) =>
+        it.innerText.includes("Cancel") && under(it.getBoundingClientRect()));
     requestAnimationFrame(look);
 })()"""
 
@@ -366,6 +369,7 @@ def test_one_player_is_seen_until_the_next_has_drawn(name, browser, address):
     until(lambda: says in (page.evaluate(text) or ""))
     seen = page.evaluate("drawn")
     assert all(each == [True] for each in seen[seen.index([True]) :])
+    assert not page.evaluate("covered"), "a player lies over Cancel"
     # A name that is cut shows its end.
     chooser = page.locator('[data-testid="stSelectbox"] input').first
     chooser.evaluate("it => (it.style.maxWidth = '9ch', document.body.append(''))")

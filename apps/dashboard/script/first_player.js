@@ -3,7 +3,7 @@
   // Page -> share of the width, in the right column of wide windows, and pixels from the top, below what the page writes
   // there, which mostly has a line more in narrow windows.
   const PLACES = {
-    data: [6 / 11, 108], manifold: [5 / 11, 210], channels: [1, 210], matches: [1, 282], control: [0.7, 132], dance: [0.7, 148],
+    data: [6 / 11, 108], manifold: [5 / 11, 210], channels: [1, 210], matches: [1, 282], control: [0.7, 205], dance: [0.7, 148],
     edit: [0.7, 217], train: [5 / 7, 132, 0],
   };
   const LINE = 24, SIDEBAR = 281, SIDES = 66, GAP = 30, WIDEST = 1680, NARROW = 1100, PHONE = 768;

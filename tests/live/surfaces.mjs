@@ -81,7 +81,24 @@ function torn(frame, joint, by) {
 /** What is wrong with the surface of a body, "" if nothing is, and whether it is of capsules. */
 function checked(skeleton, frames, coarseness) {
   const mesh = buildMannequin(skeleton, frames, coarseness);
-  return { fault: faultOf(mesh, skeleton, frames), capsules: mesh.openness.every((value) => value === 1) };
+  const capsules = mesh.openness.every((value) => value === 1);
+  const ends = !capsules || frames.every((frame) => limbsMeet(mesh, skeleton, frame));
+  return { fault: faultOf(mesh, skeleton, frames) || (ends ? "" : "a limb ends beside its joint"), capsules };
+}
+
+/** Whether the limbs of capsules, whose vertices hang on one joint each, reach the joints in a frame. */
+function limbsMeet({ pose: { positions, rotations }, joints, ...mesh }, { parents }, frame) {
+  const gaps = parents.map((parent) => (parent < 0 ? 0 : Infinity));
+  for (let v = 0; v < mesh.positions.length / 3; v++) {
+    const own = joints[4 * v], local = rotate(inverse(rotations[own]), subtract(point(mesh.positions, v), positions[own]));
+    const place = add(rotate(turn(frame.rotations, own), local), point(frame.positions, own));
+    parents.forEach((parent, j) => {
+      // The beginnings of other limbs at the same joint do not count.
+      const isOfLimb = own === parent ? distance(point(mesh.positions, v), positions[j]) < 0.1 : own === j;
+      if (isOfLimb) gaps[j] = Math.min(gaps[j], distance(place, point(frame.positions, j)));
+    });
+  }
+  return gaps.every((gap) => gap < 0.12);
 }
 
 function faultOf(mesh, { names }, frames) {
@@ -114,7 +131,9 @@ for (let seed = 1; seed <= count; seed++) {
   const random = createRandom(seed);
   const body = randomSkeleton(random);
   const frames = randomFrames(body, random);
-  if (moved) frames.push(torn(frames[0], body.skeleton.roles[moved], -3));
+  // Tracked points have no rotations.
+  if (moved === "points") frames.forEach((frame) => { frame.rotations = frames[0].rotations; });
+  if (moved) frames.push(torn(frames[0], body.skeleton.roles[moved === "points" ? "head" : moved], -3));
   found.push(checked(body.skeleton, frames, coarseness));
 }
 process.stdout.write(JSON.stringify(found));

@@ -40,7 +40,7 @@ def test_random_bodies_have_closed_surfaces_on_their_joints(count, coarseness):
 
 
 @needs_node
-@pytest.mark.parametrize("role", ["left_knee", "hips", "head"])
+@pytest.mark.parametrize("role", ["left_knee", "hips", "head", "points"])
 def test_a_body_that_a_frame_would_tear_has_capsules_as_limbs(role):
     assert surfaces(count=3, moved=role) == [("", True)] * 3
 

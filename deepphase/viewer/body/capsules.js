@@ -1,12 +1,13 @@
 // The simple form of a body: a tapered capsule for each limb, closed, and each end on its joint, so that no pose tears it.
 
 import { boxOf } from "./shapes.js";
-import { add, clamp, cross, distance, point, subtract, unit, without } from "../vectors.js";
+import { add, clamp, cross, distance, inverse, point, rotate, subtract, turn, unit, without } from "../vectors.js";
 
 // Radius of a limb in its lengths; the least and the most in sizes of the body, and that of a root.
 const THICK = 0.14, LEAST = 0.012, MOST = 0.045, ROOT = 0.02;
-// Share by which the length of a limb may change, and height in sizes below which a root lies on the ground.
-const STRETCH = 0.25, ON_GROUND = 0.03;
+// Share of its length by which the turn of its joint may leave a limb's end beside the next joint, and height in sizes below
+// which a root lies on the ground.
+const STRAY = 0.1, ON_GROUND = 0.03;
 
 // The mesh of a body in a bind pose, in the form of `buildMannequin`. `coarseness`: size of its faces.
 export function capsulesOf(skeleton, pose, frames, coarseness) {
@@ -20,11 +21,13 @@ export function capsulesOf(skeleton, pose, frames, coarseness) {
     const from = pose.positions[parent];
     const long = distance(from, to);
     const radius = clamp(THICK * long, LEAST * size, MOST * size);
-    const stretched = ({ positions }) => Math.abs(distance(point(positions, parent), point(positions, joint)) - long) > STRETCH * long;
+    const limb = rotate(inverse(pose.rotations[parent]), subtract(to, from));
+    const strays = ({ positions, rotations }) =>
+      distance(add(point(positions, parent), rotate(turn(rotations, parent), limb)), point(positions, joint)) > STRAY * long;
     const fromGround = skeleton.parents[parent] < 0 && from[1] < ON_GROUND * size;
     if (fromGround) addCapsule(mesh, joint, to, to, radius, radius, around);
-    // A limb whose length changes goes on to its joint.
-    else addCapsule(mesh, parent, from, to, 1.1 * radius, 0.8 * radius, around, frames.some(stretched) ? joint : parent);
+    // A limb that changes its length, or that points alone move, goes on to its joint.
+    else addCapsule(mesh, parent, from, to, 1.1 * radius, 0.8 * radius, around, frames.some(strays) ? joint : parent);
   });
   const count = mesh.joints.length;
   return {

@@ -267,7 +267,9 @@ def shown_take(
     """What `make` plays of a clip with phases; the page says how long it takes, and can cancel."""
     cache = shared_cache("shown takes", _CACHED_TAKES, quick=True)
     key, what = (read.key, index, span, make), "Reading the phases of the clip"
-    return cache.find_or_make(key, lambda _: make(read, index, span), what)
+    # One element whether it is known or not: a player below it would go away for one more.
+    with st.container():
+        return cache.find_or_make(key, lambda _: make(read, index, span), what)
 
 
 def all_phases(read: Encodings) -> list[ClipPhases]:

@@ -26,7 +26,6 @@ from deepphase.apps.dashboard.parts.cloud_view import (
 from deepphase.apps.dashboard.parts.clouds import make_cloud
 from deepphase.apps.dashboard.parts.collection import OpenModel, demo_clips, demo_model
 from deepphase.apps.dashboard.parts.encodings import Encodings, first_sight, steadiest_of
-from deepphase.apps.dashboard.parts.messages import shared_cache
 from deepphase.corpus.clip_store import ClipStore
 from deepphase.corpus.recurrence import periodic_moments
 from deepphase.corpus.store_writer import write_store
@@ -281,21 +280,6 @@ def test_another_session_does_not_undo_a_cancel(read, monkeypatch):
     monkeypatch.setattr(encodings, "draw_bar", lambda *_: fresh.cancel())
     encodings.show_reading(fresh)
     assert fresh.cancelled
-
-
-def place_of_player(block, at=()):
-    for index, child in block.children.items():
-        if child.type == "bidi_component" and "height" in child.proto.json:
-            return (*at, index)
-        if found := place_of_player(child, (*at, index)) if hasattr(child, "children") else None:
-            return found
-    return None
-
-
-def test_a_player_keeps_its_place_whether_its_phases_are_known(monkeypatch):
-    shared_cache.clear()
-    first, again = (opened("manifold", monkeypatch, query={"clip": "run"}) for _ in range(2))
-    assert place_of_player(first.main) == place_of_player(again.main) is not None
 
 
 def test_another_clip_plays_beside_the_chosen_one(monkeypatch):

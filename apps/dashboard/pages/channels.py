@@ -159,15 +159,15 @@ def page() -> None:
     index = choosers.clip_chooser(store.names, columns[0])
     beside = choosers.other_clip_chooser(store.names, index, columns[1])
     span = choosers.choose_span(store, index, read.clips.id, columns[2])
-    take = encodings.shown_take(read, index, span, take_with_joints)
+    with st.spinner("Reading the phases of the clip", show_time=True):
+        take = take_with_joints(read, index, span)
     columns = widgets.wide_columns("players", 1 if beside is None else 2)
     with columns[0]:
         widgets.show_player(take, height=_PLAYER_HEIGHT, **span.player)
     if beside is not None:
         seconds = min(choosers.SHOWN_S, float(store.lengths[beside]) / store.fps)
-        with columns[1]:
-            around = Span(0.0, seconds, 0.0)
-            other = encodings.shown_take(read, beside, around, take_with_joints)
+        with columns[1], st.spinner("Reading the phases of the clip", show_time=True):
+            other = take_with_joints(read, beside, Span(0.0, seconds, 0.0))
             widgets.show_player(other, height=_PLAYER_HEIGHT, playing=True, key="beside")
     phases = read.phases(index)
     with st.container(horizontal=True):

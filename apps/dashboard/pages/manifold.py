@@ -235,10 +235,10 @@ def _clip_take(read: Encodings) -> tuple[Take, _Played]:
     words = "Both play from the same second; their paths are drawn in the same space."
     other = choosers.other_clip_chooser(store.names, index, columns[1], words)
     span = choosers.choose_span(store, index, read.clips.id)
-    take = encodings.shown_take(read, index, span, Encodings.opening_take)
+    with st.spinner("Reading the phases of the clip", show_time=True):
+        take = read.opening_take(index, span)
     if other is not None:
-        second = encodings.shown_take(read, other, span, Encodings.opening_take)
-        beside = replace(second.actors[0], ghost=True)
+        beside = replace(read.opening_take(other, span).actors[0], ghost=True)
         take = replace(take, actors=(*take.actors, beside))
     widgets.show_player(take, height=_PLAYER_HEIGHT, **span.player)
     passages, frames = [], span.frames(fps)

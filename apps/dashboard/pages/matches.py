@@ -271,7 +271,7 @@ def page() -> None:
     chosen = _controls(read)
     if not encodings.reads_all(read, chosen.clip):
         span = Span.around(store, chosen.clip, chosen.frame / store.fps)
-        take = encodings.shown_take(read, chosen.clip, span, Encodings.opening_take)
+        take = read.opening_take(chosen.clip, span)
         widgets.show_player(take, height=_PLAYER_HEIGHT, **span.player)
         return
     by_phase = searched(read, PHASE_POSTURE if chosen.posture else PHASE, "phases")

@@ -31,8 +31,8 @@ from deepphase.phase.windows import interior_frames
 from deepphase.progress import Progress, report
 from deepphase.viewer.take import Channels, Take
 
-# Pairs of clips and model, clips with all of their signals, and players, in the caches of all.
-_CACHED_PAIRS, _CACHED_CLIPS, _CACHED_TAKES = 6, 32, 8
+# Pairs of clips and model, and clips with all of their signals, in the caches of all sessions.
+_CACHED_PAIRS, _CACHED_CLIPS = 6, 32
 # Seconds that a thread leaves to the pages after each clip; those that no page may have run for
 # before it reads on, for a page and before a page asks; those that it reads before it waits at
 # all, as long as clips of a small collection take; and those that it waits at most.
@@ -259,17 +259,6 @@ def read_ahead(found: FoundFolder) -> None:
     if opened is not None and opened[0].store.frames <= _AHEAD_FRAMES:
         read = encodings(*opened)
         read.read_on(first_sight(read).clip, _IDLE_S)
-
-
-def shown_take(
-    read: Encodings, index: int, span: Span, make: Callable[[Encodings, int, Span], Take]
-) -> Take:
-    """What `make` plays of a clip with phases; the page says how long it takes, and can cancel."""
-    cache = shared_cache("shown takes", _CACHED_TAKES, quick=True)
-    key, what = (read.key, index, span, make), "Reading the phases of the clip"
-    # One element whether it is known or not: a player below it would go away for one more.
-    with st.container():
-        return cache.find_or_make(key, lambda _: make(read, index, span), what)
 
 
 def all_phases(read: Encodings) -> list[ClipPhases]:

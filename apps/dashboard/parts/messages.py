@@ -28,7 +28,6 @@ Cached = TypeVar("Cached")
 _CANCELLED = "cancelled"
 # Computations at once: with one only, a dance of a minute would hold up a run of a second.
 _turns = threading.BoundedSemaphore(2)
-_QUICK_TURNS = 8
 # Seconds between two looks at a computation; each writes to the page, which a click interrupts.
 _LOOK_S = 0.2
 # When a page last ran, or the server was ready.
@@ -147,14 +146,10 @@ class _Work(Generic[Cached]):
 
 
 class ResultCache(Generic[Cached]):
-    """A thread-safe cache that drops the least recently used result.
+    """A thread-safe cache that drops the least recently used result."""
 
-    What is `quick` to make does not wait for long computations of other sessions.
-    """
-
-    def __init__(self, capacity: int, *, quick: bool = False) -> None:
+    def __init__(self, capacity: int) -> None:
         self._capacity = capacity
-        self._turns = threading.BoundedSemaphore(_QUICK_TURNS) if quick else _turns
         self._results: dict[Hashable, Cached] = {}
         self._lock = threading.RLock()
         self._works: dict[Hashable, _Work[Cached]] = {}
@@ -220,13 +215,13 @@ class ResultCache(Generic[Cached]):
             raise _NobodyWaits
 
         try:
-            while not self._turns.acquire(timeout=_LOOK_S):
+            while not _turns.acquire(timeout=_LOOK_S):
                 progress(*work.said)
             try:
                 work.said = "", 0, 0, ""
                 work.result = make(progress)
             finally:
-                self._turns.release()
+                _turns.release()
             with self._lock:
                 self._results[key] = work.result
                 while len(self._results) > self._capacity:
@@ -241,9 +236,9 @@ class ResultCache(Generic[Cached]):
 
 
 @st.cache_resource(show_spinner=False)
-def shared_cache(what: str, capacity: int, *, quick: bool = False) -> ResultCache[Any]:
+def shared_cache(what: str, capacity: int) -> ResultCache[Any]:
     """The cache that all sessions share of one kind of result, as of "dances"."""
-    return ResultCache(capacity, quick=quick)
+    return ResultCache(capacity)
 
 
 def cancellable_result(
@@ -269,5 +264,5 @@ def _awaited(
             on_click=lambda: state.pop(_CANCELLED, None),
         )  # fmt: skip
         return None
-    with working(what, lambda: state.update({_CANCELLED: key})) as progress:
+    with working(what, lambda: state.update({_CANCELLED: key}), long=True) as progress:
         return cache.make(key, make, progress)

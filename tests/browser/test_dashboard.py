@@ -317,6 +317,8 @@ def test_the_last_player_stays_until_the_next_has_drawn_and_some_are_kept(visit)
     for point in (last, 40, last, 40, last // 2):
         names.append(shown.evaluate(go, point))
         titled_player(page, names[-1])
+        # A kept player is seen before the page answers.
+        page.wait_for_url(f"**clip={names[-1]}*")
     assert len(set(names)) == 3
     assert all(each == [True] for each in page.evaluate("drawn"))
     # Memory does not grow with clicks.

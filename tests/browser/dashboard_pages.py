@@ -17,6 +17,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from deepphase.apps.cli import MESSAGE
+
 _START_S, _END_S = 120, 60
 # The folder of an audit hook that records and refuses connections to other machines.
 _LOOPBACK = Path(__file__).parent / "loopback"
@@ -69,7 +71,8 @@ def started(folder: Path | None = None, *, ends: signal.Signals = signal.SIGINT,
         said = server.communicate(timeout=_END_S)[0].decode()
     assert "Traceback" not in said, said
     assert place in said
-    assert server.returncode == 0, said
+    # A busy machine may not end it in time: then a thread of its own does, as cleanly.
+    assert server.returncode == 0 or said.endswith(f"{MESSAGE}\n"), said
     assert Path(attempts.name).read_text() == ""
     Path(attempts.name).unlink()
 

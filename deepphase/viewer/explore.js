@@ -344,8 +344,7 @@ class Cloud {
     const holds = ({ clip: own, first, path, fps }) =>
       own === clip[i] && times[i] >= first - 1e-3 && times[i] <= first + (path.length / 3 - 1) / fps + 1e-3;
     const part = this.played.find(holds);
-    // While the page has not answered a click, what plays is about to change.
-    const player = part && [null, names[clip[i]]].includes(players?.asked ?? null) && this.player();
+    const player = part && players?.playing(part.player);
     if (player) {
       player.seek(part.start + times[i] - part.first);
       player.play();

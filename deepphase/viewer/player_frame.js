@@ -98,6 +98,11 @@ class PlayerFrame {
 
   get player() { return this.shown && playerOf(this.shown); }
 
+  // The player of an id; null once another is asked for: a new one stands in the page before clouds show what it plays.
+  playing(id) {
+    return this.asked === null && this.desired === id ? playerOf(this.frames.find((frame) => frame.id === id)) : null;
+  }
+
   // Show a kept player of a clip at a time in it, seconds, before the page answers; false without one.
   openClip(clip, time) {
     this.asked = clip;

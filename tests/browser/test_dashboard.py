@@ -328,6 +328,16 @@ def test_the_last_player_stays_until_the_next_has_drawn_and_some_are_kept(visit)
     shown.evaluate(f"it => {{ for (const i of [40, {last // 2}]) it.deepphaseCloud.go(i); }}")
     page.wait_for_url(f"**clip={names[-1]}*")
     titled_player(page, names[-1])
+    # Nor is one between a new player and the picture of what it plays.
+    sent = """(it, i) => {
+        let sent;
+        it.deepphaseCloud.send = (value) => { sent = value.clicked; };
+        deepphasePlayers.show({ id: "another", page: "" });
+        it.deepphaseCloud.go(i);
+        return sent;
+    }"""
+    settled(page)
+    assert shown.evaluate(sent, last // 2) == last // 2
 
 
 def test_colours_axes_and_views_are_chosen_by_keys_without_the_server(visit):

@@ -37,8 +37,9 @@ _ANSWERED = "cloud answered"
 
 @dataclass(frozen=True, eq=False)
 class _Played:
-    """What the player shows: passages in sequence or at once, and whether they were selected."""
+    """What a player shows: passages in sequence or at once, and whether they were selected."""
 
+    player: str
     passages: list[Passage]
     selected: bool
     at_once: bool = False
@@ -52,9 +53,8 @@ class _Played:
             clip, first, stop = passage
             own = {name: path(passage) for name, path in paths.items()}
             parameters = _parameters(read, passage) if phases else None
-            parts.append(
-                cloud_view.played_part(clip, start / fps, first / fps, fps, own, parameters)
-            )
+            when = (start / fps, first / fps, fps)
+            parts.append(cloud_view.played_part(self.player, clip, *when, own, parameters))
             start += 0 if self.at_once else stop - first
         return parts
 
@@ -216,7 +216,7 @@ def _selected_take(read: Encodings, passages: list[Passage]) -> tuple[Take, _Pla
         help="Side by side, the first twelve start together and face one way.",
     ) == _SIDE_BY_SIDE  # fmt: skip
     take = (cloud_view.beside_take if at_once else cloud_view.passages_take)(passages, read)
-    widgets.show_player(take, height=_PLAYER_HEIGHT, playing=True)
+    player = widgets.show_player(take, height=_PLAYER_HEIGHT, playing=True)
     if at_once:
         passages = passages[: cloud_view.MAX_BESIDE]
         words = [
@@ -224,7 +224,7 @@ def _selected_take(read: Encodings, passages: list[Passage]) -> tuple[Take, _Pla
             for number, passage in enumerate(passages, 1)
         ]
         st.caption(" · ".join(words))
-    return take, _Played(passages, True, at_once)
+    return take, _Played(player, passages, True, at_once)
 
 
 def _clip_take(read: Encodings) -> tuple[Take, _Played]:
@@ -240,12 +240,12 @@ def _clip_take(read: Encodings) -> tuple[Take, _Played]:
     if other is not None:
         beside = replace(read.opening_take(other, span).actors[0], ghost=True)
         take = replace(take, actors=(*take.actors, beside))
-    widgets.show_player(take, height=_PLAYER_HEIGHT, **span.player)
+    player = widgets.show_player(take, height=_PLAYER_HEIGHT, **span.player)
     passages, frames = [], span.frames(fps)
     for clip in [index] if other is None else [index, other]:
         stop = min(len(read.phases(clip)), frames.stop)
         passages.append(Passage(clip, min(frames.start, max(stop - 1, 0)), stop))
-    return take, _Played(passages, False, at_once=other is not None)
+    return take, _Played(player, passages, False, at_once=other is not None)
 
 
 def _other_spaces(read: Encodings, max_points: int, played: _Played, ring: Ring | None) -> None:

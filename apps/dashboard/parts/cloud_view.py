@@ -141,6 +141,7 @@ def cloud_view(
 
 
 def played_part(
+    player: str,
     clip: int,
     start: float,
     first: float,
@@ -148,10 +149,11 @@ def played_part(
     paths: Mapping[str, Array],
     phases: PhaseParameters | None = None,
 ) -> dict[str, Any]:
-    """Frames of a clip on the player's time axis, with their places (frames, 3) by space."""
+    """Frames of a clip on the time axis of a player, its id, with places (frames, 3) by space."""
     packed = {name: _packed(path, "<f4") for name, path in paths.items()}
     stated = {} if phases is None else _stated_phases(phases)
-    return {"clip": clip, "start": start, "first": first, "fps": fps, "paths": packed, **stated}
+    when = {"start": start, "first": first, "fps": fps}
+    return {"player": player, "clip": clip, **when, "paths": packed, **stated}
 
 
 def _stated_phases(parameters: PhaseParameters) -> dict[str, Any]:

@@ -95,8 +95,11 @@ def show_player(
     at_s: float = 0.0,
     clip_from_s: float | None = None,
     key: str = "",
-) -> None:
-    """Display a take from `at_s` on, which begins at `clip_from_s` of its clip, seconds."""
+) -> str:
+    """Display a take from `at_s` on, which begins at `clip_from_s` of its clip, seconds.
+
+    Returns the id of its player in the page.
+    """
     id, page = player_page(
         take, dark=is_dark(), title=title, playing=playing, at_s=at_s, clip_from_s=clip_from_s
     )
@@ -105,6 +108,7 @@ def show_player(
         clip = {"name": take.name, "from": clip_from_s, "to": clip_from_s + take.duration_s}
     data = {"id": id, "page": page, "clip": clip, "height": height, "at": at_s}
     _player(data=data, key=f"player {key}")
+    return id
 
 
 class PlayerPlace:

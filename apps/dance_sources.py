@@ -13,9 +13,9 @@ from deepphase.evaluation.dance import DanceReference
 from deepphase.matching.music.fitted_tempo import CLOSELY, dance_in_tempo
 from deepphase.matching.music.song_tracks import DANCES_KEY
 from deepphase.motion.resample import low_passed_clip
-from deepphase.progress import Progress
 from deepphase.shipped import SHIPPED
 from deepphase.steering.dance import DanceRequest, DanceResult
+from deepphase.work import Progress
 
 DanceRequests = Sequence[tuple[dp.music.SongFeatures, DanceRequest]]
 

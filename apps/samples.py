@@ -17,11 +17,11 @@ from deepphase.arrays import Array
 from deepphase.files import atomic_write, temporary_folder, user_cache
 from deepphase.formats.bvh.writer import save_bvh
 from deepphase.packages import version
-from deepphase.progress import Progress
 from deepphase.shipped import SHIPPED
 from deepphase.steering.dance import DanceRequest
 from deepphase.steering.goal_sources import RootStates, side_by_side
 from deepphase.steering.run import Frame, RunnerSource, rollout
+from deepphase.work import Progress
 
 # Seconds from one desired velocity to the next.
 _HOLD_S = 2.5

@@ -31,7 +31,7 @@ from rich.text import Text
 import deepphase as dp
 from deepphase.arrays import counted
 from deepphase.errors import CheckpointError, DeepPhaseError, FormatError
-from deepphase.progress import Progress as Report
+from deepphase.work import Progress as Report
 
 if TYPE_CHECKING:
     from collections import Counter

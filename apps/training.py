@@ -17,7 +17,7 @@ from deepphase.corpus.clip_store import ClipStore
 from deepphase.corpus.motion_files import is_store
 from deepphase.errors import DeepPhaseError, ParameterError
 from deepphase.files import atomic_write, check_writable
-from deepphase.progress import Progress
+from deepphase.work import Progress
 
 # Bytes that must be free for a model and its checkpoints.
 _ROOM = 16_000_000

@@ -6,17 +6,11 @@ ends with status 2. Anything else that escapes is a bug in deepphase.
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from functools import partial
 from pathlib import Path
-from typing import Any, TypeVar
-
-Result = TypeVar("Result")
 
 # Characters: facts quote what a file says, which may be of any length.
 _LONGEST_FACT = 600
-# PyTorch has no type of error for a shortage of main memory.
-_TORCH_SHORTAGE = ("DefaultCPUAllocator", "out of memory")
 
 
 class DeepPhaseError(Exception):
@@ -69,22 +63,3 @@ class CheckpointError(DeepPhaseError):
 
 class OutOfMemoryError(DeepPhaseError):
     """The memory does not suffice for a file."""
-
-
-def within_memory(
-    function: Callable[..., Result], *args: Any, about: str | Path | None = None, **options: Any
-) -> Result:
-    """The result of a function; OutOfMemoryError, about a file, where memory is short."""
-    try:
-        return function(*args, **options)
-    except MemoryError:
-        pass
-    except RuntimeError as error:
-        if not any(words in str(error) for words in _TORCH_SHORTAGE):
-            raise
-    # Raised here, the error does not keep the arrays of the failed step alive.
-    raise OutOfMemoryError(
-        "the memory does not suffice for this file",
-        hint="cut the file into shorter ones, or use fewer workers",
-        path=about,
-    )

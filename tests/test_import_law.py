@@ -13,7 +13,7 @@ ROOT = Path(__file__).parent.parent
 # Each layer may import the layers above it in this list, and itself.
 LAYERS = [
     {"deepphase.arrays", "deepphase.errors"},
-    {"deepphase.packages", "deepphase.progress", "deepphase.shipped"},
+    {"deepphase.packages", "deepphase.work", "deepphase.shipped"},
     {"deepphase.files"},
     {"deepphase.config"},
     {"deepphase.motion"},

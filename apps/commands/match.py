@@ -13,7 +13,7 @@ from deepphase.arrays import counted
 from deepphase.errors import ParameterError
 from deepphase.files import check_writable
 from deepphase.formats.array_file import read_header
-from deepphase.progress import Progress
+from deepphase.work import Progress
 
 if TYPE_CHECKING:
     from deepphase.apps.runs.goals import Goal

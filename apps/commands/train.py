@@ -11,7 +11,7 @@ from deepphase.apps.edit_files import load_editor
 from deepphase.apps.terminal import next_step, note, progress, read_corpus, table, warn
 from deepphase.arrays import counted
 from deepphase.errors import ParameterError
-from deepphase.progress import Progress
+from deepphase.work import Progress
 
 _RUN = options.TrainingOptions()
 

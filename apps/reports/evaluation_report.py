@@ -15,7 +15,7 @@ from deepphase.figures.channel_joints import explained_by_joint
 from deepphase.figures.theme import channel_colour
 from deepphase.phase.extractor import PhaseExtractor
 from deepphase.phase.health import Health
-from deepphase.progress import Progress
+from deepphase.work import Progress
 
 
 def evaluation_report(

@@ -23,7 +23,7 @@ from deepphase.figures.window_fit import WindowExample, window_fit
 from deepphase.phase.networks.paper_autoencoder import EmbeddingAutoencoder
 from deepphase.phase.song_signals import SongSignals
 from deepphase.phase.windows import gather, padded
-from deepphase.progress import Progress, reported
+from deepphase.work import Progress, reported
 
 FigureSet = dict[str, go.Figure]
 

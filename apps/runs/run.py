@@ -21,7 +21,6 @@ from deepphase.evaluation.measurement import Measure, ObservedRun, measures_of
 from deepphase.evaluation.run_measures import observed_measures
 from deepphase.motion.root_trajectory import RootMotion
 from deepphase.phase.manifold import ring_projection
-from deepphase.progress import Progress
 from deepphase.steering.gamepad import Gamepad
 from deepphase.steering.goal_sources import GamepadSettings
 from deepphase.steering.laid_run import feet_on_ground, lay_run
@@ -38,6 +37,7 @@ from deepphase.terrain.heightmap import Heightmap
 from deepphase.terrain.laying import GROUND_MEASURES
 from deepphase.viewer import take as player
 from deepphase.viewer.actor import Actor
+from deepphase.work import Progress
 
 # Root motion -> the joint that carries the travel, in words.
 _CARRIERS: dict[RootMotion, str] = {

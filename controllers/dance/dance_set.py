@@ -13,9 +13,9 @@ from deepphase.corpus.songs import ClipSongs, songs_of_clips
 from deepphase.motion.clip import Clip
 from deepphase.motion.resample import at_frames
 from deepphase.music.features import SongFeatures, stretched
-from deepphase.progress import Progress, reported
 from deepphase.solving.fitting import solve_body
 from deepphase.solving.solve import solve_points, track_of
+from deepphase.work import Progress, reported
 
 # Range of the tempi of copies. Multiples of the golden ratio modulo 1 are spread evenly, however
 # many there are.

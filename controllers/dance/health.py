@@ -12,8 +12,8 @@ from deepphase.controllers.dance.dancing import generate_dances
 from deepphase.controllers.runtime.frame import BLENDS, CharacterSettings
 from deepphase.evaluation.dance import mean_values, measure_dance
 from deepphase.music.features import SongFeatures
-from deepphase.progress import Progress
 from deepphase.steering.dance import DanceRequest
+from deepphase.work import Progress
 
 # Dances by which a dancer is measured. The first seconds of a song may be silent.
 MOST_SONGS, SHORTEST_S, _START_S, _SECONDS = 12, 5.0, 2.0, 30.0

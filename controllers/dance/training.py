@@ -28,7 +28,7 @@ from deepphase.evaluation.dance_clock import DanceClocks, clocks_of_clips
 from deepphase.motion.clip import Clip
 from deepphase.phase.extractor import PhaseExtractor
 from deepphase.phase.windows import held_out_sources
-from deepphase.progress import Progress
+from deepphase.work import Progress
 
 # Number of dances of which the reference is measured.
 _MEASURED = 120

@@ -34,9 +34,9 @@ from deepphase.motion.roles import find_roles
 from deepphase.phase.extractor import PhaseExtractor
 from deepphase.phase.signals import JointVelocities
 from deepphase.phase.windows import interior_frames
-from deepphase.progress import Progress
 from deepphase.terrain.grounded_clip import ClipGrounds
 from deepphase.terrain.laying import median_soles
+from deepphase.work import Progress
 
 # Number of initial states in a controller's file.
 _STARTS = 256

@@ -22,8 +22,8 @@ from deepphase.files import mapped_array
 from deepphase.motion.clip import Clip
 from deepphase.motion.mirror import MirrorMap, mirror_map, mirrored
 from deepphase.motion.roles import find_roles
-from deepphase.progress import Progress
 from deepphase.terrain.grounded_clip import ClipGrounds, GroundedClip
+from deepphase.work import Progress
 
 ClipTracks = Callable[[Clip], Mapping[str, Array]]
 Ends = Literal["left_out", "continued"]

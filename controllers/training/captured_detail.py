@@ -14,8 +14,8 @@ from deepphase.controllers.runtime.body_pose import BodyPoses, CharacterFeet
 from deepphase.controllers.runtime.controller import Controller
 from deepphase.features.feature import TRAJECTORY_BLOCKS, complex_of, pairs
 from deepphase.motion.resample import low_passed
-from deepphase.progress import Progress, report
 from deepphase.steering.foot_lock import FootLockSettings
+from deepphase.work import Progress, report
 
 # Rows a second: above half of it lies the noise of the capture. Captured feet are smoothed up to
 # this frequency.

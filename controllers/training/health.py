@@ -22,9 +22,9 @@ from deepphase.motion.quaternions import from_six_numbers
 from deepphase.motion.resample import BANDS_HZ
 from deepphase.motion.roles import find_roles
 from deepphase.motion.root_trajectory import RootTrajectory, root_trajectory, to_root_space
-from deepphase.progress import Progress, report
 from deepphase.steering.goal_sources import RootStates
 from deepphase.steering.run import Frame, Run, rollout
+from deepphase.work import Progress, report
 
 
 class RecordedGoals:

@@ -20,8 +20,8 @@ from deepphase.controllers.runtime.controller import Controller
 from deepphase.controllers.training.captured_detail import captured_detail
 from deepphase.controllers.training.health import training_health
 from deepphase.controllers.training.module import ControllerModule, new_network
-from deepphase.progress import Progress, report
 from deepphase.training.task import TrainedTask, check_trainer, is_first_process, run_task, versions
+from deepphase.work import Progress, report
 
 # Maximum number of samples that a network is fitted to.
 _MAX_FITTED = 40_000

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
@@ -14,7 +13,7 @@ from typing import Any
 from deepphase.corpus.clip_store import ClipStore
 from deepphase.corpus.motion_files import MotionFile, find_motion_files, is_store, song_beside
 from deepphase.corpus.store import groups_with, open_store, store_groups
-from deepphase.errors import DeepPhaseError, within_memory
+from deepphase.errors import DeepPhaseError
 from deepphase.formats.doubts import with_doubts
 from deepphase.formats.frame_rates import CHECK
 from deepphase.formats.load import holds_points, list_animations, load, load_all
@@ -23,6 +22,7 @@ from deepphase.motion.clip import Clip
 from deepphase.motion.point_track import PointTrack, without_balls
 from deepphase.music.audio import sound_bytes, stated_duration_s
 from deepphase.solving.point_structure import PointStructure, clip_of_points, find_structure
+from deepphase.work import within_memory
 
 # Label with the animation of a clip, for files with several.
 ANIMATION_LABEL = "animation"
@@ -166,14 +166,13 @@ def _opened(path: Path, group: str, written_ns: int) -> ClipStore:
 def clip_entries(file: MotionFile, point_sets: PointSets, **reader: Any) -> list[ClipEntry]:
     """The clips of a motion file, named as by `load_clips`; else one whose `load` raises."""
     reader = file.reader(reader)
-    size = file.path.stat().st_size if os.path.isfile(file.path) else 0
     animations = _animations(file)
     if len(animations) < 2:
         load_one = partial(_entry_clip, file, None, "", point_sets, reader)
-        return [ClipEntry(file.name, load_one, size)]
+        return [ClipEntry(file.name, load_one, file.size)]
     one = partial(_entry_clip, file, point_sets=point_sets, reader=reader)
     return [
-        ClipEntry(f"{file.name} {name}", partial(one, number, name), size // len(animations))
+        ClipEntry(f"{file.name} {name}", partial(one, number, name), file.size // len(animations))
         for number, name in animations
     ]
 

@@ -31,7 +31,7 @@ from deepphase.motion.orientation import (
 )
 from deepphase.motion.roles import find_roles
 from deepphase.motion.skeleton import Skeleton
-from deepphase.progress import Progress, report
+from deepphase.work import Progress, report
 
 # Sizes of bodies, children and adults, differ by less than this factor; centimetres
 # and inches, the nearest two units, differ by 2.54.

@@ -17,8 +17,7 @@ from deepphase.corpus.clips import ANIMATION_LABEL, PointSets, agreed_point_sets
 from deepphase.corpus.group_passes import files_of_another_rate, other_axes
 from deepphase.corpus.groups import once, same_rest_frames
 from deepphase.corpus.motion_files import MotionFile, find_motion_files, song_beside
-from deepphase.corpus.parallel import fitting_workers, map_in_order
-from deepphase.errors import DeepPhaseError, within_memory
+from deepphase.errors import DeepPhaseError
 from deepphase.formats.reading import checked_options
 from deepphase.motion.clip import Clip, Source, global_transforms
 from deepphase.motion.contacts import foot_contacts
@@ -26,7 +25,7 @@ from deepphase.motion.glitches import Glitch, find_glitches
 from deepphase.motion.orientation import AXES, axis_levels, body_length
 from deepphase.motion.roles import find_roles
 from deepphase.motion.skeleton import Skeleton
-from deepphase.progress import Progress, report
+from deepphase.work import Progress, map_in_order, report, within_memory, workers_for
 
 # Skeletons that are named while files are read.
 _SHOWN = 4
@@ -84,7 +83,7 @@ def inspect_files(
     files = find_motion_files(inputs)
     facts_of = partial(_facts, agreed_point_sets(files, description, **reader), measure)
     tasks = ((file, file.reader(reader)) for file in files)
-    processes = fitting_workers(files, workers)
+    processes = workers_for([file.size for file in files], workers)
     lost = {"lost": lambda task, error: (FileFacts(task[0].file, error),)}
     found, so_far, kept = [], Counter[str](), dict[bytes, Any]()
     for facts in map_in_order(facts_of, tasks, processes, **lost):

@@ -152,6 +152,11 @@ class MotionFile:
     # Number of the one body that is meant, of a file of markers with several
     body: int | None = None
 
+    @property
+    def size(self) -> int:
+        """Bytes of the file; 0 where a link leads nowhere or to itself."""
+        return os.path.getsize(self.path) if os.path.isfile(self.path) else 0
+
     def reader(self, options: Mapping[str, Any]) -> dict[str, Any]:
         """Options of :func:`deepphase.formats.load.load`: given ones, else those of the folder."""
         body = {} if self.body is None else {"animation": self.body}

@@ -29,7 +29,6 @@ from deepphase.corpus.motion_files import (
     is_store,
 )
 from deepphase.corpus.name_labels import NameLabels, read_name_labels
-from deepphase.corpus.parallel import fitting_workers, map_in_order
 from deepphase.corpus.prepare_file import FileTask, PreparedFile, prepare_file
 from deepphase.corpus.store import StoreGroup, open_store, store_groups
 from deepphase.corpus.store_writer import StoreWriter
@@ -39,7 +38,7 @@ from deepphase.formats.frame_rates import is_warning
 from deepphase.formats.load import MOTION_FORMATS
 from deepphase.formats.reading import checked_options, with_notes
 from deepphase.motion.glitches import Glitch
-from deepphase.progress import Progress, report
+from deepphase.work import Progress, map_in_order, report, workers_for
 
 
 @dataclass(frozen=True)
@@ -150,7 +149,7 @@ def prepare(
     workers
         Number of processes; by default chosen by cores and amount of data.
     progress
-        Called after every file; see :data:`deepphase.progress.Progress`.
+        Called after every file; see :data:`deepphase.work.Progress`.
     root
         Folder above the files up to which settings (deepphase.yaml) are looked for; by default the
         one among `inputs`.
@@ -171,7 +170,7 @@ def prepare(
         most = f"at most {_MAX_FPS:g} frames a second, not {fps:g}"
         raise ParameterError(f"fps must be at least {_MIN_FPS:g} and {most}", hint="60 is usual")
     files = find_motion_files(inputs, root)
-    processes = fitting_workers(files, workers)
+    processes = workers_for([file.size for file in files], workers)
     output = Path(output)
     _check_output(output, files)
     # Only given options: not every format has all of them.

@@ -15,15 +15,14 @@ import numpy as np
 from deepphase.arrays import Array
 from deepphase.corpus.clips import PointSets
 from deepphase.corpus.motion_files import MotionFile, song_beside
-from deepphase.corpus.parallel import fitting_workers, map_in_order
-from deepphase.errors import CheckpointError, DeepPhaseError, within_memory
+from deepphase.errors import CheckpointError, DeepPhaseError
 from deepphase.files import atomic_write
 from deepphase.formats.load import holds_points, load, save
 from deepphase.motion.point_track import PointTrack, without_balls
-from deepphase.progress import Progress, reported
 from deepphase.solving.fitting import solve_body
 from deepphase.solving.pose_solver import BodyModel
 from deepphase.solving.solve import solve_points, track_of
+from deepphase.work import Progress, map_in_order, reported, within_memory, workers_for
 
 # Number of files of the same points, evenly spread, whose sizes decide on their shared body.
 _MAX_SAMPLES = 60
@@ -74,8 +73,8 @@ def solve_files(
     beside the clip.
     """
     options = dict(reader or {})
-    processes = fitting_workers(files, workers, _BYTES_PER_WORKER)
-    few = min(processes, fitting_workers(files))
+    processes = workers_for([file.size for file in files], workers, _BYTES_PER_WORKER)
+    few = min(processes, workers_for([file.size for file in files]))
     names = map_in_order(partial(_names, options), files, few, lost=lambda _, error: error)
     kinds: list[Any] = list(reported(progress, "reading", names, len(files)))
     bodies: dict[tuple[str, ...] | DeepPhaseError, BodyModel | DeepPhaseError] = {}

@@ -20,7 +20,7 @@ from deepphase.corpus.motion_files import (
 from deepphase.errors import DeepPhaseError, FormatError, ParameterError
 from deepphase.music.cache import song_features
 from deepphase.music.features import SongFeatures
-from deepphase.progress import Progress, report
+from deepphase.work import Progress, report
 
 BESIDE_CLIPS = (
     f"put a sound file of the same name ({', '.join(SONG_SUFFIXES)}) beside each clip, or give the "

@@ -27,9 +27,9 @@ from deepphase.motion.mirror import mirrored
 from deepphase.motion.resample import resample
 from deepphase.motion.root_trajectory import from_root_space, to_root_space
 from deepphase.phase.windows import held_out_sources
-from deepphase.progress import Progress, reported
 from deepphase.training.resumable import ResumableModule
 from deepphase.training.task import TrainedTask, run_task
+from deepphase.work import Progress, reported
 
 # Seconds of a training window, and the speed in m/s (on the editor's body) from which frames
 # travel; windows have at least this share of such frames.

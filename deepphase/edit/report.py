@@ -10,7 +10,7 @@ import numpy as np
 from deepphase.arrays import Array
 from deepphase.edit.editor import MotionEditor
 from deepphase.edit.motion_rows import MotionRows
-from deepphase.progress import Progress, report
+from deepphase.work import Progress, report
 
 # Seconds of the made gaps, and the share of stretches of joints that are missing.
 _GAPS_S = (0.25, 0.5, 1.0)

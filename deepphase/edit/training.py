@@ -29,9 +29,9 @@ from deepphase.motion.mirror import mirrored
 from deepphase.motion.resample import resample
 from deepphase.motion.roles import find_roles
 from deepphase.phase.windows import split_by_source
-from deepphase.progress import Progress, reported
 from deepphase.training.resumable import ResumableData, ResumableModule
 from deepphase.training.task import TrainedTask, run_task, versions
+from deepphase.work import Progress, reported
 
 _VALIDATION_WINDOWS = 256
 # Weight in the loss of the rows that are decoded from hidden units alone, beside those that are

@@ -20,7 +20,7 @@ from deepphase.motion.clip import Clip
 from deepphase.motion.resample import at_frames, low_passed
 from deepphase.music.beats import beat_position
 from deepphase.music.features import SongFeatures
-from deepphase.progress import Progress, reported
+from deepphase.work import Progress, reported
 
 # Largest difference of both rates, and how many cycles the search steps over a whole clip.
 _MAX_CHANGE, _STEP_CYCLES = 0.08, 0.1

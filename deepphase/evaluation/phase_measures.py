@@ -29,7 +29,7 @@ from deepphase.phase.matches import (
 from deepphase.phase.model import PhaseModel
 from deepphase.phase.parameters import ClipPhases, PhaseParameters
 from deepphase.phase.signal_corpus import SignalCorpus
-from deepphase.progress import Progress, report
+from deepphase.work import Progress, report
 
 # Time over which phases are advanced for future ranks, in seconds.
 _AHEAD_S = 0.25

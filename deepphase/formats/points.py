@@ -21,7 +21,7 @@ from typing import Any
 import numpy as np
 
 from deepphase.arrays import Array
-from deepphase.errors import DeepPhaseError, FormatError, within_memory
+from deepphase.errors import DeepPhaseError, FormatError
 from deepphase.formats.amass import LAYOUTS, is_amass, smpl_skeleton
 from deepphase.formats.frame_rates import CHECK, resolve_rate
 from deepphase.formats.markers.c3d import read_c3d
@@ -49,6 +49,7 @@ from deepphase.motion.point_track import PointTrack, without_balls
 from deepphase.solving.marker_sets import up_of_markers
 from deepphase.solving.point_limbs import body_size, infer_points_up
 from deepphase.solving.point_structure import clip_of_points, plain_names
+from deepphase.work import within_memory
 
 # Metres: sizes of bodies from a cat to a horse.
 _SMALLEST_BODY, _LARGEST_BODY = 0.2, 5.0

@@ -13,8 +13,7 @@ import torch
 from deepphase.corpus.clip_store import ClipStore
 from deepphase.corpus.clips import ClipEntry
 from deepphase.corpus.motion_files import unique_stems
-from deepphase.corpus.parallel import map_in_order, workers_for
-from deepphase.errors import CheckpointError, DeepPhaseError, ParameterError, within_memory
+from deepphase.errors import CheckpointError, DeepPhaseError, ParameterError
 from deepphase.formats.array_file import read_header
 from deepphase.formats.frame_rates import warnings_of
 from deepphase.motion.clip import Clip
@@ -27,9 +26,9 @@ from deepphase.phase.model import FORMAT, Paths, PhaseModel
 from deepphase.phase.parameters import ClipPhases, save_csv, save_phases
 from deepphase.phase.signals import JointVelocities, PointVelocities
 from deepphase.phase.song_signals import reads_songs
-from deepphase.progress import Progress, reported
 from deepphase.shipped import SHIPPED
 from deepphase.training.optimizer import threads_after
+from deepphase.work import Progress, map_in_order, reported, within_memory, workers_for
 
 BASELINES: dict[str, type[ContactPhase | PcaPhase | PfnnPhase]] = {
     kind.METHOD: kind for kind in (ContactPhase, PcaPhase, PfnnPhase)
@@ -259,12 +258,11 @@ def encode_files(
     opened_model(trained)
     stems = unique_stems(entry.name for entry in entries)
     tasks = list(zip(entries, stems, strict=True))
-    sizes = (entry.size for entry in entries)
     encode = partial(_encode_file, trained, Path(folder).absolute(), csv)
     results = map_in_order(
         encode,
         tasks,
-        workers_for(sizes, len(tasks), _BYTES_PER_WORKER, workers),
+        workers_for([entry.size for entry in entries], workers, _BYTES_PER_WORKER),
         lost=lambda task, error: EncodedFile(
             error=type(error)(f"{task[0].name}: {error.fact}", hint=error.hint)
         ),

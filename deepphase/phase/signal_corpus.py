@@ -23,7 +23,7 @@ from deepphase.phase.model import Signals
 from deepphase.phase.signals import POINTS, BodyPlan, JointVelocities, PointVelocities, joints_of
 from deepphase.phase.song_signals import SONG_FEATURES, SongSignals
 from deepphase.phase.windows import Centres, Split, split_by_source
-from deepphase.progress import Progress, reported
+from deepphase.work import Progress, reported
 
 # A joint that moves less than this share of the liveliest one is left out of the signals.
 _STILL = 1e-4

@@ -17,7 +17,6 @@ from torch import Tensor
 from deepphase.arrays import Array
 from deepphase.corpus.clip_store import ClipStore
 from deepphase.errors import ParameterError
-from deepphase.progress import Progress, report, reported
 from deepphase.rigs.body_rig import BodyRig
 from deepphase.rigs.config import RigConfig
 from deepphase.rigs.inverse import METHODS, RigInverse
@@ -25,6 +24,7 @@ from deepphase.rigs.keying import keyed, motion_on_rig
 from deepphase.rigs.regression import MultiquadricProcess, ReluNetwork, RigScale, chosen_width
 from deepphase.training.resumable import ResumableData, ResumableModule
 from deepphase.training.task import TrainedTask, run_task, versions
+from deepphase.work import Progress, report, reported
 
 _BATCH_SIZE = 64
 # Weight of the mean absolute weight in the loss.

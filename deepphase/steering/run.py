@@ -16,7 +16,6 @@ from deepphase.motion.clip import Clip, Source
 from deepphase.motion.root_trajectory import RootMotion, RootTrajectory, with_root_motion
 from deepphase.motion.skeleton import Skeleton
 from deepphase.phase.parameters import PhaseParameters
-from deepphase.progress import Progress, report
 from deepphase.steering.gamepad import Gamepad
 from deepphase.steering.goal_sources import (
     GamepadSettings,
@@ -30,6 +29,7 @@ from deepphase.steering.goal_sources import (
 from deepphase.steering.path import GroundPath
 from deepphase.steering.velocity_goals import GamepadGoals
 from deepphase.terrain.heightmap import Heightmap
+from deepphase.work import Progress, report
 
 SQUARED = "squared_"
 """Beginning of the names of tracks with the parts of a squared cost, one for each feature."""

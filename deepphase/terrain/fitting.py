@@ -18,9 +18,9 @@ from scipy.spatial import cKDTree
 
 from deepphase.arrays import Array, compiled, true_runs
 from deepphase.errors import ParameterError
-from deepphase.progress import Progress, reported
 from deepphase.terrain.foot_track import FootTrack
 from deepphase.terrain.heightmap import MADE_GROUNDS, Heightmap, made_ground
+from deepphase.work import Progress, reported
 
 # Patches that are compared, and that are kept for each cycle.
 _PATCHES, _BEST = 20_000, 10

@@ -30,7 +30,6 @@ from pytorch_lightning.utilities.exceptions import MisconfigurationException
 from deepphase.errors import ParameterError
 from deepphase.files import atomic_write
 from deepphase.packages import version
-from deepphase.progress import Progress
 from deepphase.training.checkpoint import (
     SegmentCheckpoint,
     cached_folder,
@@ -43,6 +42,7 @@ from deepphase.training.checkpoint import (
 from deepphase.training.metrics_file import STEP, metrics_file, metrics_rows
 from deepphase.training.optimizer import FastestThreads, threads_after, timed_counts
 from deepphase.training.resumable import ResumableData, ResumableModule
+from deepphase.work import Progress
 
 Data = TypeVar("Data", bound=ResumableData)
 Module = TypeVar("Module", bound=ResumableModule)

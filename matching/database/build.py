@@ -15,13 +15,12 @@ from joblib import cpu_count
 from deepphase.arrays import Array, ComputedRows, release_pages
 from deepphase.corpus.clip_store import ClipStore
 from deepphase.corpus.groups import check_one_body
-from deepphase.corpus.parallel import map_in_order
 from deepphase.corpus.store import open_store
 from deepphase.errors import ParameterError
 from deepphase.features.layout import FeatureLayout, Moments
 from deepphase.matching.database.file import StoreLink, row_fields
 from deepphase.matching.database.frame_reader import FrameReader, TrackReader, check_rate
-from deepphase.progress import Progress, report
+from deepphase.work import Progress, map_in_order, report
 
 if TYPE_CHECKING:
     from deepphase.phase.extractor import PhaseExtractor

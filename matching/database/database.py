@@ -27,7 +27,7 @@ from deepphase.matching.database.frame_reader import (
 )
 from deepphase.motion.clip import Clip
 from deepphase.phase.parameters import PhaseParameters
-from deepphase.progress import Progress, reported
+from deepphase.work import Progress, reported
 
 if TYPE_CHECKING:
     from deepphase.phase.extractor import PhaseExtractor

@@ -25,9 +25,9 @@ from deepphase.motion.roles import Roles, find_roles
 from deepphase.motion.root_trajectory import root_trajectory
 from deepphase.motion.skeleton import Skeleton
 from deepphase.phase.signals import JointVelocities
-from deepphase.progress import Progress, reported
 from deepphase.terrain.grounded_clip import ClipGrounds, GroundedClip
 from deepphase.terrain.heightmap import ground_level, trajectory_heights
+from deepphase.work import Progress, reported
 
 if TYPE_CHECKING:
     from deepphase.phase.extractor import PhaseExtractor

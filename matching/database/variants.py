@@ -12,7 +12,7 @@ from deepphase.features.layout import Feature, FeatureLayout
 from deepphase.matching.database.database import MotionDatabase
 from deepphase.motion.roles import Roles, find_roles
 from deepphase.motion.skeleton import Skeleton
-from deepphase.progress import Progress
+from deepphase.work import Progress
 
 # Joints of the pose features; trajectory features are those of the database.
 POSES = {"reduced pose": ("feet", "spine"), "full pose": ("all",)}

@@ -15,7 +15,7 @@ from deepphase.matching.learned.kept_states import KeptStates
 from deepphase.matching.player.playback import Playback
 from deepphase.matching.player.settings import MomentFilter
 from deepphase.matching.player.trajectory_search import TrajectorySearch
-from deepphase.progress import Progress
+from deepphase.work import Progress
 
 FRAMES = 4
 """Successive frames that are measured at a time, for a third difference; no stretch has fewer."""

@@ -13,7 +13,7 @@ from deepphase.matching.learned.data import LearnedData
 from deepphase.matching.learned.kept_states import AROUND, KeptStates
 from deepphase.matching.learned.matcher import Layer, rounded
 from deepphase.motion.skeleton import subtree_mask
-from deepphase.progress import Progress, reported
+from deepphase.work import Progress, reported
 
 # Metres that a rotation by one radian weighs beside the places that it moves, and metres that an
 # error of 1 m/s weighs.

@@ -19,7 +19,7 @@ from deepphase.matching.player.settings import MomentFilter
 from deepphase.matching.player.source import database_measures
 from deepphase.motion import quaternions
 from deepphase.packages import version
-from deepphase.progress import Progress
+from deepphase.work import Progress
 
 _MOST_LATENTS, _LONGEST_S = 1024, 1.0
 

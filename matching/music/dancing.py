@@ -21,10 +21,10 @@ from deepphase.motion.root_trajectory import RootTrajectory
 from deepphase.music.beats import beat_position
 from deepphase.music.features import SongFeatures
 from deepphase.phase.parameters import PhaseParameters
-from deepphase.progress import Progress
 from deepphase.steering.dance import DanceRequest, DanceResult
 from deepphase.steering.goal_sources import RootStates
 from deepphase.steering.run import Frame, rollout
+from deepphase.work import Progress
 
 
 class Following(NamedTuple):

@@ -28,7 +28,7 @@ from deepphase.music.features import (
     sample_at,
     value_names,
 )
-from deepphase.progress import Progress, report
+from deepphase.work import Progress, report
 
 _MEAN = "_mean_"
 # Keys of a database's header.

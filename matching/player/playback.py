@@ -28,10 +28,10 @@ from deepphase.motion.contacts import GRAVITY, foot_contacts
 from deepphase.motion.foot_ik import LegChains, LimbSolver
 from deepphase.motion.roles import Roles, find_roles
 from deepphase.motion.skeleton import Skeleton, ancestors, bone_lengths, path_length, subtree_mask
-from deepphase.progress import Progress, report
 from deepphase.steering.goal_limits import GoalLimits
 from deepphase.steering.rest import CONSTANTS as REST
 from deepphase.steering.rest import breathing
+from deepphase.work import Progress, report
 
 
 class RowValues(Protocol):

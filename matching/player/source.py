@@ -18,10 +18,10 @@ from deepphase.matching.player.settings import CONSTANTS, PlayerSettings
 from deepphase.matching.player.trajectory_search import TrajectorySearch
 from deepphase.matching.search.request import Searcher
 from deepphase.matching.search.searcher import open_searcher
-from deepphase.progress import Progress
 from deepphase.steering.goal_sources import GoalSource, RootStates
 from deepphase.steering.run import Run
 from deepphase.terrain.heightmap import Heightmap
+from deepphase.work import Progress
 
 # Distance between characters that start side by side, in leg lengths.
 SPACING = 1.8

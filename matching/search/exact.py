@@ -18,7 +18,7 @@ from deepphase.arrays import Array, ComputedRows, compiled, release_pages
 from deepphase.errors import ParameterError
 from deepphase.features.layout import Normalisation
 from deepphase.matching.search.request import Searcher, SearchRequest
-from deepphase.progress import Progress, report
+from deepphase.work import Progress, report
 
 # Rows of a block and leading axes: the fastest of 16 to 64 rows and 8 to 34 axes on 215,000 rows of
 # phases and trajectories.

@@ -19,7 +19,7 @@ from deepphase.matching.search.request import (
     scan,
     squared_distances,
 )
-from deepphase.progress import Progress, report
+from deepphase.work import Progress, report
 
 # Candidates beyond k that are ranked again by exact distance; codes of quantisers need many.
 _EXTRA_CANDIDATES = 192

@@ -17,7 +17,7 @@ from deepphase.formats.array_file import map_arrays, write_arrays
 from deepphase.matching.database.database import MotionDatabase
 from deepphase.matching.search.exact import ExactSearcher
 from deepphase.matching.search.request import Searcher
-from deepphase.progress import Progress
+from deepphase.work import Progress
 
 if TYPE_CHECKING:
     from deepphase.matching.search.faiss_search import FaissSearcher

@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from deepphase.corpus.parallel import map_in_order, workers_for
 from deepphase.errors import ParameterError
+from deepphase.work import map_in_order, workers_for
 
 
 def deadly(folder: Path, task: tuple[int, int]) -> int:
@@ -61,4 +61,4 @@ def test_only_a_few_tasks_are_taken_ahead():
 
 def test_an_impossible_number_of_workers():
     with pytest.raises(ParameterError, match="workers must be at least 1"):
-        workers_for([], 1, 1, 0)
+        workers_for([], 0)

@@ -142,7 +142,7 @@ def test_an_ended_command_leaves_nothing_half_and_the_next_run_ends_as_a_whole_o
 
 # It holds the interpreter's lock, as imports of large libraries do.
 _HOLD = "import ctypes, os; open(str(os.getpid()), 'w'); ctypes.PyDLL(None).sleep(60)"
-_HOLD_TWICE = "from deepphase.corpus.parallel import map_in_order; "
+_HOLD_TWICE = "from deepphase.work import map_in_order; "
 _HOLD_TWICE += f"list(map_in_order(exec, [{_HOLD!r}] * 2, 2))"
 
 

@@ -26,9 +26,9 @@ from deepphase.files import temporary_folder
 from deepphase.matching.database.database import MotionDatabase
 from deepphase.matching.database.file import FORMAT as DATABASE_FORMAT
 from deepphase.matching.music.song_tracks import has_song_tracks
-from deepphase.progress import Progress
 from deepphase.steering.dance import DanceRequest, DanceResult
 from deepphase.viewer.take import Take
+from deepphase.work import Progress
 
 _PLAYER_HEIGHT = 1040
 # Seconds of a dance that are made before the whole.

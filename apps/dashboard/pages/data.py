@@ -27,7 +27,7 @@ from deepphase.motion.clip import FASTEST_FPS, SLOWEST_FPS, Clip
 from deepphase.motion.contacts import foot_contacts
 from deepphase.motion.orientation import AXES
 from deepphase.motion.roles import find_roles
-from deepphase.progress import Progress
+from deepphase.work import Progress
 
 # Collections of up to so many frames get their contacts measured at once, in about a second.
 _MAX_AUTO_FRAMES = 40_000

@@ -24,9 +24,9 @@ from deepphase.matching.search.moments import Moment, following, nearest_moments
 from deepphase.matching.search.request import Searcher
 from deepphase.matching.search.searcher import open_searcher
 from deepphase.motion.roles import body_parts, find_roles
-from deepphase.progress import Progress
 from deepphase.viewer.actor import Actor
 from deepphase.viewer.take import ComparedCosts, CostComparison, CostOption, Marker, Take
+from deepphase.work import Progress
 
 BY_PHASE, BY_POSE = "phase", "pose"
 # Smallest time between two matches of one clip, and between the query and a match.

@@ -28,8 +28,8 @@ from deepphase.phase.manifold import STRETCH_S, Ring, steadiest
 from deepphase.phase.model import PhaseModel
 from deepphase.phase.parameters import ClipPhases
 from deepphase.phase.windows import interior_frames
-from deepphase.progress import Progress, report
 from deepphase.viewer.take import Channels, Take
+from deepphase.work import Progress, report
 
 # Pairs of clips and model, and clips with all of their signals, in the caches of all sessions.
 _CACHED_PAIRS, _CACHED_CLIPS = 6, 32

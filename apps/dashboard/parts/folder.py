@@ -26,7 +26,7 @@ from deepphase.features.layout import FeatureLayout
 from deepphase.files import temporary_folder
 from deepphase.formats.array_file import is_array_file, read_header
 from deepphase.formats.load import MOTION_FORMATS
-from deepphase.progress import Progress
+from deepphase.work import Progress
 
 # Environment variable with the path of the folder, empty for none; `deepphase app` sets it.
 FOLDER_VARIABLE = "DEEPPHASE_APP_FOLDER"

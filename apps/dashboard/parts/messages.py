@@ -14,7 +14,7 @@ import streamlit as st
 from streamlit.runtime.scriptrunner import add_script_run_ctx, get_script_run_ctx
 
 from deepphase.errors import DeepPhaseError
-from deepphase.progress import Progress
+from deepphase.work import Progress
 
 # A bar for shorter work would only flicker.
 _SHOW_AFTER_S = 0.4

@@ -22,12 +22,13 @@ from deepphase.corpus.clips import agreed_point_sets
 from deepphase.corpus.groups import have_one_body
 from deepphase.corpus.motion_files import MotionFile
 from deepphase.corpus.prepare_file import FileTask, PreparedFile, prepare_file
-from deepphase.errors import DeepPhaseError, FormatError, ParameterError, within_memory
+from deepphase.errors import DeepPhaseError, FormatError, ParameterError
 from deepphase.formats.load import MOTION_FORMATS
 from deepphase.formats.markers.c3d import is_c3d
 from deepphase.formats.reading import FRONT_BYTES, foreign_content, unique_names
 from deepphase.motion.clip import Clip
 from deepphase.motion.resample import ResampleLimit
+from deepphase.work import within_memory
 
 _KEY = "deepphase session"
 # Limits of one session, so that many can share a machine.

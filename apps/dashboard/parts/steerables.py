@@ -45,10 +45,10 @@ from deepphase.matching.player.source import PlayerSource
 from deepphase.matching.player.trajectory_queries import future_offsets
 from deepphase.motion.clip import Clip
 from deepphase.motion.resample import resample
-from deepphase.progress import Progress
 from deepphase.steering.path import GroundPath, made_path
 from deepphase.steering.run import start_on_path
 from deepphase.viewer.take import Take
+from deepphase.work import Progress
 
 # Key of the chooser of what is steered, one for all pages.
 STEERABLE_KEY = "steerable"

@@ -31,7 +31,7 @@ from deepphase.phase.parameters import ClipPhases, PhaseParameters
 from deepphase.phase.signal_corpus import SignalCorpus
 from deepphase.phase.signals import JointVelocities
 from deepphase.phase.windows import advanced_to_ends, interior_frames
-from deepphase.progress import Progress, reported
+from deepphase.work import Progress, reported
 
 _VERSION = 1
 # Frames that the projection is fitted to, at most, and of one clip.

@@ -15,7 +15,7 @@ from deepphase.motion.contacts import foot_contacts
 from deepphase.motion.roles import Roles
 from deepphase.phase.baselines.baseline import Baseline, body_of, fitted_sinusoids, same_limbs
 from deepphase.phase.parameters import PhaseParameters
-from deepphase.progress import Progress
+from deepphase.work import Progress
 
 
 @dataclass(eq=False, kw_only=True, repr=False)

@@ -16,7 +16,7 @@ from deepphase.motion.roles import Roles
 from deepphase.phase.baselines.baseline import Baseline, body_of, fitted_sinusoids, limb_ends
 from deepphase.phase.parameters import PhaseParameters
 from deepphase.phase.signal_corpus import SignalCorpus
-from deepphase.progress import Progress
+from deepphase.work import Progress
 
 # m/s: a limb that swings less is held still.
 _SILENCE = 0.01

@@ -30,7 +30,7 @@ from deepphase.phase.signals import (
 from deepphase.phase.training.data import PhaseData, VariedWindows
 from deepphase.phase.training.module import PhaseModule
 from deepphase.phase.windows import encode_windows, gather
-from deepphase.progress import Progress, report
+from deepphase.work import Progress, report
 
 # Legs of one body differ less in scale than its limbs do: their feet would slide.
 _LEG_SPREAD = 0.3

@@ -20,8 +20,8 @@ from deepphase.phase.signal_corpus import SignalCorpus
 from deepphase.phase.signals import JointVelocities, PointVelocities
 from deepphase.phase.song_signals import SongSignals
 from deepphase.phase.windows import gather, gather_at_rates
-from deepphase.progress import Progress
 from deepphase.training.resumable import ResumableData
+from deepphase.work import Progress
 
 
 class VariedWindows(NamedTuple):

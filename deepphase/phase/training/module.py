@@ -25,9 +25,9 @@ from deepphase.phase.signals import JointVelocities, PointVelocities
 from deepphase.phase.song_signals import SongSignals
 from deepphase.phase.training.data import PhaseData
 from deepphase.phase.windows import encode_windows, gather
-from deepphase.progress import Progress, report
 from deepphase.training.resumable import ResumableModule
 from deepphase.training.task import versions
+from deepphase.work import Progress, report
 
 # Frames that the projection is fitted to, at most.
 _PROJECTED_FRAMES = 10_000

@@ -24,8 +24,8 @@ from deepphase.phase.training.bodies import BodyData, BodyModule
 from deepphase.phase.training.data import PhaseData
 from deepphase.phase.training.module import PhaseModule
 from deepphase.phase.windows import Split
-from deepphase.progress import Progress
 from deepphase.training.task import TrainedTask, run_task
+from deepphase.work import Progress
 
 # Of a model for any skeleton, whose batches differ more from each other.
 _LARGEST_GRADIENT = 1.0

@@ -14,7 +14,7 @@ from deepphase.arrays import Array
 from deepphase.errors import ParameterError
 from deepphase.evaluation.channel_joints import followed_parts, joint_energy, joints_followed
 from deepphase.phase.matches import match_distances_m, nearest_frames, query_frames, ranks_of_later
-from deepphase.progress import Progress
+from deepphase.work import Progress
 from tests.studies.phase_features.autoregressive_search import SearchedPaths, searched_paths
 from tests.studies.phase_features.feature_claims import (
     Claim,

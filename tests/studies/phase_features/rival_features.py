@@ -23,7 +23,7 @@ from deepphase.phase.baselines.foot_phases import strikes
 from deepphase.phase.extractor import BASELINES, PhaseExtractor
 from deepphase.phase.matches import Frames
 from deepphase.phase.parameters import ClipPhases, PhaseParameters
-from deepphase.progress import Progress
+from deepphase.work import Progress
 from tests.studies.phase_features.frame_features import FrameFeatures
 
 VELOCITY, POSE, FULL_POSE, POSTURE = "velocity", "pose", "full_pose", "posture"

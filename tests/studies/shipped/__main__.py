@@ -23,8 +23,8 @@ from deepphase.formats.array_file import read_arrays, read_header, write_arrays
 from deepphase.matching.learned.matcher import Matcher
 from deepphase.matching.learned.training import matcher_lines
 from deepphase.phase.model import PhaseModel
-from deepphase.progress import Progress
 from deepphase.shipped import SHIPPED
+from deepphase.work import Progress
 from tests.studies.shipped.any_skeleton import train_any_skeleton
 from tests.studies.shipped.dancer import train_dancer
 from tests.studies.shipped.dog import train_dog

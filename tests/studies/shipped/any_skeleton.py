@@ -16,8 +16,8 @@ from deepphase.motion.clip import Clip
 from deepphase.phase.config import PhaseConfig
 from deepphase.phase.model import PhaseModel
 from deepphase.phase.training.train import train_phase
-from deepphase.progress import Progress
 from deepphase.synthetic.training_set import corpus
+from deepphase.work import Progress
 
 # People, and the skeleton of a set that has several.
 _PEOPLE = {

@@ -43,7 +43,7 @@ from deepphase.music.audio import SAMPLE_RATE
 from deepphase.music.beats import beat_path
 from deepphase.music.beats_file import GivenBeats
 from deepphase.music.features import SongFeatures, features_of
-from deepphase.progress import Progress
+from deepphase.work import Progress
 from tests.studies.shipped.person import levelled, t_poses
 
 _BODY = "salsa/01"

@@ -32,12 +32,12 @@ from deepphase.phase.config import NetworkConfig, PhaseConfig, TrainingConfig
 from deepphase.phase.extractor import PhaseExtractor
 from deepphase.phase.model import PhaseModel
 from deepphase.phase.training.train import train_phase
-from deepphase.progress import Progress
 from deepphase.synthetic.bodies import body_named
 from deepphase.synthetic.gait import Style, gaits_of
 from deepphase.synthetic.gait_motion import perform
 from deepphase.synthetic.program import Segment
 from deepphase.synthetic.training_set import corpus
+from deepphase.work import Progress
 from tests.studies.shipped.standing import standing_clips
 
 PRESETS: dict[Path, str] = {PHASES: "sine_fit"}

@@ -15,11 +15,11 @@ from deepphase.matching.learned.training import train_matcher
 from deepphase.motion.clip import Clip
 from deepphase.phase.config import PhaseConfig
 from deepphase.phase.training.train import train_phase
-from deepphase.progress import Progress
 from deepphase.synthetic.bodies import body_named
 from deepphase.synthetic.gait import Style, gaits_of
 from deepphase.synthetic.gait_motion import perform
 from deepphase.synthetic.program import Segment, segment_lengths
+from deepphase.work import Progress
 from tests.studies.shipped.standing import standing_clips
 
 # Seed and minutes of its motion, seconds of a clip, and clips of rest, of eight seconds.

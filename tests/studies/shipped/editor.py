@@ -13,8 +13,8 @@ from deepphase.edit.training import train_editor as train
 from deepphase.files import temporary_folder
 from deepphase.motion.resample import resample
 from deepphase.motion.retarget import retarget
-from deepphase.progress import Progress
 from deepphase.synthetic.training_set import corpus
+from deepphase.work import Progress
 
 # Seed, minutes, seconds of a clip and variety of the synthetic motion.
 _SEED, _MINUTES, _CLIP_S, _VARIETY, _FPS = 11, 20.0, 16.0, 2.0, 60.0

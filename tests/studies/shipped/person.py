@@ -30,7 +30,7 @@ from deepphase.motion.retarget import retarget
 from deepphase.motion.roles import find_roles
 from deepphase.phase.config import PhaseConfig
 from deepphase.phase.training.train import train_phase
-from deepphase.progress import Progress
+from deepphase.work import Progress
 
 _BODY = "accad/female1/Female1_B03_Walk1.bvh"
 _FOLDERS = ("accad/female1", "accad/male2", "style100")

@@ -1,4 +1,4 @@
-"""Tasks in several processes, with results in the order of the tasks."""
+"""Long work: its progress, its memory, and tasks in several processes."""
 
 from __future__ import annotations
 
@@ -13,14 +13,19 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures.process import BrokenProcessPool
 from contextlib import contextmanager, suppress
 from itertools import islice
+from pathlib import Path
 from typing import Any, TypeVar
 
-from deepphase.corpus.motion_files import MotionFile
-from deepphase.errors import ParameterError
+from deepphase.errors import OutOfMemoryError, ParameterError
 
-Task = TypeVar("Task")
-TaskResult = TypeVar("TaskResult")
+Progress = Callable[[str, int, int, str], None]
+"""Called as (name of the step, units done, units in all, a short remark such as the loss)."""
 
+Item = TypeVar("Item")
+Result = TypeVar("Result")
+
+# PyTorch has no type of error for a shortage of main memory.
+_TORCH_SHORTAGE = ("DefaultCPUAllocator", "out of memory")
 # Tasks per worker whose results may be in memory together.
 _TASKS_PER_WORKER = 16
 # Tasks, small as they may be, that take longer than the start of a process.
@@ -31,39 +36,63 @@ _PARENT_CHECK_S = 0.5
 _BYTES_PER_WORKER = 4_000_000
 
 
-def fitting_workers(
-    files: Sequence[MotionFile], workers: int | None = None, bytes_each: int = _BYTES_PER_WORKER
-) -> int:
-    """Number of processes for files: the given one, else by cores and bytes, as `workers_for`."""
-    # Links may lead nowhere, or to themselves, and files end meanwhile.
-    paths = (file.path for file in files)
-    sizes = (os.path.getsize(path) if os.path.isfile(path) else 0 for path in paths)
-    return workers_for(sizes, len(files), bytes_each, workers)
+def report(progress: Progress | None, step: str, done: int, count: int, remark: str = "") -> None:
+    """Report how far a step is, where somebody asks for it."""
+    if progress is not None:
+        progress(step, done, count, remark)
+
+
+def reported(
+    progress: Progress | None, step: str, items: Iterable[Item], count: int
+) -> Iterator[Item]:
+    """The items of a loop, each reported when the loop has done with it, with its name if any."""
+    for done, item in enumerate(items, start=1):
+        yield item
+        report(progress, step, done, count, str(getattr(item, "name", "")))
+
+
+def within_memory(
+    function: Callable[..., Result], *args: Any, about: str | Path | None = None, **options: Any
+) -> Result:
+    """The result of a function; OutOfMemoryError, about a file, where memory is short."""
+    try:
+        return function(*args, **options)
+    except MemoryError:
+        pass
+    except RuntimeError as error:
+        if not any(words in str(error) for words in _TORCH_SHORTAGE):
+            raise
+    # Raised here, the error does not keep the arrays of the failed step alive.
+    raise OutOfMemoryError(
+        "the memory does not suffice for this file",
+        hint="cut the file into shorter ones, or use fewer workers",
+        path=about,
+    )
 
 
 def workers_for(
-    sizes: Iterable[int], tasks: int, bytes_per_worker: int, workers: int | None = None
+    sizes: Sequence[int], workers: int | None = None, bytes_each: int = _BYTES_PER_WORKER
 ) -> int:
-    """Number of processes for tasks: the given one, else by cores and bytes of data."""
+    """Number of processes for tasks of these bytes: the given one, else by cores and bytes."""
     if workers is not None and workers < 1:
         raise ParameterError(f"workers must be at least 1, not {workers}")
     if workers is None:
-        workers = 1 + max(sum(sizes) // bytes_per_worker, tasks // _TASKS_OF_A_START)
-        if min(workers, tasks) > 1:
+        workers = 1 + max(sum(sizes) // bytes_each, len(sizes) // _TASKS_OF_A_START)
+        if min(workers, len(sizes)) > 1:
             # Imported where it is used: most commands need one process.
             from joblib import cpu_count
 
             workers = min(cpu_count(), workers)
-    return max(1, min(workers, tasks))
+    return max(1, min(workers, len(sizes)))
 
 
 def map_in_order(
-    function: Callable[[Task], TaskResult],
-    tasks: Iterable[Task],
+    function: Callable[[Item], Result],
+    tasks: Iterable[Item],
     workers: int,
     *,
-    lost: Callable[[Task, ParameterError], TaskResult] | None = None,
-) -> Iterator[TaskResult]:
+    lost: Callable[[Item, ParameterError], Result] | None = None,
+) -> Iterator[Result]:
     """Results of the tasks, in their order; only a few are in memory at a time.
 
     The processes are joblib's, of its active backend: processes of this machine by default, and a

@@ -22,7 +22,8 @@ from deepphase.arrays import Array
 from deepphase.evaluation.measurement import Measure, headlines
 from deepphase.figures.theme import DARK, LIGHT, template
 from deepphase.files import atomic_write
-from deepphase.formats.load import save
+from deepphase.formats.bvh.writer import save_bvh
+from deepphase.formats.gltf.writer import save_gltf
 from deepphase.motion.clip import Clip
 from deepphase.packages import version
 from deepphase.phase.parameters import PhaseParameters
@@ -156,8 +157,8 @@ def save_report(
 
 def write_motion(clip: Clip, folder: Path, stem: str) -> list[tuple[str, str]]:
     """Write a motion as BVH and as glb; name and description of each file."""
-    for suffix in MOTION_SUFFIXES:
-        save(clip, folder / f"{stem}{suffix}")
+    save_bvh(clip, folder / f"{stem}.bvh")
+    save_gltf(clip, folder / f"{stem}.glb")
     return [(f"{stem}{suffix}", "the motion") for suffix in MOTION_SUFFIXES]
 
 

@@ -12,13 +12,13 @@ from deepphase.controllers.schema.config import POSE_BLOCKS
 from deepphase.controllers.schema.frame_blocks import FrameBlocks
 from deepphase.controllers.schema.schema import ControllerSchema
 from deepphase.corpus.clip_store import ClipStore
-from deepphase.features.body_frames import BodyFrames
+from deepphase.features.feature import BodyFrames
 from deepphase.features.layout import FeatureLayout
 from deepphase.features.moment_kinds import IDLE, RESTS, clip_kinds
 from deepphase.motion import quaternions
 from deepphase.motion.clip import Clip
 from deepphase.motion.roles import find_roles
-from deepphase.steering.rest import RestMoments
+from deepphase.steering.limits_and_rest import RestMoments
 
 _BLOCKS = ("root_velocity", "root_turn", "contact", *POSE_BLOCKS)
 # Seconds of the shortest and of the longest stretch, and of all stretches together.

@@ -34,8 +34,8 @@ from deepphase.errors import ParameterError
 from deepphase.features.feature import complex_of, pairs
 from deepphase.phase.parameters import PhaseParameters
 from deepphase.steering.goal_sources import GoalSource, PathGoals, RootStates
-from deepphase.steering.root_correction import RootCorrection
 from deepphase.steering.run import Frame, RunnerSpec
+from deepphase.steering.springs import RootCorrection
 from deepphase.terrain.heightmap import Heightmap
 
 Tracks = Mapping[str, Array]

@@ -15,10 +15,10 @@ from deepphase.controllers.ball.fitting import fit_ball
 from deepphase.controllers.schema.config import BALL_BLOCKS, PHASE_BLOCKS, TRAJECTORY_HEIGHT
 from deepphase.controllers.schema.schema import ControllerSchema
 from deepphase.errors import ParameterError
-from deepphase.features.body_frames import BodyFrames
 from deepphase.features.feature import (
     TRAJECTORY_PATH,
     TRAJECTORY_VELOCITY,
+    BodyFrames,
     Feature,
     facing_directions,
     path_of_clip,

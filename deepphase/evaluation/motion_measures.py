@@ -28,7 +28,7 @@ from deepphase.evaluation.runs import (
     smoothed_velocities,
     summary,
 )
-from deepphase.features.body_frames import BodyFrames
+from deepphase.features.feature import BodyFrames
 from deepphase.features.moment_kinds import IDLE, LOCOMOTION, moment_kinds
 from deepphase.motion.clip import Clip, end_positions, global_transforms, velocities
 from deepphase.motion.contacts import GRAVITY, foot_contacts

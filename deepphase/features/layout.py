@@ -14,8 +14,13 @@ from scipy.ndimage import gaussian_filter1d
 from deepphase.arrays import Array, brief_repr
 from deepphase.config import config_path, read_yaml
 from deepphase.errors import ParameterError
-from deepphase.features.body_frames import BodyFrames
-from deepphase.features.feature import TRAJECTORY_PATH, Feature, path_of_clip, relative_trajectory
+from deepphase.features.feature import (
+    TRAJECTORY_PATH,
+    BodyFrames,
+    Feature,
+    path_of_clip,
+    relative_trajectory,
+)
 from deepphase.motion.roles import Roles
 from deepphase.motion.skeleton import Skeleton, subtree_mask
 

@@ -21,7 +21,7 @@ from scipy.ndimage import gaussian_filter1d, maximum_filter1d
 from deepphase.arrays import Array, true_runs
 from deepphase.corpus.clip_store import ClipStore
 from deepphase.errors import DeepPhaseError, ParameterError
-from deepphase.features.body_frames import BodyFrames
+from deepphase.features.feature import BodyFrames
 from deepphase.motion.clip import Clip
 from deepphase.motion.contacts import GRAVITY
 from deepphase.motion.roles import Roles, find_roles

@@ -33,16 +33,15 @@ _COLOURS = (
 )
 COLOURS = len(_COLOURS)
 """Number of channels whose colours differ."""
-_GROUP = 4
-_DASHES = ("solid", "dash", "dot", "dashdot")
-# Symbols that 2D, WebGL and 3D traces all support.
-_SYMBOLS = ("circle", "diamond", "square", "x")
+# Each for the four colours of a group; symbols are those that 2D, WebGL and 3D traces all support.
+_DASHES = np.repeat(("solid", "dash", "dot", "dashdot"), 4).tolist()
+_SYMBOLS = np.repeat(("circle", "diamond", "square", "x"), 4).tolist()
 
 # Grey for anything but channels (input signals, guides, shading), visible in light and dark.
 NEUTRAL = "#85898F"
 SHADE = "rgba(133, 137, 143, 0.16)"
 # Viridis without its ends, which are as dark as a dark page and as bright as a white one.
-SEQUENTIAL = sample_colorscale("Viridis", [0.22 + 0.63 * step / 8 for step in range(9)])
+SEQUENTIAL = sample_colorscale("Viridis", np.linspace(0.22, 0.85, 9).tolist())
 CYCLIC = cyclical.Phase
 
 FONT = "system-ui, -apple-system, 'Segoe UI', Roboto, 'Noto Sans', 'Liberation Sans', sans-serif"
@@ -72,9 +71,13 @@ class LineStyle(NamedTuple):
     symbol: str
 
 
+CHANNEL_STYLES = tuple(map(LineStyle, 4 * _COLOURS, 3 * _DASHES, 3 * _SYMBOLS))
+"""Colour, line dash and marker symbol of channels; those of later ones repeat."""
+
+
 def channel_colour(index: int) -> str:
     """Colour of a phase channel (or a category), the same in every figure and table."""
-    return _COLOURS[index % len(_COLOURS)]
+    return channel_style(index).colour
 
 
 def with_opacity(colour: str, opacity: float) -> str:
@@ -85,10 +88,7 @@ def with_opacity(colour: str, opacity: float) -> str:
 
 def channel_style(index: int) -> LineStyle:
     """Colour, line dash and marker symbol of a channel; the first 48 all differ."""
-    turn = index // _GROUP
-    return LineStyle(
-        channel_colour(index), _DASHES[turn % len(_DASHES)], _SYMBOLS[turn % len(_SYMBOLS)]
-    )
+    return CHANNEL_STYLES[index % len(CHANNEL_STYLES)]
 
 
 def label(text: object, length: int = 40) -> str:

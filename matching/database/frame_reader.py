@@ -13,8 +13,7 @@ import numpy as np
 from deepphase.arrays import Array, release_pages
 from deepphase.corpus.clip_store import ClipStore
 from deepphase.errors import ParameterError, SkeletonError
-from deepphase.features.body_frames import BodyFrames
-from deepphase.features.feature import path_of_clip
+from deepphase.features.feature import BodyFrames, path_of_clip
 from deepphase.features.layout import FeatureLayout, frame_rows
 from deepphase.features.moment_kinds import moment_kinds
 from deepphase.files import mapped_array

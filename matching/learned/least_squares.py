@@ -10,8 +10,8 @@ from scipy.sparse.linalg import splu
 
 from deepphase.arrays import Array
 from deepphase.matching.learned.data import LearnedData
-from deepphase.matching.learned.kept_states import AROUND, KeptStates
 from deepphase.matching.learned.matcher import Layer, rounded
+from deepphase.matching.learned.motion import AROUND, KeptStates
 from deepphase.motion.skeleton import subtree_mask
 from deepphase.work import Progress, reported
 

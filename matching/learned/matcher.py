@@ -25,15 +25,17 @@ from deepphase.formats.header_values import (
 )
 from deepphase.formats.reading import checked_skeleton
 from deepphase.matching.database.database import MotionDatabase
-from deepphase.matching.learned.body import MatcherBody, PoseValues, RootPoses
-from deepphase.matching.learned.kept_states import (
+from deepphase.matching.learned.motion import (
     DecompressedMotion,
     InterpolatedFeatures,
     KeptSearcher,
     KeptStates,
+    MatcherBody,
+    PoseValues,
+    RootPoses,
 )
+from deepphase.matching.player.settings_and_queries import SECTORS
 from deepphase.matching.player.source import PlayerSource
-from deepphase.matching.player.trajectory_queries import SECTORS
 from deepphase.motion.skeleton import Skeleton
 
 FORMAT, VERSION = "deepphase.matcher", 2

@@ -10,12 +10,11 @@ import numpy as np
 
 from deepphase.errors import ParameterError
 from deepphase.matching.database.database import MotionDatabase
-from deepphase.matching.learned.body import MatcherBody
 from deepphase.matching.learned.data import FRAMES, LearnedData
-from deepphase.matching.learned.kept_states import KeptStates
 from deepphase.matching.learned.least_squares import fitted
 from deepphase.matching.learned.matcher import Matcher, rounded
-from deepphase.matching.player.settings import MomentFilter
+from deepphase.matching.learned.motion import KeptStates, MatcherBody
+from deepphase.matching.player.settings_and_queries import MomentFilter
 from deepphase.matching.player.source import database_measures
 from deepphase.motion import quaternions
 from deepphase.packages import version

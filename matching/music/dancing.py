@@ -14,7 +14,7 @@ from deepphase.matching.database.database import MotionDatabase
 from deepphase.matching.music.music_search import LEAST_S, VARIETY, MusicSearch
 from deepphase.matching.player.playback import Playback
 from deepphase.matching.player.player import Player
-from deepphase.matching.player.settings import PlayerSettings
+from deepphase.matching.player.settings_and_queries import PlayerSettings
 from deepphase.matching.search.request import Searcher
 from deepphase.motion.resample import at_frames, values_at_frames
 from deepphase.motion.root_trajectory import RootTrajectory

@@ -11,10 +11,10 @@ from deepphase.arrays import Array
 from deepphase.evaluation.runs import BLEND_S
 from deepphase.features.feature import complex_of
 from deepphase.matching.player.playback import Playback
-from deepphase.matching.player.settings import CONSTANTS
+from deepphase.matching.player.settings_and_queries import CONSTANTS
 from deepphase.motion import quaternions
-from deepphase.steering.root_correction import RootCorrection
 from deepphase.steering.springs import (
+    RootCorrection,
     angular_velocities,
     damping_share,
     decayed,

@@ -12,7 +12,7 @@ import numpy as np
 from deepphase.arrays import Array, brief_repr
 from deepphase.corpus.motion_files import settings_in
 from deepphase.errors import ParameterError
-from deepphase.features.body_frames import BodyFrames
+from deepphase.features.feature import BodyFrames
 from deepphase.formats.load import load
 from deepphase.matching.database.database import MotionDatabase
 from deepphase.matching.database.frame_reader import floor_tracks, has_ground_heights

@@ -6,8 +6,12 @@ import numpy as np
 import pytest
 
 from deepphase.errors import ParameterError
-from deepphase.features.body_frames import BodyFrames
-from deepphase.features.feature import facing_directions, path_of_clip, relative_trajectory
+from deepphase.features.feature import (
+    BodyFrames,
+    facing_directions,
+    path_of_clip,
+    relative_trajectory,
+)
 from deepphase.features.layout import Feature, FeatureLayout, Moments, Normalisation, frame_rows
 from deepphase.motion.root_trajectory import RootTrajectory
 from tests.formula_motion import NAMES, swinging

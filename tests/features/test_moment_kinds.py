@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from scipy.spatial.transform import Rotation
 
-from deepphase.features.body_frames import BodyFrames
+from deepphase.features.feature import BodyFrames
 from deepphase.features.moment_kinds import KINDS, moment_kinds
 from deepphase.motion.clip import Clip
 from deepphase.motion.skeleton import Skeleton

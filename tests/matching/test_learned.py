@@ -12,11 +12,11 @@ from deepphase.errors import CheckpointError, ParameterError
 from deepphase.formats.array_file import read_arrays, write_arrays
 from deepphase.matching.database.database import MotionDatabase
 from deepphase.matching.learned.data import LearnedData
-from deepphase.matching.learned.kept_states import KeptStates
 from deepphase.matching.learned.matcher import FORMAT, VERSION, Matcher
+from deepphase.matching.learned.motion import KeptStates
 from deepphase.matching.learned.training import train_matcher
 from deepphase.matching.player.playback import Playback
-from deepphase.matching.player.settings import MomentFilter
+from deepphase.matching.player.settings_and_queries import MomentFilter
 from deepphase.matching.search.searcher import open_searcher
 from deepphase.motion.clip import joint_positions
 from deepphase.steering.gamepad import Gamepad

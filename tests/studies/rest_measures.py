@@ -11,7 +11,7 @@ from scipy.ndimage import uniform_filter1d
 from deepphase.arrays import Array, true_runs
 from deepphase.errors import ParameterError
 from deepphase.evaluation.motion_measures import MeasuredBody
-from deepphase.features.body_frames import BodyFrames
+from deepphase.features.feature import BodyFrames
 from deepphase.features.moment_kinds import IDLE, moment_kinds
 from deepphase.motion.clip import Clip, joint_positions
 from deepphase.motion.roles import find_roles

@@ -16,8 +16,7 @@ from deepphase.motion.point_track import PointTrack
 from deepphase.synthetic.gait import gaits_of
 from deepphase.synthetic.gait_motion import locomotion
 from deepphase.viewer.actor import Actor, Skin, joints_and_tips, links_of
-from deepphase.viewer.packing import PackedArrays
-from deepphase.viewer.page import player_html, save_player
+from deepphase.viewer.page import PackedArrays, player_html, save_player
 from deepphase.viewer.take import (
     Channels,
     Curve,

@@ -10,8 +10,7 @@ from deepphase.motion.clip import global_transforms
 from deepphase.motion.roles import find_roles
 from deepphase.synthetic.gait_motion import locomotion
 from deepphase.viewer.actor import Actor
-from deepphase.viewer.packing import PackedArrays
-from deepphase.viewer.page import describe_take
+from deepphase.viewer.page import PackedArrays, describe_take
 from deepphase.viewer.take import Take
 from tests.viewer.player_pages import made_actor
 

@@ -14,7 +14,7 @@ from deepphase.arrays import Array
 from deepphase.corpus.clip_store import ClipStore
 from deepphase.errors import DeepPhaseError, ParameterError
 from deepphase.evaluation.phase_measures import gathered_parameters, other_phases
-from deepphase.features.body_frames import BodyFrames
+from deepphase.features.feature import BodyFrames
 from deepphase.features.layout import FeatureLayout, Moments, frame_rows
 from deepphase.motion.contacts import foot_contacts
 from deepphase.motion.resample import resample

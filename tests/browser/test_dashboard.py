@@ -285,7 +285,8 @@ def test_back_leads_to_the_page_before_with_its_clip_in_each_session(visit, addr
     assert settled(other).locator("h1").inner_text() == "medley"
 
 
-# Whether the players in sight have drawn and are not faded, at each picture of the page.
+# Whether the players in sight have drawn and are not faded, and where they are, at each picture of
+# the page.
 _LOOK = """(function look() {
     const inside = (root) => [...(root?.querySelectorAll("*") ?? [])].flatMap((each) =>
         each.title === "Player" ? [each] : inside(each.shadowRoot));
@@ -294,6 +295,8 @@ _LOOK = """(function look() {
         || faded(it.parentElement ?? it.getRootNode().host));
     (window.drawn ??= []).push(
         shown.map((it) => !faded(it) && !!it.contentWindow?.deepphasePlayer?.isDrawn()));
+    const places = shown.map((it) => it.getBoundingClientRect()).map(({ x, y }) => [x, y]);
+    (window.places ??= []).push(...places);
     const under = ({ x, y }) => document.elementFromPoint(x + 9, y + 9)?.title === "Player";
     window.covered |= [...document.querySelectorAll("button")].some((it) =>
         it.innerText.includes("Cancel") && under(it.getBoundingClientRect()));
@@ -382,6 +385,7 @@ def test_one_player_is_seen_until_the_next_has_drawn(name, browser, address):
     seen = page.evaluate("drawn")
     assert all(each == [True] for each in seen[seen.index([True]) :])
     assert not page.evaluate("covered"), "a player lies over Cancel"
+    assert np.ptp(page.evaluate("places"), axis=0).max() <= 2, "players move"
     # A name that is cut shows its end.
     chooser = page.locator('[data-testid="stSelectbox"] input').first
     chooser.evaluate("it => (it.style.maxWidth = '9ch', document.body.append(''))")

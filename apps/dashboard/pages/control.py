@@ -44,7 +44,7 @@ def page() -> None:
         "A character follows a path, by a controller or by motion matching; or steer it by hand.",
     )
     left, right = widgets.wide_columns("control", [3, 7])
-    result, place = right.container(), widgets.PlayerPlace(right)
+    result, place = right.container(key="waits"), widgets.PlayerPlace(right)
     if not st.session_state.get(_BY_HAND):
         collection.play_open_clip(place, _PLAYER_HEIGHT, _SHOWN)
     with left:

@@ -130,7 +130,7 @@ def page() -> None:
         "from captured dances.",
     )
     left, right = widgets.wide_columns("dance", [3, 7])
-    bar, place = right.container(), widgets.PlayerPlace(right)
+    bar, place = right.container(key="waits"), widgets.PlayerPlace(right)
     collection.play_open_clip(place, _PLAYER_HEIGHT, _SHOWN)
     opened = song = None
     requests: list[DanceRequest] = []
@@ -139,9 +139,7 @@ def page() -> None:
         if song is not None:
             st.caption(song.facts)
         source = chooser("Dancer", "dancer", dancer_sources())
-        # Its wait has a place of its own, where it moves no words.
-        with bar:
-            opened = source.open()
+        opened = source.open()
         if song is not None:
             requests = choose_part(song, source.id)
         if opened.trials:

@@ -101,11 +101,11 @@ def draw_bar(
 
 @contextmanager
 def working(what: str, cancel: Callable[[], None], *, long: bool = False) -> Iterator[Progress]:
-    """Context with a progress callback for long work: a bar, the time left, and Cancel below it.
+    """Context with a progress callback for long work: a bar, the time left, and Cancel.
 
-    They are drawn at once for work that is known to be `long`, which may not report for seconds,
-    and removed at the end. Another page, a changed setting or Cancel, which calls `cancel` before
-    the page runs again, interrupts the work.
+    They float over the page, which does not move, until the end; work that is known to be `long`,
+    which may not report for seconds, has them at once. Another page, a changed setting or Cancel,
+    which calls `cancel` before the page runs again, interrupts the work.
     """
     place, began, drawn, bar = st.empty(), time.monotonic(), 0.0, None
 
@@ -113,11 +113,13 @@ def working(what: str, cancel: Callable[[], None], *, long: bool = False) -> Ite
         nonlocal drawn, bar
         now = time.monotonic()
         if bar is None and (long or now - began >= _SHOW_AFTER_S):
-            with place.container():
+            # A page may do several works one after the other.
+            key = secrets.token_hex(4)
+            with place.container(
+                key=f"working-{key}", horizontal=True, vertical_alignment="center"
+            ):
                 bar = st.empty()
-                # A page may do several works one after the other.
-                key = f"cancel {what} {secrets.token_hex(4)}"
-                st.button("Cancel", icon=":material/stop:", key=key, on_click=cancel)
+                st.button("Cancel", icon=":material/stop:", key=f"cancel {key}", on_click=cancel)
         if bar is not None and (now - drawn >= _UPDATE_S or (total and done >= total)):
             drawn = now
             draw_bar(f"{what}: {step}" if step else what, done, total, began, words, place=bar)

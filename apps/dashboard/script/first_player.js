@@ -3,8 +3,8 @@
   // Page -> share of the width, in the right column of wide windows, and pixels from the top, below what the page writes
   // there, which mostly has a line more in narrow windows.
   const PLACES = {
-    data: [6 / 11, 108], manifold: [5 / 11, 210], channels: [1, 210], matches: [1, 282], control: [0.7, 205], dance: [0.7, 148],
-    edit: [0.7, 217], train: [5 / 7, 132, 0],
+    data: [6 / 11, 108], manifold: [5 / 11, 186], channels: [1, 186], matches: [1, 186], control: [0.7, 108], dance: [0.7, 108],
+    edit: [0.7, 193], train: [5 / 7, 132, 0],
   };
   const LINE = 24, SIDEBAR = 281, SIDES = 66, GAP = 30, WIDEST = 1680, NARROW = 1100, PHONE = 768;
   // Milliseconds between two looks at the frame, after which Streamlit's scripts no longer wait for its picture, and for
@@ -16,7 +16,7 @@
   const readScripts = () => document.head.append(document.importNode(document.getElementById("later").content, true));
   if (share) {
     const inside = Math.min(innerWidth - (innerWidth < PHONE ? 0 : SIDEBAR), WIDEST) - SIDES;
-    const isWide = innerWidth > NARROW, width = isWide && share < 1 ? share * (inside - GAP) : inside;
+    const isWide = innerWidth > NARROW, width = isWide && share < 1 ? share * inside - GAP / 2 : inside;
     const frame = Object.assign(document.createElement("iframe"), { title: "Player", className: "first-player" });
     frame.style.cssText = `position: fixed; z-index: 10; top: ${isWide ? top : top + more}px; right: ${SIDES / 2}px; width: ${width}px;
       height: 640px; box-sizing: border-box; border: 1px solid rgba(133, 137, 143, 0.28); border-radius: 10px`;

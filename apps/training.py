@@ -49,8 +49,13 @@ def run_training(
     then: Sequence[object] = (),
 ) -> None:
     """Train as a command asks, write and report; of several devices all but one are silent."""
-    from deepphase.training.checkpoint import check_folder, finish, kept_until_saved, unfinished
-    from deepphase.training.metrics_file import metrics_file
+    from deepphase.training.folder import (
+        check_folder,
+        finish,
+        kept_until_saved,
+        metrics_file,
+        unfinished,
+    )
     from deepphase.training.task import check_trainer, is_first_process
 
     report = output.with_name(f"{output.name}.report.json")
@@ -179,7 +184,7 @@ def model_pages(model: dp.PhaseModel[Any], corpora: list[Any], output: Path) -> 
     """Write a report of a trained model, or one for each of its skeletons."""
     from deepphase.apps.reports.phase_pages import FigureData, training_page
     from deepphase.apps.reports.player import takes_of_store
-    from deepphase.training.metrics_file import metrics_beside, read_metrics
+    from deepphase.training.folder import metrics_beside, read_metrics
 
     folder = output.with_name(f"{output.name}.report")
     for number, corpus in enumerate(corpora):

@@ -92,7 +92,7 @@ def _train(folder: Path, reporter: _Reporter) -> None:
     """Train as FOLDER/request.json states; status, views and the model are written beside it."""
     import torch
 
-    from deepphase.training.checkpoint import finish
+    from deepphase.training.folder import finish
 
     # At least one core is left for the dashboard.
     torch.set_num_threads(max(1, min(torch.get_num_threads(), (os.cpu_count() or 2) - 1)))

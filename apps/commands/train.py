@@ -319,7 +319,7 @@ def path_command(
 
     from deepphase.edit.effector_motion import effector_networks
     from deepphase.edit.path_motion import path_networks
-    from deepphase.training.metrics_file import metrics_beside, read_metrics
+    from deepphase.training.folder import metrics_beside, read_metrics
 
     wanted = options.parse_labels(labels)
     given = load_editor(editor)

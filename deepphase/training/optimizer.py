@@ -48,7 +48,9 @@ class Muon(torch.optim.AdamW):
     Jordan et al., "Muon: an optimizer for hidden layers in neural networks", 2024.
     """
 
-    def __init__(self, network: nn.Module, lr: float, weight_decay: float) -> None:
+    def __init__(
+        self, network: nn.Module, lr: float, weight_decay: float, fused: bool | None = None
+    ) -> None:
         modules = [module for module in network.modules() if hasattr(module, "input_axes")]
         matrices = [module.get_parameter("weight") for module in modules]
         self._input_axes: list[tuple[int, ...]] = [tuple(module.input_axes) for module in modules]  # type: ignore[arg-type]
@@ -58,7 +60,7 @@ class Muon(torch.optim.AdamW):
         super().__init__(
             [{"params": params, "weight_decay": decay} for params, decay in groups],
             lr=lr,
-            fused=others[0].device.type in ("cpu", "cuda", "mps") if others else None,
+            fused=fused,
         )
 
     @torch.no_grad()

@@ -13,7 +13,7 @@ import pytorch_lightning as pl
 import torch
 from torch import Tensor
 
-from deepphase.training.metrics_file import STEP
+from deepphase.training.folder import STEP
 from deepphase.training.optimizer import CapturedStep, Loss, Muon
 
 # Number of segments of a training; a checkpoint is written after each.
@@ -97,7 +97,7 @@ class ResumableData:
         if self.in_segments:
             return _Batches(self._segment)
         samples = self.batch_size * self.trainer.world_size
-        return _SizedBatches(self._epoch, math.ceil(self.epoch_samples / samples))
+        return _Batches(self._epoch, math.ceil(self.epoch_samples / samples))
 
     def val_dataloader(self) -> Iterable[Tensor]:
         return _Batches(self._validation)
@@ -177,16 +177,15 @@ class ResumableModule(pl.LightningModule):
 
     def configure_optimizers(self) -> Any:
         total = self.total_steps or self.trainer.estimated_stepping_batches
-        optimizer: torch.optim.Optimizer
+        options: dict[str, Any] = {
+            "lr": self._learning_rate,
+            "weight_decay": self._weight_decay,
+            "fused": self.trainer.strategy.root_device.type in ("cpu", "cuda", "mps"),
+        }
         if self._optimizer == "muon":
-            optimizer = Muon(self.network, self._learning_rate, self._weight_decay)
+            optimizer: torch.optim.AdamW = Muon(self.network, **options)
         else:
-            optimizer = torch.optim.AdamW(
-                self.network.parameters(),
-                lr=self._learning_rate,
-                weight_decay=self._weight_decay,
-                fused=self.trainer.strategy.root_device.type in ("cpu", "cuda", "mps"),
-            )
+            optimizer = torch.optim.AdamW(self.network.parameters(), **options)
         schedule = torch.optim.lr_scheduler.LambdaLR(optimizer, lambda step: self.rate(step, total))
         scheduler = {"scheduler": schedule, "interval": "step"}
         return {"optimizer": optimizer, "lr_scheduler": scheduler}
@@ -289,19 +288,15 @@ class ResumableModule(pl.LightningModule):
 
 @dataclass
 class _Batches:
-    """Batches of one segment or validation, made at every iteration."""
+    """Batches that are made at every iteration; their number, where it is known."""
 
     make: Callable[[], Iterator[Tensor]]
+    count: int | None = None
 
     def __iter__(self) -> Iterator[Tensor]:
         return self.make()
 
-
-@dataclass
-class _SizedBatches(_Batches):
-    """Batches of one epoch, whose number is known."""
-
-    count: int
-
     def __len__(self) -> int:
+        if self.count is None:
+            raise TypeError("the number of batches is not known")
         return self.count

@@ -6,6 +6,7 @@ import csv
 import difflib
 import inspect
 import io
+import json
 import logging
 import math
 import os
@@ -13,8 +14,9 @@ import platform
 import sys
 import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
+from itertools import chain
 from pathlib import Path
 from typing import Any, Generic, TypeVar
 
@@ -27,19 +29,21 @@ from pytorch_lightning.loggers import Logger
 from pytorch_lightning.utilities import rank_zero_only
 from pytorch_lightning.utilities.exceptions import MisconfigurationException
 
-from deepphase.errors import ParameterError
+from deepphase.errors import CheckpointError, ParameterError
 from deepphase.files import atomic_write
 from deepphase.packages import version
-from deepphase.training.checkpoint import (
-    SegmentCheckpoint,
+from deepphase.training.folder import (
+    CHECKPOINT,
+    PART,
+    STEP,
     cached_folder,
     check_folder,
-    checked_checkpoint,
     discard,
     discard_trained,
+    metrics_file,
+    metrics_rows,
     unfinished,
 )
-from deepphase.training.metrics_file import STEP, metrics_file, metrics_rows
 from deepphase.training.optimizer import FastestThreads, threads_after, timed_counts
 from deepphase.training.resumable import ResumableData, ResumableModule
 from deepphase.work import Progress
@@ -48,6 +52,7 @@ Data = TypeVar("Data", bound=ResumableData)
 Module = TypeVar("Module", bound=ResumableModule)
 Result = TypeVar("Result")
 
+_FINGERPRINT = "fingerprint"
 _VALIDATIONS = 20
 # Approximate number of rows of metrics in a whole training.
 _LOGGED = 100
@@ -94,17 +99,14 @@ def run_task(
     torch.manual_seed(task.seed)
     module = task.module(data)
     fingerprint = dict(task.fingerprint(data))
+    work = cached_folder(fingerprint) if folder is None else Path(folder)
     if folder is None:
-        work = cached_folder(fingerprint)
         resume = resume or unfinished(work)
         if is_first_process():
             words = f"deepphase: if interrupted, the same call continues in {work}"
             print(words, file=sys.stderr)
-    else:
-        work = Path(folder)
-    if resume:
-        point = str(checked_checkpoint(work, fingerprint))
-    elif is_first_process():
+    point, begin = checked_checkpoint(work, fingerprint) if resume else (None, -1)
+    if not resume and is_first_process():
         check_folder(work, resume=False)
     work.mkdir(parents=True, exist_ok=True)
     data.in_segments, module.total_steps = True, data.steps(devices)
@@ -113,9 +115,9 @@ def run_task(
         runner = pl.Trainer(
             **trainer_options(
                 trainer,
-                loggers=[_MetricsCsv(metrics_file(work), resume=resume)],
+                loggers=[_MetricsCsv(metrics_file(work), begin)],
                 callbacks=[
-                    SegmentCheckpoint(work, fingerprint),
+                    _SegmentCheckpoint(work, fingerprint),
                     _Threads(torch.get_num_threads()),
                     *([] if progress is None else [_Report(progress, data.total_samples)]),
                     *task.callbacks(data),
@@ -130,7 +132,7 @@ def run_task(
             runner.fit(
                 module,
                 datamodule=data,  # type: ignore[arg-type]  # a mixin of data modules
-                ckpt_path=point if resume else None,
+                ckpt_path=point,
                 weights_only=True,
             )
         except (SystemExit, KeyboardInterrupt) as ended:
@@ -146,6 +148,68 @@ def run_task(
     result = task.result(data, module, run)
     (discard if folder is None else discard_trained)(work)
     return result
+
+
+class _SegmentCheckpoint(pl.Callback):
+    """Writes Lightning's checkpoint after every segment, whole or not, with a fingerprint."""
+
+    def __init__(self, folder: Path, fingerprint: Mapping[str, Any]) -> None:
+        self._folder, self._fingerprint = folder, fingerprint
+
+    def on_save_checkpoint(self, trainer: Any, module: Any, checkpoint: dict[str, Any]) -> None:
+        checkpoint[_FINGERPRINT] = json.dumps(self._fingerprint)
+
+    def on_train_epoch_end(self, trainer: pl.Trainer, *_: Any) -> None:
+        if trainer.should_stop:
+            # A callback stopped it, perhaps within a segment, which cannot be resumed.
+            return
+        part = self._folder / PART
+        try:
+            trainer.save_checkpoint(part, weights_only=False)
+            if trainer.is_global_zero:
+                os.replace(part, self._folder / CHECKPOINT)
+        except OSError as error:
+            with suppress(OSError):
+                part.unlink(missing_ok=True)
+            raise CheckpointError(
+                f"no checkpoint can be written: {error.strerror or error}",
+                hint="make room, then --resume continues from the checkpoint before it, if any",
+                path=self._folder,
+            ) from None
+
+
+def checked_checkpoint(folder: Path, fingerprint: Mapping[str, Any]) -> tuple[Path, int]:
+    """The checkpoint from which this training continues, and its step.
+
+    CheckpointError where there is none, or it is damaged or that of another training.
+    """
+    point = folder / CHECKPOINT
+    check_folder(folder, resume=True)
+    try:
+        content = torch.load(point, map_location="cpu", weights_only=True)
+        before, step = json.loads(content[_FINGERPRINT]), int(content["global_step"])
+    except Exception as error:
+        raise CheckpointError(
+            f"this is a damaged checkpoint: {(str(error) or 'it is cut').splitlines()[0]}",
+            hint="remove this folder to start again",
+            path=point,
+        ) from None
+    now = json.loads(json.dumps(fingerprint))
+    if before != now:
+        raise CheckpointError(
+            f"there is an unfinished training with other options: {_difference(before, now)}",
+            hint="give the options that it was started with, or remove this folder",
+            path=folder,
+        )
+    return point, step
+
+
+def _difference(before: Any, now: Any, name: str = "") -> str:
+    """The first option that differs, by its path in both."""
+    if isinstance(before, dict) and isinstance(now, dict):
+        key = next(key for key in {**before, **now} if before.get(key) != now.get(key))
+        return _difference(before.get(key), now.get(key), f"{name}.{key}".strip("."))
+    return f"{name} was {str(before)[:60]}, now {str(now)[:60]}"
 
 
 class _Threads(pl.Callback):
@@ -185,14 +249,15 @@ class _Report(pl.Callback):
 
 
 class _MetricsCsv(Logger):
-    """A Lightning logger that writes one CSV file; resumed, it keeps rows up to its checkpoint."""
+    """A Lightning logger that writes one CSV file; it keeps the rows up to step `begin`."""
 
     name, version = "deepphase", ""
 
-    def __init__(self, path: Path, *, resume: bool = False) -> None:
+    def __init__(self, path: Path, begin: int) -> None:
         super().__init__()
-        self._path, self._resumed = path, resume
-        self._rows: list[dict[str, Any]] = []
+        self._path = path
+        # Steps after the checkpoint are repeated.
+        self._rows = [row for row in metrics_rows(path) if int(row[STEP]) <= begin]
 
     @rank_zero_only
     def log_hyperparams(self, *_: Any, **__: Any) -> None:
@@ -201,16 +266,10 @@ class _MetricsCsv(Logger):
     @rank_zero_only
     def log_metrics(self, metrics: Mapping[str, float], step: int | None = None) -> None:
         row = {STEP: step or 0, **metrics}
-        if self._resumed:
-            # Steps after the checkpoint are repeated.
-            before = metrics_rows(self._path)
-            self._rows = [old for old in before if int(old[STEP]) < int(row[STEP])]
-            self._resumed = False
         shown = {key: f"{n:.6g}" if isinstance(n, float) else str(n) for key, n in row.items()}
         self._rows.append(shown)
         text = io.StringIO(newline="")
-        columns = dict.fromkeys([*_FIRST, *(name for row in self._rows for name in row)])
-        writer = csv.DictWriter(text, list(columns))
+        writer = csv.DictWriter(text, list(dict.fromkeys([*_FIRST, *chain(*self._rows)])))
         writer.writeheader()
         writer.writerows(self._rows)
         with atomic_write(self._path) as file:

@@ -18,7 +18,7 @@ from deepphase.controllers.training.module import new_network
 from deepphase.controllers.training.train import train_controller
 from deepphase.errors import ParameterError
 from deepphase.steering.path import MADE_PATHS
-from deepphase.training.metrics_file import read_metrics
+from deepphase.training.folder import read_metrics
 from tests.controllers.made_controllers import FormulaPhases, walking_store
 
 _SMALL = {

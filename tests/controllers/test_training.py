@@ -22,7 +22,7 @@ from deepphase.controllers.training.train import measured_controller, train_cont
 from deepphase.corpus.clip_store import ClipStore
 from deepphase.steering.run import rollout
 from deepphase.synthetic.gait_motion import locomotion
-from deepphase.training.metrics_file import read_metrics
+from deepphase.training.folder import read_metrics
 from tests.controllers.made_controllers import FormulaPhases, data_of, samples_for, walking_store
 
 pytestmark = pytest.mark.slow

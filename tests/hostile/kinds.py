@@ -66,7 +66,7 @@ from deepphase.synthetic.gait_motion import locomotion
 from deepphase.terrain.ground_file import read_ground
 from deepphase.terrain.grounded_clip import ClipGround
 from deepphase.terrain.heightmap import Heightmap
-from deepphase.training.checkpoint import checked_checkpoint
+from deepphase.training.task import checked_checkpoint
 from tests.compatibility.test_formats import _FILES as FILES
 from tests.controllers.made_controllers import walking_store
 from tests.formats.bvh_text import two_joints
@@ -351,7 +351,12 @@ def _configs(kind: str) -> Callable[[Path], list[bytes]]:
     return lambda folder: [path.read_bytes() for path in sorted(shipped.glob("*.yaml"))]
 
 
-_POINT = {"fingerprint": "{}", "epoch": 3, "state_dict": {"bias": torch.zeros(20)}}
+_POINT = {
+    "fingerprint": "{}",
+    "epoch": 3,
+    "global_step": 3,
+    "state_dict": {"bias": torch.zeros(20)},
+}
 _PATHS = "t,x,z,facing,gait\n0,0,0,0,walk\n0.5,0,1.5,0.1,walk\n2,1,3,0.8,run\n"
 _GAMEPAD = "t,move_x,move_z,look_x,look_z,style\n0,0,0,0,0,a\n1,0.5,-1,0,0.25,b\n2,0,1,0,0,b\n"
 _LABELS = "file,style,start_s,stop_s\nwalk_1.bvh,old,0,1.5\nwalk_1.bvh,young,2,3\nrun,old,,\n"

@@ -32,7 +32,7 @@ from deepphase.formats.load import save
 from deepphase.rigs.inverse import FORMAT, VERSION
 from deepphase.shipped import SHIPPED
 from deepphase.synthetic.gait_motion import locomotion
-from deepphase.training.metrics_file import read_metrics
+from deepphase.training.folder import read_metrics
 from tests.hostile.test_fuzz import SEED
 
 KILLS = int(os.environ.get("DEEPPHASE_HOSTILE_KILLS", "0"))

@@ -26,7 +26,7 @@ from deepphase.phase.training.data import PhaseData
 from deepphase.phase.training.module import PhaseModule
 from deepphase.phase.training.train import train_phase
 from deepphase.training import task
-from deepphase.training.metrics_file import metrics_file, read_metrics
+from deepphase.training.folder import metrics_file, read_metrics
 from tests.formula_motion import body, swinging, swings, tiny_phases
 
 pytestmark = pytest.mark.slow

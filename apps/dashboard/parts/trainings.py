@@ -32,7 +32,7 @@ from deepphase.figures.colouring import Colouring
 from deepphase.files import atomic_write, temporary_folder
 from deepphase.phase.config import NetworkConfig
 from deepphase.phase.model import PhaseModel
-from deepphase.training.metrics_file import metrics_beside
+from deepphase.training.folder import metrics_beside
 
 _KEY = "trainings"
 # Trainings of one session; a new one replaces the oldest.

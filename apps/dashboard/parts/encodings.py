@@ -18,7 +18,6 @@ from deepphase.apps.dashboard.parts.collection import OpenClips, OpenModel
 from deepphase.apps.dashboard.parts.folder import FoundFolder
 from deepphase.apps.dashboard.parts.messages import draw_bar, give_way, shared_cache, show_error
 from deepphase.arrays import Array
-from deepphase.corpus.recurrence import PeriodicMoment, periodic_moments
 from deepphase.errors import DeepPhaseError
 from deepphase.figures.phase_cloud import ground_speed
 from deepphase.figures.theme import thinning
@@ -27,6 +26,7 @@ from deepphase.phase.extractor import PhaseExtractor
 from deepphase.phase.manifold import STRETCH_S, Ring, steadiest
 from deepphase.phase.model import PhaseModel
 from deepphase.phase.parameters import ClipPhases
+from deepphase.phase.recurrence import PeriodicMoment, periodic_moments
 from deepphase.phase.windows import interior_frames
 from deepphase.viewer.take import Channels, Take
 from deepphase.work import Progress, report

@@ -83,6 +83,8 @@ def other_axes(
     ups: Sequence[str], notes: Sequence[Sequence[str]], levels: Sequence[Array], length: float
 ) -> dict[int, tuple[str | None, str]]:
     """Clips of another up axis than most: index -> axis to read with, or None, and sentence."""
+    if len(set(ups)) == 1:
+        return {}
     assumed = [any(note.startswith(ASSUMED_UP) for note in lines) for lines in notes]
     up, misread = agreed_up(ups, assumed, np.stack(levels), length)
     of_all = f"in {ups.count(up)} of {len(ups)} clips of its skeleton"

@@ -118,8 +118,14 @@ def _misfit(both: str, difference: RestDifference) -> SkeletonError:
     )
 
 
-def bodies_of(clips: Sequence[Clip]) -> list[list[int]]:
-    return same_rest_frames([clip.skeleton for clip in clips], translated_joints(clips))
+def bodies_of(clips: Sequence[Any]) -> list[list[int]]:
+    """Indices of clips, or their facts, with one order of joints: a list for each body."""
+    bodies = same_rest_frames([clip.skeleton for clip in clips], translated_joints(clips))
+    if len(bodies) == 1:
+        return bodies
+    # A part may translate fewer joints, whose offsets then count.
+    parts = ((body, bodies_of([clips[index] for index in body])) for body in bodies)
+    return [[body[index] for index in own] for body, every in parts for own in every]
 
 
 def _compared(skeletons: Sequence[Skeleton], translated: Array) -> Array:
@@ -162,7 +168,7 @@ def once(value: Value, kept: dict[bytes, Any]) -> Value:
     return kept.setdefault(hashlib.sha256(content.getvalue()).digest(), value)
 
 
-def translated_joints(clips: Iterable[Clip]) -> Array:
+def translated_joints(clips: Iterable[Any]) -> Array:
     """(joints,) rising indices of those that any of the clips translates."""
     return np.unique(np.concatenate([clip.translated_joints for clip in clips]))
 

@@ -10,12 +10,10 @@ from itertools import chain
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
 from deepphase.arrays import Array
 from deepphase.corpus.clips import ANIMATION_LABEL, PointSets, agreed_point_sets, load_clips
 from deepphase.corpus.group_passes import files_of_another_rate, other_axes
-from deepphase.corpus.groups import once, same_rest_frames
+from deepphase.corpus.groups import bodies_of, once
 from deepphase.corpus.motion_files import MotionFile, find_motion_files, song_beside
 from deepphase.errors import DeepPhaseError
 from deepphase.formats.reading import checked_options
@@ -114,22 +112,18 @@ def inspect_files(
 
 def _other_axes(found: list[tuple[FileFacts, ...]]) -> dict[int, tuple[str | None, str]]:
     """Numbers of files whose up axis differs from that of their body, as `other_axes`."""
-    groups: dict[tuple[str, ...], list[tuple[Any, ...]]] = defaultdict(list)
+    groups: dict[tuple[str, ...], list[tuple[int, FileFacts]]] = defaultdict(list)
     for number, fact in ((number, fact) for number, facts in enumerate(found) for fact in facts):
-        if fact.skeleton is not None and fact.levels is not None:
-            member = number, fact.skeleton, fact.source.up, fact.notes, fact.levels
-            groups[fact.skeleton.names].append((*member, fact.translated_joints))
+        if fact.skeleton is not None:
+            groups[fact.skeleton.names].append((number, fact))
     others: dict[int, tuple[str | None, str]] = {}
     for members in groups.values():
-        if len({up for _, _, up, *_ in members}) == 1:
-            continue
-        translated = np.unique(np.concatenate([moving for *_, moving in members]))
-        for body in same_rest_frames([skeleton for _, skeleton, *_ in members], translated):
-            rows = [members[row] for row in body]
-            numbers, skeletons, ups, notes, levels, _ = zip(*rows, strict=True)
-            if len(set(ups)) > 1:
-                of_body = other_axes(ups, notes, levels, body_length(skeletons[0]))
-                others |= {numbers[index]: axis for index, axis in of_body.items()}
+        for body in bodies_of([fact for _, fact in members]):
+            facts: list[Any] = [members[index][1] for index in body]
+            ups, notes = [fact.source.up for fact in facts], [fact.notes for fact in facts]
+            length = body_length(facts[0].skeleton)
+            of_body = other_axes(ups, notes, [fact.levels for fact in facts], length)
+            others |= {members[body[index]][0]: axis for index, axis in of_body.items()}
     return others
 
 

@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 import hashlib
-import io
-import itertools
 import json
 import os
 import stat
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from contextlib import ExitStack
 from dataclasses import asdict, dataclass, replace
 from importlib import metadata
@@ -138,18 +136,12 @@ class StoreWriter:
                 # A hash of the hierarchy makes the name independent of the order of groups.
                 key = sorted(self.records[numbers[0]].clip.skeleton.hierarchy, key=str)
                 name = f"{name}-{hashlib.sha256(repr(key).encode()).hexdigest()[:8]}"
-            bodies = self._bodies(numbers)
+            parts = bodies_of([self.records[number].clip for number in numbers])
+            bodies = [[numbers[index] for index in part] for part in parts]
             bodies.sort(key=lambda body: -sum(self.records[number].frames for number in body))
             for place, body in enumerate(bodies, start=1):
                 groups[f"{name}-{place}" if place > 1 else name] = body
         return groups
-
-    def _bodies(self, numbers: Sequence[int]) -> list[list[int]]:
-        parts = bodies_of([self.records[number].clip for number in numbers])
-        if len(parts) == 1:
-            return [list(numbers)]
-        # A part may translate fewer joints, whose offsets then count.
-        return [body for part in parts for body in self._bodies([numbers[index] for index in part])]
 
     def finish(
         self, options: Mapping[str, Any] | None = None, left_out: Iterable[Mapping[str, Any]] = ()
@@ -185,7 +177,7 @@ class StoreWriter:
         with writing(self.path), self._spool.open("ab") as file:
             start = file.tell()
             for array in (clip.rotations, clip.translations):
-                file.write(_content(array, np.float32))
+                file.write(np.ascontiguousarray(array, "<f4").data)
         # A copy, which does not keep the other frames in memory.
         frame = {name: getattr(clip, name)[:1].copy() for name in ("rotations", "translations")}
         source, kept = clip.source, self._kept
@@ -217,7 +209,7 @@ class StoreWriter:
             **{name: (array.shape, [array]) for name, array in arrays.items()},
         }
         return {
-            f"{folder.name}/{name}": _write_npy(folder, name, *content)
+            f"{folder.name}/{name}": _write_npy(folder / f"{name}.npy", *content)
             for name, content in contents.items()
         }
 
@@ -237,26 +229,19 @@ class StoreWriter:
                 os.replace(aside, place)
 
 
-def _content(array: Array, dtype: Any) -> Any:
-    little = np.dtype(dtype).newbyteorder("<")
-    return np.ascontiguousarray(array, little).reshape(-1).view(np.uint8).data
-
-
-def _write_npy(folder: Path, name: str, shape: tuple[int, ...], parts: Iterable[Array]) -> str:
+def _write_npy(path: Path, shape: tuple[int, ...], parts: Iterable[Array]) -> str:
     """Write an array, part after part along its first axis; returns the hash of the file."""
-    dtype = np.dtype(ARRAY_TYPES[name]).newbyteorder("<")
+    dtype = np.dtype(ARRAY_TYPES[path.stem]).newbyteorder("<")
     described = {"descr": dtype.str, "fortran_order": False, "shape": shape}
-    front, digest = io.BytesIO(), hashlib.sha256()
-    np.lib.format.write_array_header_1_0(front, described)
-    with (folder / f"{name}.npy").open("wb") as file:
-        for content in itertools.chain(
-            [front.getvalue()], (_content(part, dtype) for part in parts)
-        ):
-            digest.update(content)
-            file.write(content)
+    with path.open("w+b") as file:
+        # Not `open_memmap`: where the disk is full, a write to a map ends the program by a signal.
+        np.lib.format.write_array_header_1_0(file, described)
+        for part in parts:
+            file.write(np.ascontiguousarray(part, dtype).data)
         file.flush()
         os.fsync(file.fileno())
-    return digest.hexdigest()
+        file.seek(0)
+        return hashlib.file_digest(file, "sha256").hexdigest()
 
 
 def _description(name: str, records: list[Record]) -> dict[str, Any]:

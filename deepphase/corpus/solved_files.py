@@ -148,12 +148,7 @@ def _solve_file(
         if isinstance(body, DeepPhaseError):
             raise body
         track = _track(file, reader)
-        result = solve_points(
-            track,
-            body,
-            description=point_sets.description,
-            structure=point_sets.structures.get(track.names),
-        )
+        result = solve_points(track, body)
         save(result.clip, target)
         _link_song(file.path, target)
         names, feet = result.body.skeleton.names, result.feet

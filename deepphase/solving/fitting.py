@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -12,13 +13,19 @@ from scipy.spatial.transform import Rotation
 from deepphase.arrays import Array
 from deepphase.errors import ParameterError, SkeletonError
 from deepphase.motion import quaternions
+from deepphase.motion.clip import Clip, global_transforms
 from deepphase.motion.point_track import PointTrack
 from deepphase.motion.skeleton import Skeleton, subtree_mask
 from deepphase.solving.planning import JointPlan, plan_joints
-from deepphase.solving.point_structure import PointStructure, clip_of_points, find_structure
-from deepphase.solving.pose_solver import BodyModel, PoseSolver, SolverState, hinge_axis
+from deepphase.solving.point_structure import (
+    UP,
+    PointStructure,
+    clip_of_points,
+    facing_of,
+    find_structure,
+)
+from deepphase.solving.pose_solver import BodyModel, PoseSolver, hinge_axis
 
-_UP = np.array([0.0, 1.0, 0.0])
 _MIRROR = np.array([-1.0, 1.0, 1.0])
 # Relative difference of sizes below which tracks belong to one person.
 _SAME_SIZE = 0.03
@@ -53,7 +60,7 @@ def solve_body(
     if not tracks:
         raise ParameterError("a body needs at least one track")
     structure = find_structure(tracks[0], description) if structure is None else structure
-    plan = plan_joints(tracks[0], description, structure=structure)
+    plan = plan_joints(tracks[0], structure, description)
     sizes = np.array([_measured(track, plan) for track in tracks])
     order = np.argsort(np.abs(sizes / np.median(sizes) - 1.0), kind="stable")
     near = [index for index in order if abs(sizes[index] / sizes[order[0]] - 1.0) < _SAME_SIZE]
@@ -74,15 +81,12 @@ def _measured(track: PointTrack, plan: JointPlan) -> float:
             hint="solve files with other points separately",
             path=track.source.path or None,
         )
-    return _rest_body([track], plan).measured
+    return _limb_length(_rest_offsets(track, plan), plan)
 
 
-def _rest_body(tracks: Sequence[PointTrack], plan: JointPlan) -> BodyModel:
-    """The body of median lengths of tracks of the same points; points lie at their carriers."""
-    offsets = np.median([_rest_offsets(track, plan) for track in tracks], axis=0)
-    limbs = [joint for limb in plan.limbs for joint in limb[1:]]
-    measured = float(np.linalg.norm(offsets[limbs], axis=1).sum())
-    return _body_of_offsets(plan, offsets, np.zeros((len(plan.carriers), 3)), measured)
+def _limb_length(offsets: Array, plan: JointPlan) -> float:
+    lower = [joint for limb in plan.limbs for joint in limb[1:]]
+    return float(np.linalg.norm(offsets[lower], axis=1).sum())
 
 
 def _rest_offsets(track: PointTrack, plan: JointPlan) -> Array:
@@ -92,7 +96,7 @@ def _rest_offsets(track: PointTrack, plan: JointPlan) -> Array:
     lengths = np.linalg.norm(offsets, axis=1)
     positions = plan.structure.joint_positions(track.positions.astype(np.float64))
     for _, knee, ankle, toe in plan.legs:
-        offsets[[knee, ankle]] = -lengths[[knee, ankle], None] * _UP
+        offsets[[knee, ankle]] = -lengths[[knee, ankle], None] * UP
         if toe >= 0:
             # A foot that stands is flat and points to the front.
             heights = positions[:, toe, 1]
@@ -116,12 +120,12 @@ def _body_of_offsets(
     legs = [[joint for joint in leg if joint >= 0] for leg in plan.legs]
     height = max(0.0, *(-float(offsets[leg, 1].sum()) for leg in legs))
     offsets[0] = (0.0, height, 0.0)
+    ankles = [leg[2] for leg in plan.legs]
+    # Points on feet, as heels, are ends.
     extra = [
         point
         for point, carrier in enumerate(plan.carriers)
-        if carrier in {leg[2] for leg in plan.legs}
-        and np.linalg.norm(point_offsets[point]) > 0
-        and (point,) != plan.structure.points[carrier]
+        if carrier in ankles and point_offsets[point].any() and not plan.is_at(point, carrier)
     ]
     skeleton = Skeleton(
         plan.structure.names,
@@ -133,38 +137,37 @@ def _body_of_offsets(
     return BodyModel(plan, skeleton, point_offsets, size, measured)
 
 
-def initial_guess(body: BodyModel, points: Array, fps: float) -> SolverState:
+def initial_guess(body: BodyModel, points: Array, fps: float) -> Clip:
     """Initial poses whose joints have the directions measured in (frames, points, 3), metres.
 
     Each joint takes the rigid fit of its children and points (Kabsch 1976), with a small weight on
     its parent's rotation, and with the hinge axis of knees and elbows.
     """
-    skeleton, plan = body.skeleton, body.plan
-    positions = plan.structure.joint_positions(points)
-    carriers = np.array(plan.carriers)
-    apart = np.linalg.norm(body.point_offsets, axis=1) > 0
+    skeleton, structure = body.skeleton, body.plan.structure
+    positions, parents = structure.joint_positions(points), skeleton.parents
+    carriers = np.array(body.plan.carriers)
+    apart = body.point_offsets.any(axis=1)
     hinges = _hinges(body, positions, fps)
-    turns = np.empty((len(points), len(skeleton), 3, 3))
-    local = np.broadcast_to(np.eye(3), turns.shape).copy()
-    for joint, parent in enumerate(skeleton.parents.tolist()):
-        above = _facing(body, positions) if parent < 0 else turns[:, parent]
+    turns = np.empty((len(points), len(skeleton), 4))
+    for joint, parent in enumerate(parents.tolist()):
+        turns[:, joint] = facing_of(positions, structure.across) if parent < 0 else turns[:, parent]
         children = skeleton.children(joint)
         own = np.flatnonzero((carriers == joint) & apart)
         rest = np.concatenate([skeleton.offsets[children], body.point_offsets[own]])
         if not len(rest):
-            turns[:, joint] = above
             continue
         measured = np.concatenate([positions[:, children], points[:, own]], axis=1)
         measured = measured - positions[:, [joint]]
         squares = np.square(rest).sum(axis=1)
+        above = Rotation.from_quat(turns[:, joint]).as_matrix()
         moments = _AS_PARENT * squares.sum() * above + np.einsum("fki,kj->fij", measured, rest)
         for upper, axis, measured_axis in hinges:
             if joint in upper:
                 moments += _HINGE_SHARE * squares.max() * measured_axis[:, :, None] * axis
-        turns[:, joint] = Rotation.from_quat(quaternions.rotation_fit(moments)).as_matrix()
-        local[:, joint] = above.swapaxes(1, 2) @ turns[:, joint]
-    local[:, 0] = turns[:, 0]
-    return SolverState(local, positions[:, 0].copy())
+        turns[:, joint] = quaternions.rotation_fit(moments)
+    local = turns.copy()
+    local[:, 1:] = quaternions.multiply(quaternions.conjugate(turns[:, parents[1:]]), turns[:, 1:])
+    return Clip(skeleton, local, positions[:, :1].copy(), fps)
 
 
 def _hinges(
@@ -189,21 +192,15 @@ def _hinges(
     return found
 
 
-def _facing(body: BodyModel, positions: Array) -> Array:
-    """(frames, 3, 3) rotations about Y from +Z to the facing of hips and shoulders."""
-    left = sum(positions[:, one] - positions[:, other] for one, other in body.plan.structure.across)
-    front = np.cross(left, _UP)
-    front /= np.maximum(np.linalg.norm(front, axis=1, keepdims=True), 1e-9)
-    return np.stack([np.cross(_UP, front), np.broadcast_to(_UP, front.shape), front], axis=-1)
-
-
 def _fit_body(tracks: Sequence[PointTrack], plan: JointPlan) -> BodyModel:
     """The body that fits the tracks of one person best.
 
     Alternates between poses at some frames of all tracks, and lengths and point offsets, which
     are a linear least-squares problem. Both sides have equal lengths; limbs are straight at rest.
     """
-    body = _rest_body(tracks, plan)
+    offsets = np.median([_rest_offsets(track, plan) for track in tracks], axis=0)
+    at_joints, measured = np.zeros((len(plan.carriers), 3)), _limb_length(offsets, plan)
+    body = _body_of_offsets(plan, offsets, at_joints, measured)
     points = np.concatenate(
         [
             track.positions[:: max(1, -(-len(track) * len(tracks) // _MAX_FRAMES))]
@@ -211,48 +208,50 @@ def _fit_body(tracks: Sequence[PointTrack], plan: JointPlan) -> BodyModel:
         ]
     ).astype(np.float64)
     # The low rate prevents averaging over frames that are far apart in time.
-    state = initial_guess(body, points, 1e-3)
+    poses = initial_guess(body, points, 1e-3)
     # Points that are not joints are at their median positions.
-    turns, places = PoseSolver(body).forward(state)
-    offsets = np.zeros_like(body.point_offsets)
-    for point, carrier in enumerate(plan.carriers):
-        if plan.structure.points[carrier] != (point,):
-            vector = points[:, point] - places[:, carrier]
-            local = np.einsum("fji,fj->fi", turns[:, carrier], vector)
-            offsets[point] = np.median(local, axis=0)
-    body = _body_of_offsets(plan, body.skeleton.offsets, offsets, body.measured)
+    turns, places = (found[:, list(plan.carriers)] for found in global_transforms(poses))
+    local = quaternions.rotate(quaternions.conjugate(turns), points - places)
+    apart = [not plan.is_at(point, carrier) for point, carrier in enumerate(plan.carriers)]
+    offsets = np.where(np.array(apart)[:, None], np.median(local, axis=0), 0.0)
+    body = _body_of_offsets(plan, body.skeleton.offsets, offsets, measured)
     for _ in range(_ROUNDS):
         solver = PoseSolver(body)
-        state = solver.solve(state, points, 3)
-        body = _refitted(body, solver, state, points)
+        poses = solver.solve(replace(poses, skeleton=body.skeleton), points, 3)
+        body = _refitted(body, poses, points - solver.points(poses))
     return body
 
 
-def _refitted(body: BodyModel, solver: PoseSolver, state: SolverState, points: Array) -> BodyModel:
-    """The body with lengths and point offsets by linear least squares at given rotations."""
+def _refitted(body: BodyModel, poses: Clip, residual: Array) -> BodyModel:
+    """The body with lengths and point offsets by linear least squares at given rotations.
+
+    `residual` (frames, points, 3) metres is the way from its points to those measured.
+    """
     plan, skeleton = body.plan, body.skeleton
-    turns, _ = solver.forward(state)
-    residual = points - solver.points(state)
+    turns = global_transforms(poses)[0][:, :, None]
     freedoms = _freedoms(body)
-    frames, lengths = len(points), len(freedoms)
+    frames, lengths = len(poses), len(freedoms)
     unknowns = lengths + 3 * len(plan.carriers)
     matrix, slope = _LENGTH_SHARE * frames * np.eye(unknowns), np.zeros(unknowns)
     if plan.structure.carried:
         matrix[:lengths] *= _STIFF
     # Movement of each joint for one unit of each degree of freedom.
-    moved = np.zeros((frames, len(skeleton), 3, lengths))
+    moved = np.zeros((frames, len(skeleton), lengths, 3))
     for joint, parent in enumerate(skeleton.parents[1:].tolist(), start=1):
-        moved[:, joint] = moved[:, parent] + turns[:, parent] @ freedoms[:, joint].T
+        moved[:, joint] = moved[:, parent] + quaternions.rotate(
+            turns[:, parent], freedoms[:, joint]
+        )
     for point, carrier in enumerate(plan.carriers):
-        rows = np.concatenate([moved[:, carrier], turns[:, carrier]], axis=2)
+        axes = quaternions.rotate(turns[:, carrier], np.eye(3))
+        rows = np.concatenate([moved[:, carrier], axes], axis=1).swapaxes(1, 2)
         rows = rows.reshape(-1, lengths + 3)
         place = lengths + 3 * point + np.arange(3)
         columns = np.r_[0:lengths, place]
         matrix[np.ix_(columns, columns)] += rows.T @ rows
         slope[columns] += rows.T @ residual[:, point].reshape(-1)
-        if carrier in plan.loose or plan.structure.points[carrier] == (point,):
+        if carrier in plan.loose or plan.is_at(point, carrier):
             matrix[place, place] += _POINT_SHARE * frames
-        if carrier not in plan.loose and plan.structure.points[carrier] == (point,):
+        if carrier not in plan.loose and plan.is_at(point, carrier):
             slope[place] -= _POINT_SHARE * frames * body.point_offsets[point]
     change = np.linalg.solve(matrix, slope)
     offsets = skeleton.offsets + np.tensordot(change[:lengths], freedoms, axes=1)

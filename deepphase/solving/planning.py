@@ -11,17 +11,17 @@ from typing import Any
 import numpy as np
 
 from deepphase.errors import SkeletonError
+from deepphase.motion import quaternions
 from deepphase.motion.clip import Clip, joint_positions
 from deepphase.motion.joint_names import parse_names
 from deepphase.motion.point_track import PointTrack
 from deepphase.motion.roles import Roles, find_roles
-from deepphase.motion.root_trajectory import root_trajectory
 from deepphase.motion.skeleton import ancestors, subtree_mask
 from deepphase.solving.point_structure import (
     LOWER_SHARE,
     PointStructure,
     clip_of_points,
-    find_structure,
+    facing_of,
 )
 
 # Points belong to the head if they are below its highest point by at most this share of its
@@ -35,6 +35,7 @@ _MIN_HEAD_POINTS = 3
 # points form a tree of joints.
 _MAX_MARKERS = 4
 _SIDES = ("Left", "Right")
+_OTHER = dict(zip(_SIDES, _SIDES[::-1], strict=True))
 
 
 @dataclass(frozen=True)
@@ -56,16 +57,16 @@ class JointPlan:
         """The three joints of legs and then arms, left first."""
         return [leg[:3] for leg in self.legs] + list(self.arms)
 
+    def is_at(self, point: int, joint: int) -> bool:
+        """Whether a joint is where a single point is."""
+        return self.structure.points[joint] == (point,)
+
 
 def plan_joints(
-    track: PointTrack,
-    description: Mapping[str, Any] | None = None,
-    *,
-    structure: PointStructure | None = None,
+    track: PointTrack, structure: PointStructure, description: Mapping[str, Any] | None = None
 ) -> JointPlan:
     """Plan the joints of a skeleton for the points of a track: limbs have three joints each."""
-    structure = find_structure(track, description) if structure is None else structure
-    clip = clip_of_points(track, description, structure=structure)
+    clip = clip_of_points(track, structure=structure)
     roles = find_roles(clip.skeleton, description, clip)
     lacking = [part for part in ("hip", "knee", "foot") if roles.both(part) is None]
     if lacking:
@@ -90,7 +91,8 @@ class _Planner:
     def __init__(self, points: int, clip: Clip, roles: Roles, found: PointStructure) -> None:
         self._old, self._roles, self._found = clip.skeleton, roles, found
         self._positions = joint_positions(clip).astype(np.float64)
-        self._front = root_trajectory(clip, roles, self._positions).directions
+        pairs = [pair for part in ("hip", "shoulder") if (pair := roles.both(part))]
+        self._turns = facing_of(self._positions, pairs)
         self.names: list[str] = []
         self.parents: list[int] = []
         self.points: list[tuple[int, ...]] = []
@@ -125,7 +127,10 @@ class _Planner:
             carriers,
             tuple((leg[0], leg[1], leg[2], leg[3]) for leg in legs),
             tuple((arm[0], arm[1], arm[2]) for arm in arms),
-            tuple(place.get(_other_side(name), place[name]) for name in names),
+            tuple(
+                place.get(re.sub("^Left|^Right", lambda side: _OTHER[side[0]], name), place[name])
+                for name in names
+            ),
             head,
             tuple(self._notes),
             tuple(self._loose),
@@ -231,8 +236,8 @@ class _Planner:
         if not beyond:
             return -1
         vectors = self._positions[:, beyond] - self._positions[:, [ankle]]
-        forward = np.median(np.einsum("fpc,fc->fp", vectors, self._front), axis=0)
-        toe = beyond[int(np.argmax(forward))]
+        ahead = quaternions.rotate(quaternions.conjugate(self._turns)[:, None], vectors)[..., 2]
+        toe = beyond[int(np.argmax(np.median(ahead, axis=0)))]
         joint = self._add(f"{side}ToeBase", foot, self._points(toe), toe)
         self._carry([other for other in beyond if other != toe], foot)
         return joint
@@ -339,10 +344,3 @@ class _Planner:
             else:
                 free = [point for point in self._points(joint) if self.carriers[point] < 0]
                 self.carriers[free] = self._above(joint)
-
-
-def _other_side(name: str) -> str:
-    for side, other in (_SIDES, _SIDES[::-1]):
-        if name.startswith(side):
-            return other + name.removeprefix(side)
-    return name

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -29,7 +29,7 @@ from deepphase.solving.point_limbs import (
     tree_parents,
 )
 
-_UP = np.array([0.0, 1.0, 0.0])
+UP = np.array([0.0, 1.0, 0.0])
 _GROUND = np.array([1.0, 0.0, 1.0])
 # Words for the joints of a leg and of an arm: upper, middle and last joint, what lies beyond, tip.
 _LEG_WORDS = ("Hip", "Knee", "Ankle", "Foot", "Toe")
@@ -66,6 +66,13 @@ class PointStructure:
     def joint_positions(self, positions: Array) -> Array:
         """(frames, joints, 3) positions of the joints from (frames, points, 3)."""
         return np.stack([positions[:, list(points)].mean(axis=1) for points in self.points], 1)
+
+
+def facing_of(positions: Array, across: Iterable[tuple[int, int]]) -> Array:
+    """(frames, 4) rotations about Y from +Z to the front, by pairs of left and right points."""
+    left = sum(positions[:, one] - positions[:, other] for one, other in across)
+    front = np.cross(left, UP)
+    return quaternions.about_axis(UP, np.arctan2(front[:, 0], front[:, 2]))
 
 
 def plain_names(points: int) -> tuple[str, ...]:
@@ -207,9 +214,8 @@ def _sides(
 def _sides_by_motion(
     positions: Array, fps: float, body: PointBody, distances: PointDistances
 ) -> tuple[float, str]:
-    across = sum(positions[:, a.points[0]] - positions[:, b.points[0]] for a, b in body.pairs)
-    front = np.cross(across, _UP)
-    front /= np.maximum(np.linalg.norm(front, axis=1, keepdims=True), 1e-9)
+    across = [(left.points[0], right.points[0]) for left, right in body.pairs]
+    front = quaternions.rotate(facing_of(positions, across), np.array([0.0, 0.0, 1.0]))
     evidence = {}
     ankle = _last_place(body.legs, distances)
     if ankle is not None:
@@ -396,13 +402,11 @@ def _rest_offsets(positions: Array, structure: PointStructure) -> Array:
     lengths = np.median(np.linalg.norm(local, axis=-1), axis=0)
     if structure.across:
         # The body faces +Z.
-        across = sum(frames[:, left] - frames[:, right] for left, right in structure.across)
-        front = np.cross(across, _UP)
-        turns = quaternions.about_axis(_UP, -np.arctan2(front[:, 0], front[:, 2]))
+        turns = quaternions.conjugate(facing_of(frames, structure.across))
         local = quaternions.rotate(turns[:, None], local)
     mean = local[heights >= np.median(heights)].mean(axis=0)
     size = np.linalg.norm(mean, axis=1, keepdims=True)
     # Directions that cancel over time are arbitrary: up is used.
-    offsets = np.where(size > 1e-6, mean / np.maximum(size, 1e-6), _UP) * lengths[:, None]
+    offsets = np.where(size > 1e-6, mean / np.maximum(size, 1e-6), UP) * lengths[:, None]
     offsets[0] = (0.0, np.median(heights), 0.0)
     return offsets

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import Any
 
 import numpy as np
 from scipy.ndimage import gaussian_filter1d, grey_opening
@@ -15,19 +13,17 @@ from deepphase.motion.clip import Clip, in_float32, joint_positions
 from deepphase.motion.contacts import sliding_speed
 from deepphase.motion.foot_ik import LegChains
 from deepphase.motion.point_track import PointTrack
-from deepphase.motion.resample import low_passed
-from deepphase.motion.roles import Roles
+from deepphase.motion.resample import low_passed, low_passed_clip
+from deepphase.motion.roles import find_roles
 from deepphase.solving.feet import find_holds, with_tips_at
 from deepphase.solving.fitting import initial_guess, scale_to, solve_body
-from deepphase.solving.point_structure import PointStructure
-from deepphase.solving.pose_solver import BodyModel, PoseSolver, SolverState
+from deepphase.solving.pose_solver import BodyModel, PoseSolver
 
 # Cutoff of the low-pass of points and rotations.
 _SMOOTHING_HZ = 6.0
-# Gauss-Newton steps from the initial guess, and again close to the smoothed poses; the weight of
-# the difference from these in metres per radian, and their cutoff as a share of that above.
-_STEPS, _STEPS_AGAIN = 4, 3
-_PRIOR_M, _PRIOR_SHARE = 0.1, 0.5
+# Gauss-Newton steps from the initial guess, and again close to the smoothed poses, whose cutoff is
+# this share of that above.
+_STEPS, _STEPS_AGAIN, _PRIOR_SHARE = 4, 3, 0.5
 # Weight of the points of feet that are held, relative to other points.
 _FOOT_WEIGHT = 3.0
 # Seconds within which some foot is on the floor, and the change of the floor's height that is not
@@ -62,17 +58,14 @@ class SolvedMotion:
     scale: float = 1.0
 
 
-def solve_points(
-    motion: PointTrack | Clip,
-    body: BodyModel | None = None,
-    *,
-    description: Mapping[str, Any] | None = None,
-    structure: PointStructure | None = None,
-) -> SolvedMotion:
-    """Solve for a clip of constant lengths whose joints follow the points of a track."""
+def solve_points(motion: PointTrack | Clip, body: BodyModel | None = None) -> SolvedMotion:
+    """Solve for a clip of constant lengths whose joints follow the points of a track.
+
+    A track of another size is scaled to a body that is given.
+    """
     track, scale = track_of(motion), 1.0
     if body is None:
-        body = solve_body([track], description, structure=structure)
+        body = solve_body([track])
     else:
         scale = scale_to(track, body)
     raw = track.positions.astype(np.float64) * scale
@@ -82,25 +75,14 @@ def solve_points(
     solver = PoseSolver(body)
     # Points in gaps do not pull.
     weights = np.ones((1, points.shape[1])) if track.present is None else 1.0 * track.present
-    state = solver.solve(initial_guess(body, points, track.fps), points, _STEPS, weights=weights)
-    prior = state.low_passed(_PRIOR_SHARE * _SMOOTHING_HZ, track.fps)
-    state = solver.solve(
-        prior, points, _STEPS_AGAIN, prior=prior, prior_m=_PRIOR_M, weights=weights
-    ).low_passed(_SMOOTHING_HZ, track.fps)
-    clip = Clip(
-        skeleton=body.skeleton,
-        rotations=state.rotations,
-        translations=state.root[:, None],
-        fps=track.fps,
-        labels=track.labels,
-        source=replace(track.source, notes=(*track.source.notes, *notes)),
-        name=track.name,
-    )
-    clip, feet = _with_held_feet(solver, state, clip, weights)
-    state = SolverState.from_rotations(clip.rotations, clip.translations[:, 0])
-    residuals = np.linalg.norm(solver.points(state) - raw, axis=-1)
-    clip = in_float32(clip)
-    return SolvedMotion(clip, body, track.names, residuals.astype(np.float32), feet, scale)
+    poses = solver.solve(initial_guess(body, points, track.fps), points, _STEPS, weights=weights)
+    prior = low_passed_clip(poses, _PRIOR_SHARE * _SMOOTHING_HZ)
+    poses = solver.solve(prior, points, _STEPS_AGAIN, prior=prior, weights=weights)
+    poses, feet = _with_held_feet(solver, low_passed_clip(poses, _SMOOTHING_HZ), weights)
+    residuals = np.linalg.norm(solver.points(poses) - raw, axis=-1).astype(np.float32)
+    source = replace(track.source, notes=(*track.source.notes, *notes))
+    clip = in_float32(replace(poses, labels=track.labels, source=source, name=track.name))
+    return SolvedMotion(clip, body, track.names, residuals, feet, scale)
 
 
 def _level(points: Array, body: BodyModel, fps: float) -> list[str]:
@@ -121,30 +103,25 @@ def _level(points: Array, body: BodyModel, fps: float) -> list[str]:
     return []
 
 
-def _with_held_feet(
-    solver: PoseSolver, state: SolverState, clip: Clip, weights: Array
-) -> tuple[Clip, FeetMeasures]:
+def _with_held_feet(solver: PoseSolver, poses: Clip, weights: Array) -> tuple[Clip, FeetMeasures]:
     """Solve again with the feet held, then correct the legs exactly by inverse kinematics."""
     body = solver.body
-    roles = body_roles(body)
-    holds = find_holds(clip, roles, body.size)
-    targets, weights = solver.points(state), weights.copy()
+    roles = find_roles(body.skeleton)
+    holds = find_holds(poses, roles, body.size)
+    targets, weights = solver.points(poses), weights.copy()
     for foot, leg in enumerate(body.plan.legs):
         points = np.isin(body.plan.carriers, leg[2:])
         targets[:, points] += holds.shifts[:, [foot]]
         weights[:, points] *= _FOOT_WEIGHT
-    state = solver.solve(
-        state, targets, _STEPS_AGAIN, prior=state, prior_m=_PRIOR_M, weights=weights
-    )
-    clip = replace(clip, rotations=state.rotations, translations=state.root[:, None])
-    limbs = LegChains.from_skeleton(clip.skeleton, roles)
-    clip = with_tips_at(clip, roles, limbs, holds.tips + holds.shifts)
-    tips = joint_positions(clip)[:, holds.joints]
-    return clip, FeetMeasures(
+    poses = solver.solve(poses, targets, _STEPS_AGAIN, prior=poses, weights=weights)
+    limbs = LegChains.from_skeleton(poses.skeleton, roles)
+    poses = with_tips_at(poses, roles, limbs, holds.tips + holds.shifts)
+    tips = joint_positions(poses)[:, holds.joints]
+    return poses, FeetMeasures(
         holds.contacts,
         np.linalg.norm(tips - holds.tips, axis=-1).astype(np.float32),
-        sliding_speed(holds.tips, holds.contacts, clip.fps),
-        sliding_speed(tips, holds.contacts, clip.fps),
+        sliding_speed(holds.tips, holds.contacts, poses.fps),
+        sliding_speed(tips, holds.contacts, poses.fps),
     )
 
 
@@ -168,17 +145,3 @@ def track_of(motion: PointTrack | Clip) -> PointTrack:
         source=motion.source,
         name=motion.name,
     )
-
-
-def body_roles(body: BodyModel) -> Roles:
-    """The roles of a body's joints."""
-    plan = body.plan
-    fields: dict[str, int | None] = {"head": None if plan.head < 0 else plan.head}
-    for limbs, parts in (
-        (plan.legs, ("hip", "knee", "foot", "toe")),
-        (plan.arms, ("shoulder", "elbow", "hand")),
-    ):
-        for side, limb in zip(("left", "right"), limbs, strict=False):
-            for part, joint in zip(parts, limb, strict=True):
-                fields[f"{side}_{part}"] = None if joint < 0 else joint
-    return Roles(hips=0, pairs=np.array(plan.pairs), kind="biped", **fields)  # type: ignore[arg-type]

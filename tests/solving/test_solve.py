@@ -11,11 +11,11 @@ from deepphase.formats.points import load_points
 from deepphase.motion.clip import joint_positions
 from deepphase.motion.contacts import foot_contacts
 from deepphase.motion.point_track import PointTrack
-from deepphase.motion.roles import find_roles
+from deepphase.motion.roles import PAIRED_PARTS, find_roles
 from deepphase.solving.fitting import initial_guess, solve_body
 from deepphase.solving.point_structure import clip_of_points, plain_names
 from deepphase.solving.pose_solver import PoseSolver
-from deepphase.solving.solve import body_roles, solve_points
+from deepphase.solving.solve import solve_points
 from deepphase.synthetic.dance_motion import dance
 from deepphase.synthetic.gait_motion import locomotion
 from deepphase.synthetic.song import make_song
@@ -183,9 +183,9 @@ def test_points_in_any_order_without_names(left_out):
     result = solve_points(track)
     # Without points on the trunk its joints are guesses, and the limbs are where they were.
     assert max(errors_cm(result, clip).values()) < (2.0 if left_out else 1.0)
-    roles, given = find_roles(result.clip.skeleton), body_roles(result.body)
-    for part in ("hip", "knee", "foot", "toe", "shoulder", "elbow", "hand"):
-        assert roles.both(part) == given.both(part)
+    roles, plan = find_roles(result.clip.skeleton), result.body.plan
+    for limbs, parts in ((plan.legs, PAIRED_PARTS[:4]), (plan.arms, PAIRED_PARTS[4:])):
+        assert [roles.both(part) for part in parts] == list(zip(*limbs, strict=True))
 
 
 def test_knees_and_elbows_bend_their_way():

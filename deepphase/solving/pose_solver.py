@@ -48,10 +48,10 @@ class PoseSolver:
     def __init__(self, body: BodyModel) -> None:
         self.body = body
         plan, skeleton = body.plan, body.skeleton
-        self._carriers, joints = np.array(plan.carriers), np.arange(len(skeleton))
+        self._carriers = np.array(plan.carriers)
         # (points, joints): whether a joint carries a point, and whether its rotation moves it.
-        own = self._carriers[:, None] == joints
-        below = np.stack([subtree_mask(skeleton, joint) for joint in joints], axis=1)
+        own = self._carriers[:, None] == np.arange(len(skeleton))
+        below = np.stack([subtree_mask(skeleton, joint) for joint in range(len(skeleton))], axis=1)
         at_joint = np.linalg.norm(body.point_offsets, axis=1) == 0
         moves = below[self._carriers] & ~(own & at_joint[:, None])
         # Points below a joint, or several points apart from it, determine its rotation.

@@ -46,6 +46,8 @@ _SPREADS = {
     "toe_out": (-0.1, 0.12),
     "tail_frequency": (-0.6, 1.0),
 }
+# Share of the way over which a brisk step becomes fast, and slow again.
+_RAMP = 0.35
 
 
 @dataclass(frozen=True)
@@ -84,16 +86,13 @@ def smooth_step(x: Array) -> Array:
     return x * x * x * (10.0 + x * (6.0 * x - 15.0))
 
 
-def brisk_step(x: Array, ramp: float = 0.35) -> Array:
+def brisk_step(x: Array) -> Array:
     """As `smooth_step`, at a constant rate after a share of the way: feet of people swing so."""
     x = np.clip(x, 0.0, 1.0)
-
-    def ramped(since: Array) -> Array:
-        # Integral of the cubic 3 s^2 - 2 s^3 over a ramp, and of 1 after it.
-        s = np.clip(since / ramp, 0.0, 1.0)
-        return ramp * (s**3 - 0.5 * s**4) + np.maximum(since - ramp, 0.0)
-
-    return (ramped(x) - ramped(x - (1.0 - ramp))) / (1.0 - ramp)
+    # Integral of the cubic 3 s^2 - 2 s^3 over both ramps, and of 1 between them.
+    up, down = (np.clip(since / _RAMP, 0.0, 1.0) for since in (x, 1.0 - x))
+    ramps = _RAMP * (up**3 - 0.5 * up**4 + 0.5 - (down**3 - 0.5 * down**4))
+    return (ramps + np.clip(x - _RAMP, 0.0, 1.0 - 2.0 * _RAMP)) / (1.0 - _RAMP)
 
 
 def smooth_bump(x: Array) -> Array:

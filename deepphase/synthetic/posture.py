@@ -10,8 +10,8 @@ from scipy.ndimage import convolve1d, maximum_filter1d
 from scipy.spatial.transform import Rotation
 
 from deepphase.arrays import Array
+from deepphase.motion.clip import Clip, global_transforms
 from deepphase.motion.quaternions import IDENTITY, about_axis, conjugate, multiply, rotate
-from deepphase.motion.skeleton import ancestors
 from deepphase.synthetic.bodies import Body, BodyLimb
 from deepphase.synthetic.gait import brisk_step, on_ground, smooth_bump, smooth_step
 from deepphase.synthetic.program import Timeline
@@ -259,8 +259,9 @@ def plant_feet(
 ) -> tuple[Array, Array]:
     """Rotations with legs that reach their feet, and a root that is low enough for it."""
     parents = body.skeleton.parents
-    trunk, positions = _trunk_transforms(body, rotations, root)
-    roots = np.stack([positions[limb.upper] for limb in body.limbs])
+    posed = Clip(body.skeleton, rotations, root[:, None], fps)
+    turns, positions = global_transforms(posed)
+    roots = np.stack([positions[:, limb.upper] for limb in body.limbs])
     world_feet = [_product({"y": foot.yaw, "x": -foot.pitch}) for foot in feet]
     ankles = np.stack(
         [
@@ -276,7 +277,7 @@ def plant_feet(
         forward = np.stack([np.sin(between), np.zeros_like(between), np.cos(between)], axis=1)
         ankle = _foot_in_reach(limb, roots[number], ankles[number], foot.aloft)
         upper, lower = _two_joint_rotations(body, limb, roots[number], ankle, forward)
-        above = trunk[int(parents[limb.upper])]
+        above = turns[:, parents[limb.upper]]
         toes = _product({"y": foot.yaw, "x": -foot.toe_pitch})
         for joint, world in (
             (limb.upper, upper),
@@ -287,20 +288,6 @@ def plant_feet(
             rotations[:, joint] = multiply(conjugate(above), world)
             above = world
     return rotations, root
-
-
-def _trunk_transforms(
-    body: Body, rotations: Array, root: Array
-) -> tuple[dict[int, Array], dict[int, Array]]:
-    """World rotations and positions of the joints that limbs hang from, and the limbs' roots."""
-    parents, offsets = body.skeleton.parents.tolist(), body.skeleton.offsets
-    needed = {joint for limb in body.limbs for joint in ancestors(body.skeleton, limb.upper)}
-    world, positions = {0: rotations[:, 0]}, {0: root}
-    for joint in sorted(needed - {0}):
-        parent = parents[joint]
-        positions[joint] = positions[parent] + rotate(world[parent], offsets[joint])
-        world[joint] = multiply(world[parent], rotations[:, joint])
-    return world, positions
 
 
 def _root_lowering(

@@ -8,7 +8,7 @@ from functools import cached_property
 
 import numpy as np
 
-from deepphase.arrays import Array, counted, short_repr, wrapped
+from deepphase.arrays import Array, counted, short_repr
 from deepphase.errors import ParameterError
 
 SAMPLE_RATE = 30720
@@ -111,14 +111,6 @@ class Song:
     def duration(self) -> float:
         """Seconds."""
         return len(self.samples) / self.sample_rate
-
-    def beat_phase(self, seconds: Array) -> Array:
-        """Cycles in [-0.5, 0.5), 0 on every beat."""
-        return wrapped(self.tempo.beat_position(seconds))
-
-    def bar_phase(self, seconds: Array) -> Array:
-        """Cycles in [-0.5, 0.5), 0 on the first beat of every bar."""
-        return wrapped(self.tempo.beat_position(seconds) / self.tempo.beats_per_bar)
 
 
 def make_song(

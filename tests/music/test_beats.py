@@ -49,8 +49,8 @@ def test_songs_with_known_beats_and_bars(options):
     assert set(song.downbeats_s) <= set(song.beats_s)
     # Where the song plays, phases are those of the formula.
     playing = (song.time > made.beats[0]) & (song.time < made.beats[-1])
-    for name, true in (("beat", made.beat_phase), ("bar", made.bar_phase)):
-        away = song.blocks[f"{name}_phase"][:, 0] - true(song.time)
+    for name, beats in (("beat", 1), ("bar", made.tempo.beats_per_bar)):
+        away = song.blocks[f"{name}_phase"][:, 0] - made.tempo.beat_position(song.time) / beats
         away = np.abs(np.mod(away + 0.5, 1) - 0.5)[playing]
         assert np.quantile(away, 0.95) < 0.06
     tempo = song.blocks["tempo_bpm"][playing, 0]

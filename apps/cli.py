@@ -325,7 +325,7 @@ def command_named(name: str) -> Callable[..., Any]:
 def _run_command(name: str, words: list[str], *, quiet: bool) -> int:
     # Imported here: it takes longer to import than `deepphase --help` may take.
     from deepphase.apps.command_line import read_command_line
-    from deepphase.apps.options import protected
+    from deepphase.apps.input_checks import protected
     from deepphase.apps.terminal import library_notes, printing
     from deepphase.packages import extra_packages, require_packages
 

@@ -17,8 +17,8 @@ from pathlib import Path
 from typing import Any, Literal, NoReturn
 
 from deepphase.apps.input_checks import check_inputs
-from deepphase.apps.options import ConfigOption, OptionGroup, split_changes
-from deepphase.config import config_names
+from deepphase.apps.options import ConfigOption, OptionGroup
+from deepphase.config import YAML_ERRORS, config_names, parse_yaml
 from deepphase.errors import ParameterError
 
 # Parameter -> its short flag.
@@ -85,6 +85,30 @@ def read_command_line(
             values[parameter] = kind(**given, **({"trainer": trainer} if trainer else {}))
     printed = _as_yaml(values["config"]) if prints_config else ""
     return Call(values, bool(common["force"]), printed)
+
+
+def split_changes(changes: Sequence[str]) -> tuple[dict[str, Any], dict[str, Any]]:
+    """Values of a config and of Lightning's Trainer from texts such as "training.seed=1"."""
+    values: dict[str, Any] = {}
+    trainer: dict[str, Any] = {}
+    for change in changes:
+        key, equals, text = change.partition("=")
+        key = key.strip().replace("-", "_")
+        if not equals or "." not in key:
+            raise ParameterError(
+                f"--set {change!r} does not have the form SECTION.KEY=VALUE",
+                hint="write it as in --set training.seed=1; --print-config lists the keys",
+            )
+        try:
+            value = parse_yaml(text)
+        except YAML_ERRORS:
+            value = text
+        section, _, name = key.partition(".")
+        if section == "trainer":
+            trainer[name] = value
+        else:
+            values[key] = value
+    return values, trainer
 
 
 def command_parser(program: str, command: Callable[..., Any], *, required: bool) -> CommandParser:

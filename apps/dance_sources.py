@@ -78,7 +78,7 @@ class DanceSource:
             encode = dp.shipped_model().encode
             return [replace(each, phases=encode(each.clip).parameters) for each in results]
 
-        own = cls._of_rows(matcher.database, model.file, dances)
+        own = cls._of_rows(matcher.database, model.path.name, dances)
         made_with = {**own.made_with, "motion": model.motion}
         return replace(own, made_with=made_with, credit=f"The dancer learnt from {model.motion}.")
 

@@ -9,9 +9,9 @@ from pathlib import Path
 from typing import Literal
 
 import deepphase as dp
-from deepphase.apps.input_checks import no_rotations
-from deepphase.apps.options import OptionGroup, claim_file, folder_reader
-from deepphase.apps.terminal import next_step, note, warn
+from deepphase.apps.input_checks import claim_file, no_rotations
+from deepphase.apps.options import OptionGroup, folder_reader
+from deepphase.apps.terminal import next_step, note, note_shipped, warn
 from deepphase.formats.array_file import read_header
 from deepphase.formats.load import MOTION_FORMATS, load, save
 from deepphase.shipped import SHIPPED
@@ -61,7 +61,7 @@ def open_clips(
                 path=clips[0],
             )
         editor = shipped_editor(read[0])
-        note(f"the editor is one {SHIPPED['editor'].words}")
+        note_shipped(SHIPPED["editor"], "the editor is one ")
     seconds = sum(len(clip) / clip.fps for clip in read)
     window = editor.config.network.window / editor.fps
     if seconds < window:

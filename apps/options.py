@@ -1,24 +1,18 @@
-"""What commands share: groups of options, and outputs that are replaced by --force alone."""
+"""What commands share: groups of options, and lists in texts."""
 
 from __future__ import annotations
 
-import hashlib
 import importlib
-import json
-import os
 import pkgutil
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Mapping
 from dataclasses import dataclass, field
-from itertools import chain
 from pathlib import Path
 from typing import Any, Literal
 
-from deepphase.config import YAML_ERRORS, config_path, parse_yaml
-from deepphase.corpus.motion_files import is_store, settings_in
+from deepphase.config import config_path
+from deepphase.corpus.motion_files import settings_in
 from deepphase.errors import ParameterError
-from deepphase.files import atomic_write, check_writable
 from deepphase.motion.roles import load_description
 from deepphase.packages import extra_packages
 
@@ -58,30 +52,6 @@ class ConfigOption:
             raise ParameterError(
                 f"--set is refused: {error.fact}", hint=f"{hint}--print-config lists the keys"
             ) from None
-
-
-def split_changes(changes: Sequence[str]) -> tuple[dict[str, Any], dict[str, Any]]:
-    """Values of a config and of Lightning's Trainer from texts such as "training.seed=1"."""
-    values: dict[str, Any] = {}
-    trainer: dict[str, Any] = {}
-    for change in changes:
-        key, equals, text = change.partition("=")
-        key = key.strip().replace("-", "_")
-        if not equals or "." not in key:
-            raise ParameterError(
-                f"--set {change!r} does not have the form SECTION.KEY=VALUE",
-                hint="write it as in --set training.seed=1; --print-config lists the keys",
-            )
-        try:
-            value = parse_yaml(text)
-        except YAML_ERRORS:
-            value = text
-        section, _, name = key.partition(".")
-        if section == "trainer":
-            trainer[name] = value
-        else:
-            values[key] = value
-    return values, trainer
 
 
 @dataclass(frozen=True)
@@ -248,103 +218,3 @@ def parse_size(text: str) -> int:
     if parts is None:
         raise ParameterError(f"{text!r} is not a size", hint="write it as 2GB or 500MB")
     return int(float(parts[1]) * _SIZES[parts[2].lower()])
-
-
-# Last line of a page: hash of the command and the inputs that it was made of.
-_LAST_LINE = "\n<!-- inputs: {} -->\n"
-# Parameters that are no inputs: results, and settings of one and the same run.
-_NO_INPUTS = ("output", "player", "terrain", "root_motion")
-# A file that a command adds to where it is the output as well.
-_GROWN = "editor"
-
-
-@dataclass
-class _Command:
-    """The command that runs: its mark on pages, the file that it adds to, and its pages."""
-
-    last_line: str
-    grown: list[str]
-    force: bool
-    pages: set[Path] = field(default_factory=set)
-
-
-_running: _Command | None = None
-
-
-@contextmanager
-def protected(name: str, arguments: Mapping[str, Any], *, force: bool) -> Iterator[None]:
-    """Context of a command that replaces results by `force` alone, pages also by its own inputs."""
-    global _running
-    given = {key: list(_texts(value)) for key, value in arguments.items() if key not in _NO_INPUTS}
-    digest = hashlib.sha256(json.dumps([name, given]).encode(errors="backslashreplace"))
-    grown = given.get(_GROWN, [])
-    _running = own = _Command(_LAST_LINE.format(digest.hexdigest()), grown, force)
-    try:
-        yield
-        for page in filter(Path.is_file, own.pages):
-            content = page.read_bytes()
-            with atomic_write(page) as file:
-                file.write(content + own.last_line.encode())
-    finally:
-        _running = None
-
-
-def claim_folder(folder: Path, parts: Iterable[str] = ()) -> None:
-    """Refuse, before long work, a folder that cannot be written or has another report.
-
-    A folder without one may not have files of the names of its parts either.
-    """
-    claim_file(folder / "index.html")
-    if not (folder / "index.html").exists():
-        for name in chain(["report.json"], parts):
-            claim(folder / name)
-
-
-def claim_file(path: Path, example: str = "file", **how: Any) -> None:
-    """Refuse, before long work, a file that cannot be written or took work."""
-    check_writable(path, example, **how)
-    claim(path)
-
-
-def new_folder(path: Path) -> None:
-    """Make a folder, which may only have files if results are replaced by --force."""
-    force = _running is not None and _running.force
-    if path.exists() and not (path.is_dir() and (force or not any(path.iterdir()))):
-        hint = "name a new one" + (", or write into it with --force" if path.is_dir() else "")
-        raise ParameterError("this is not an empty folder", hint=hint, path=path)
-    check_writable(path / "index.html")
-
-
-def claimed(paths: list[Path]) -> list[Path]:
-    """The paths of clips, none of which took work."""
-    for path in paths:
-        claim(path)
-    return paths
-
-
-def claim(path: Path, beside: Path | None = None) -> None:
-    """Refuse a file or a store that took work; one `beside` a file that grows goes with it."""
-    if _running is None:
-        return
-    is_page = path.suffix.lower() == ".html"
-    free = _running.force or os.path.realpath(beside or path) in _running.grown
-    free = free or not (path.is_file() or is_store(path))
-    if not free and not (is_page and path.read_bytes().endswith(_running.last_line.encode())):
-        raise ParameterError(
-            f"there is a {'page of other inputs' if is_page else 'result'} already",
-            hint="choose another name with -o, or replace it with --force",
-            path=path,
-        )
-    if is_page:
-        _running.pages.add(path.absolute())
-
-
-def _texts(value: Any) -> Iterator[str]:
-    """The files and texts of an argument."""
-    if isinstance(value, OptionGroup):
-        value = [each for name, each in vars(value).items() if name not in _NO_INPUTS]
-    if isinstance(value, list):
-        for each in value:
-            yield from _texts(each)
-    elif isinstance(value, str | Path):
-        yield os.path.realpath(value) if os.path.exists(value) else str(value)

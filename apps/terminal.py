@@ -39,6 +39,7 @@ if TYPE_CHECKING:
     from deepphase.corpus.clips import ClipEntry
     from deepphase.corpus.name_labels import NameLabels
     from deepphase.corpus.store import StoreGroup
+    from deepphase.shipped import ShippedModel
 
 # Control characters but tab and line feed, which a terminal obeys; marks that reverse the order of
 # letters; line separators; halves of characters, which cannot be encoded.
@@ -189,6 +190,11 @@ def _progress_lines() -> Report:
 def note(text: str) -> None:
     """Print a line of plain text."""
     console.print(printable(text), markup=False, emoji=False)
+
+
+def note_shipped(model: ShippedModel, before: str = "") -> None:
+    """Print that a shipped model is used, what it learnt from, and what one of one's own brings."""
+    note(f"{before}shipped with the package ({model.motion}); {model.own}")
 
 
 def next_step(*words: object) -> None:

@@ -11,7 +11,8 @@ from typing import Any, Protocol, TypeVar
 
 import deepphase as dp
 from deepphase.apps import terminal
-from deepphase.apps.options import TrainingOptions, claim
+from deepphase.apps.input_checks import claim
+from deepphase.apps.options import TrainingOptions
 from deepphase.apps.verdicts import phase_verdict
 from deepphase.corpus.clip_store import ClipStore
 from deepphase.corpus.motion_files import is_store
@@ -107,7 +108,7 @@ def read_corpora(
     any_skeleton: bool,
 ) -> list[Any]:
     """One store or one corpus of songs at some paths, or all skeletons of all paths."""
-    from deepphase.corpus.songs import holds_only_songs
+    from deepphase.corpus.motion_files import holds_only_songs
 
     if any_skeleton:
         corpora: list[ClipStore] = []
@@ -151,7 +152,7 @@ def _songs(
 
 def start_model(path: Path, corpus: Any) -> dp.PhaseModel:
     """The model that a training starts from; one for any skeleton is bound to the clips."""
-    from deepphase.phase.song_signals import reads_songs
+    from deepphase.phase.config import reads_songs
 
     model: Any = dp.PhaseModel.load(path) if reads_songs(path) else dp.load_model(path)
     if isinstance(corpus, ClipStore):

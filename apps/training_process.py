@@ -51,8 +51,8 @@ class _Reporter:
 
     def epoch(self, view: TrainingView) -> None:
         """Measure and save the model of an epoch and a view of its manifold."""
+        from deepphase.phase.encoding import encode_windows
         from deepphase.phase.health import measured_health
-        from deepphase.phase.windows import encode_windows
 
         model, values, split = view.model, view.corpus.values, view.split
         epochs, window = self.status.epochs, model.window

@@ -29,9 +29,9 @@ _TRAVEL = {
 def test_they_are_all_there_described_and_small():
     folder = next(iter(SHIPPED.values())).path.parent
     names = {path.name for path in folder.iterdir() if path.suffix not in (".py", "")}
-    assert names == {each.file for each in SHIPPED.values()}
+    assert names == {each.path.name for each in SHIPPED.values()}
     card = _CARD.read_text("utf-8")
-    assert all(f"`{each.file}`" in card for each in SHIPPED.values())
+    assert all(f"`{each.path.name}`" in card for each in SHIPPED.values())
     assert sum((folder / name).stat().st_size for name in names) < MAX_BYTES
 
 

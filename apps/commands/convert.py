@@ -7,7 +7,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 import deepphase as dp
-from deepphase.apps.options import FileOptions, claimed, parse_names
+from deepphase.apps.input_checks import claimed
+from deepphase.apps.options import FileOptions, parse_names
 from deepphase.apps.terminal import each_clip, note, note_some, refuse_unwritten, table, warn
 from deepphase.arrays import counted
 from deepphase.corpus.motion_files import clip_targets, is_store

@@ -7,8 +7,8 @@ from pathlib import Path
 from typing import Literal
 
 import deepphase as dp
-from deepphase.apps.options import claim_folder
-from deepphase.apps.terminal import next_step, note, progress, table, warn
+from deepphase.apps.input_checks import claim_folder
+from deepphase.apps.terminal import next_step, note, note_shipped, progress, table, warn
 from deepphase.errors import ParameterError
 from deepphase.shipped import SHIPPED
 
@@ -78,7 +78,7 @@ def command(
     if dancer is not None:
         source = DanceSource.from_dancer(dp.controllers.Dancer.load(dancer), dancer.name)
     elif database is None:
-        note(f"danced by a dancer {SHIPPED['dancer'].words}")
+        note_shipped(SHIPPED["dancer"], "danced by a dancer ")
         source = DanceSource.shipped()
     else:
         motions = dp.matching.MotionDatabase.load(database)

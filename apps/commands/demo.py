@@ -8,7 +8,7 @@ from pathlib import Path
 
 import deepphase as dp
 from deepphase.apps.demo import CONTROLLER
-from deepphase.apps.options import new_folder
+from deepphase.apps.input_checks import new_folder
 from deepphase.apps.terminal import next_step, note, printing
 from deepphase.errors import ParameterError
 from deepphase.files import atomic_write

@@ -7,8 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from deepphase.apps import terminal
-from deepphase.apps.input_checks import is_motion
-from deepphase.apps.options import claim
+from deepphase.apps.input_checks import claim, is_motion
 from deepphase.arrays import counted
 from deepphase.corpus.motion_files import is_store, unique_stems
 from deepphase.errors import FormatError, ParameterError
@@ -37,8 +36,9 @@ def command(
         Also write CLIP.phases.csv.
     """
     from deepphase.corpus.clips import clips_in
-    from deepphase.corpus.songs import holds_only_songs, song_entries
-    from deepphase.phase.song_signals import reads_songs
+    from deepphase.corpus.motion_files import holds_only_songs
+    from deepphase.corpus.songs import song_entries
+    from deepphase.phase.config import reads_songs
 
     # Refused before torch is imported.
     songs = [path for path in files if holds_only_songs(path)]
@@ -59,7 +59,7 @@ def command(
     loaded: Any = opened_model(model)
     if model == shipped.path:
         terminal.note("no model is given: the shipped model for any skeleton reads the clips")
-        terminal.note(shipped.words)
+        terminal.note_shipped(shipped)
     check_writable(output / "clip.phases.npz")
     with terminal.progress() as report:
         if of_songs:

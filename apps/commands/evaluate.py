@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from deepphase.apps.options import claim_folder, parse_names
+from deepphase.apps.input_checks import claim_folder
+from deepphase.apps.options import parse_names
 from deepphase.apps.terminal import clips_of_model, next_step, note, progress, table
 from deepphase.corpus.motion_files import is_store
 

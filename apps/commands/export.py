@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import deepphase as dp
-from deepphase.apps.options import claim, claim_file
+from deepphase.apps.input_checks import claim, claim_file
 from deepphase.apps.terminal import next_step, note, working
 from deepphase.errors import ParameterError
 from deepphase.files import atomic_write

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Literal
 
-from deepphase.apps.options import claim_folder
+from deepphase.apps.input_checks import claim_folder
 from deepphase.apps.terminal import clips_of_model, next_step, note, progress, warn
 
 

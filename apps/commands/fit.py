@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import deepphase as dp
 from deepphase.apps import terminal
-from deepphase.apps.options import claim_file, claim_folder, folder_reader
+from deepphase.apps.input_checks import claim_file, claim_folder
+from deepphase.apps.options import folder_reader
 from deepphase.corpus.motion_files import unique_stems
 from deepphase.formats.load import holds_points
 

@@ -8,7 +8,7 @@ import webbrowser
 from contextlib import suppress
 from pathlib import Path
 
-from deepphase.apps.terminal import next_step, note, warn
+from deepphase.apps.terminal import next_step, note, note_shipped, warn
 from deepphase.shipped import SHIPPED
 
 
@@ -62,7 +62,7 @@ def command(
         # Read before the address is printed, so that errors are printed here.
         server.page("/")
         if source is None:
-            note(f"a character {SHIPPED['person'].words}")
+            note_shipped(SHIPPED["person"], "a character ")
         note(f"open {address}  (Ctrl-C ends it)")
         if browser and not webbrowser.open(address):
             warn("no browser was found: open the address yourself")

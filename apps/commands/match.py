@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import deepphase as dp
 from deepphase.apps import options, terminal
+from deepphase.apps.input_checks import claim, claim_folder
 from deepphase.arrays import counted
 from deepphase.errors import ParameterError
 from deepphase.files import check_writable
@@ -105,10 +106,10 @@ def build_command(
         raise ParameterError(
             "features of songs and of ground need one store", hint="prepare all clips as one store"
         )
-    options.claim(output)
+    claim(output)
     beside = output.with_suffix(".ground.store")
     if terrain is not None:
-        options.claim(beside)
+        claim(beside)
     with terminal.progress() as shown:
         given: dict[str, Any] = {"spool": output.absolute().parent, "progress": shown}
         song_tracks = None
@@ -219,7 +220,7 @@ def query_command(
     query = query_moment(opened, clip, frame, model=model)
     allowed = None if labels is None else opened.rows_with(options.parse_labels(labels))
     written = (path.name for path in output.glob("match_*.bvh"))
-    options.claim_folder(output, ("query.bvh", "matches.csv", *written))
+    claim_folder(output, ("query.bvh", "matches.csv", *written))
     with terminal.progress() as shown:
         searcher = dp.matching.open_searcher(opened, progress=shown, note=terminal.warn)
     # The second around the query in its own clip is left out.

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import deepphase as dp
-from deepphase.apps.options import claim_file
+from deepphase.apps.input_checks import claim_file
 from deepphase.apps.terminal import each_clip, next_step, note
 from deepphase.corpus.motion_files import song_beside
 from deepphase.motion.clip import Clip

@@ -6,7 +6,8 @@ from pathlib import Path
 
 import deepphase as dp
 from deepphase.apps import terminal
-from deepphase.apps.options import FileOptions, claim
+from deepphase.apps.input_checks import claim
+from deepphase.apps.options import FileOptions
 from deepphase.arrays import counted
 from deepphase.formats.frame_rates import is_warning
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Literal
 
-from deepphase.apps.options import new_folder
+from deepphase.apps.input_checks import new_folder
 from deepphase.apps.terminal import next_step, note, progress
 from deepphase.errors import ParameterError
 

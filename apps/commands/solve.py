@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from deepphase.apps import terminal
-from deepphase.apps.options import FileOptions, claimed
+from deepphase.apps.input_checks import claimed
+from deepphase.apps.options import FileOptions
 from deepphase.arrays import counted
 from deepphase.corpus.motion_files import clip_targets, find_motion_files
 from deepphase.formats.reading import checked_options

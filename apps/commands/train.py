@@ -8,6 +8,7 @@ from typing import Any
 import deepphase as dp
 from deepphase.apps import options, training, verdicts
 from deepphase.apps.edit_files import load_editor
+from deepphase.apps.input_checks import claim_file
 from deepphase.apps.terminal import next_step, note, progress, read_corpus, table, warn
 from deepphase.arrays import counted
 from deepphase.errors import ParameterError
@@ -176,7 +177,7 @@ def matching_command(
     from deepphase.matching.learned.training import matcher_lines
 
     moments = played_moments(include)
-    options.claim_file(output, example="walk.matcher")
+    claim_file(output, example="walk.matcher")
     with progress() as shown:
         own = dp.matching.MotionDatabase.load(database)
         matcher = dp.matching.train_matcher(

@@ -33,7 +33,7 @@ from deepphase.matching.player.playback import Playback
 from deepphase.matching.player.settings_and_queries import CONSTANTS, MomentFilter, PlayerSettings
 from deepphase.matching.player.trajectory_search import KEEPING, max_improvement, rest_moments
 from deepphase.motion.roles import find_roles
-from deepphase.phase.manifold import ring_projection
+from deepphase.phase.rings import ring_projection
 from deepphase.steering.foot_lock import FootLockSettings
 from deepphase.steering.springs import CORRECTION
 

@@ -20,9 +20,9 @@ from deepphase.figures.image import Images, write_images
 from deepphase.figures.phase_cloud import PhaseCloud, ground_speed
 from deepphase.figures.theme import label
 from deepphase.figures.window_fit import WindowExample, window_fit
+from deepphase.phase.encoding import gather, padded
 from deepphase.phase.networks.paper_autoencoder import EmbeddingAutoencoder
 from deepphase.phase.song_signals import SongSignals
-from deepphase.phase.windows import gather, padded
 from deepphase.work import Progress, reported
 
 FigureSet = dict[str, go.Figure]

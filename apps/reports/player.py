@@ -20,8 +20,8 @@ from deepphase.music.cache import song_features
 from deepphase.music.features import SongFeatures
 from deepphase.music.spectra import MEL_RANGE_HZ
 from deepphase.phase.extractor import PhaseExtractor
-from deepphase.phase.manifold import ring_projection, steadiest
 from deepphase.phase.parameters import ClipPhases
+from deepphase.phase.rings import ring_projection, steadiest
 from deepphase.viewer.actor import Actor
 from deepphase.viewer.take import Channels, Curve, ManifoldCloud, PlayerSong, Take, point_colours
 

@@ -10,7 +10,8 @@ from typing import Any
 
 import numpy as np
 
-from deepphase.apps.options import SteeringOptions, claim_folder
+from deepphase.apps.input_checks import claim_folder
+from deepphase.apps.options import SteeringOptions
 from deepphase.apps.reports import page as reports
 from deepphase.apps.runs.goals import Goal, complete_goals
 from deepphase.apps.terminal import note, progress, table, warn
@@ -20,7 +21,7 @@ from deepphase.evaluation.findings import ground_findings, run_findings, time_fi
 from deepphase.evaluation.measurement import Measure, ObservedRun, measures_of
 from deepphase.evaluation.run_measures import observed_measures
 from deepphase.motion.root_trajectory import RootMotion
-from deepphase.phase.manifold import ring_projection
+from deepphase.phase.rings import ring_projection
 from deepphase.steering.gamepad import Gamepad
 from deepphase.steering.goal_sources import GamepadSettings
 from deepphase.steering.laid_run import feet_on_ground, lay_run

@@ -27,7 +27,7 @@ from deepphase.evaluation.dance import DanceReference, body_of_clip
 from deepphase.evaluation.dance_clock import DanceClocks, clocks_of_clips
 from deepphase.motion.clip import Clip
 from deepphase.phase.extractor import PhaseExtractor
-from deepphase.phase.windows import held_out_sources
+from deepphase.phase.signal_corpus import held_out_sources
 from deepphase.work import Progress
 
 # Number of dances of which the reference is measured.

@@ -31,9 +31,9 @@ from deepphase.features.layout import reach_inside
 from deepphase.features.moment_kinds import ACTION, clip_kinds, source_kinds
 from deepphase.motion.contacts import foot_contacts
 from deepphase.motion.roles import find_roles
+from deepphase.phase.encoding import interior_frames
 from deepphase.phase.extractor import PhaseExtractor
 from deepphase.phase.signals import JointVelocities
-from deepphase.phase.windows import interior_frames
 from deepphase.terrain.grounded_clip import ClipGrounds
 from deepphase.terrain.laying import median_soles
 from deepphase.work import Progress

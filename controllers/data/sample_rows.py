@@ -10,7 +10,7 @@ import numpy as np
 from deepphase.arrays import Array
 from deepphase.controllers.data.samples import ControllerSamples
 from deepphase.features.feature import TRAJECTORY_POSITION, complex_of
-from deepphase.phase.windows import held_out_sources
+from deepphase.phase.signal_corpus import held_out_sources
 
 STANDING_M_S = 0.15
 """Slower roots stand, in no direction."""
@@ -98,7 +98,7 @@ class SampleSplit:
         """Hold out about this share of the samples, file by file.
 
         With `kinds`, the training keeps files of all kinds of moments that are held out; see
-        :func:`deepphase.phase.windows.held_out_sources`.
+        :func:`deepphase.phase.signal_corpus.held_out_sources`.
         """
         lengths = samples.run_stops - samples.run_starts
         frames: dict[str, int] = {}

@@ -320,6 +320,20 @@ def clip_targets(
     return targets
 
 
+def holds_only_songs(path: str | Path) -> bool:
+    """Whether a path is a sound file, or a folder of sound files without any motion."""
+    path = Path(path)
+    if not path.is_dir():
+        return is_song(path) and path.is_file()
+    files = list(files_under(path))
+    return any(map(is_song, files)) and not any(map(is_motion_file, files))
+
+
+def is_song(path: Path) -> bool:
+    """Whether a path is named like a sound file."""
+    return path.suffix.lower() in SONG_SUFFIXES
+
+
 def unique_stems(names: Iterable[str]) -> list[str]:
     """A file stem for each name, unique even where names differ in upper and lower case only."""
     stems: dict[str, str] = {}

@@ -15,7 +15,7 @@ from deepphase.corpus.motion_files import (
     SONGS_FOLDER,
     existing,
     files_under,
-    is_motion_file,
+    is_song,
 )
 from deepphase.errors import DeepPhaseError, FormatError, ParameterError
 from deepphase.music.cache import song_features
@@ -50,20 +50,6 @@ def find_songs(inputs: str | Path | Sequence[str | Path]) -> list[Path]:
             path=paths[0] if paths else None,
         )
     return sorted(found)
-
-
-def holds_only_songs(path: str | Path) -> bool:
-    """Whether a path is a sound file, or a folder of sound files without any motion."""
-    path = Path(path)
-    if not path.is_dir():
-        return is_song(path) and path.is_file()
-    files = list(files_under(path))
-    return any(map(is_song, files)) and not any(map(is_motion_file, files))
-
-
-def is_song(path: Path) -> bool:
-    """Whether a path is named like a sound file."""
-    return path.suffix.lower() in SONG_SUFFIXES
 
 
 @dataclass(frozen=True, eq=False)

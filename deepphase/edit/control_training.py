@@ -26,7 +26,7 @@ from deepphase.motion.clip import Clip
 from deepphase.motion.mirror import mirrored
 from deepphase.motion.resample import resample
 from deepphase.motion.root_trajectory import from_root_space, to_root_space
-from deepphase.phase.windows import held_out_sources
+from deepphase.phase.signal_corpus import held_out_sources
 from deepphase.training.resumable import ResumableModule
 from deepphase.training.task import TrainedTask, run_task
 from deepphase.work import Progress, reported

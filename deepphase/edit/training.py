@@ -28,7 +28,7 @@ from deepphase.motion.contacts import foot_contacts
 from deepphase.motion.mirror import mirrored
 from deepphase.motion.resample import resample
 from deepphase.motion.roles import find_roles
-from deepphase.phase.windows import split_by_source
+from deepphase.phase.signal_corpus import split_by_source
 from deepphase.training.resumable import ResumableData, ResumableModule
 from deepphase.training.task import TrainedTask, run_task, versions
 from deepphase.work import Progress, reported

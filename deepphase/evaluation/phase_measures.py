@@ -17,7 +17,6 @@ from deepphase.files import mapped_array
 from deepphase.phase import health as health_measures
 from deepphase.phase.extractor import BASELINES, PhaseExtractor, fit_phases, load_model
 from deepphase.phase.health import Health, measured_health
-from deepphase.phase.manifold import steadiest
 from deepphase.phase.matches import (
     Frames,
     alignment_by_chance,
@@ -28,6 +27,7 @@ from deepphase.phase.matches import (
 )
 from deepphase.phase.model import PhaseModel
 from deepphase.phase.parameters import ClipPhases, PhaseParameters
+from deepphase.phase.rings import steadiest
 from deepphase.phase.signal_corpus import SignalCorpus
 from deepphase.work import Progress, report
 

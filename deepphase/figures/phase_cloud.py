@@ -14,7 +14,7 @@ from deepphase.figures.colouring import Colouring
 from deepphase.figures.manifold import phase_manifold
 from deepphase.figures.theme import thinning, thinning_note
 from deepphase.formats.reading import unique_names
-from deepphase.phase.manifold import ManifoldProjection
+from deepphase.phase.model import ManifoldProjection
 from deepphase.phase.parameters import ClipPhases, PhaseParameters
 
 if TYPE_CHECKING:

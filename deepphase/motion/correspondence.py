@@ -11,11 +11,10 @@ from deepphase.arrays import Array
 from deepphase.errors import SkeletonError
 from deepphase.motion import quaternions
 from deepphase.motion.clip import Clip, end_positions, global_transforms, joint_positions
-from deepphase.motion.joint_names import parse_names
 from deepphase.motion.limbs import rest_clip
 from deepphase.motion.roles import Roles
 from deepphase.motion.root_trajectory import root_trajectory
-from deepphase.motion.skeleton import Skeleton, ancestors, bone_lengths
+from deepphase.motion.skeleton import Skeleton, ancestors, bone_lengths, parse_names
 
 # Share of the lengths along a path that its ends are apart if it is straight.
 _STRAIGHT = 0.99

@@ -12,8 +12,8 @@ import numpy as np
 from deepphase.arrays import Array
 from deepphase.motion import quaternions
 from deepphase.motion.clip import Clip, end_positions, global_transforms, velocities
-from deepphase.motion.joint_names import JointName
 from deepphase.motion.skeleton import (
+    JointName,
     Skeleton,
     ancestors,
     bone_lengths,

@@ -28,11 +28,10 @@ from deepphase.arrays import Array
 from deepphase.errors import SkeletonError
 from deepphase.motion import quaternions
 from deepphase.motion.clip import Clip, joint_positions
-from deepphase.motion.joint_names import parse_names
 from deepphase.motion.limbs import level_trunk
 from deepphase.motion.orientation import thinned
 from deepphase.motion.roles import Roles, find_roles
-from deepphase.motion.skeleton import Skeleton, longest_chains
+from deepphase.motion.skeleton import Skeleton, longest_chains, parse_names
 
 # How far partners' offsets may differ, as a share of their length: measured people are a few
 # percent asymmetric. Offsets shorter than the second share of the body are exempt: toes, eyes.

@@ -16,12 +16,12 @@ from deepphase.arrays import Array
 from deepphase.errors import ParameterError
 from deepphase.motion import quaternions
 from deepphase.motion.clip import Clip, joint_positions
-from deepphase.motion.joint_names import parse_names
 from deepphase.motion.roles import Roles, find_roles
 from deepphase.motion.skeleton import (
     Skeleton,
     bone_lengths,
     longest_chains,
+    parse_names,
     path_length,
     subtree_mask,
 )

@@ -19,14 +19,15 @@ from deepphase.arrays import Array, brief_repr
 from deepphase.config import read_yaml
 from deepphase.errors import ParameterError, SkeletonError
 from deepphase.motion.clip import Clip, global_transforms
-from deepphase.motion.joint_names import JointName, parse_names
 from deepphase.motion.limbs import UPRIGHT, find_limbs, pair_joints, tip_positions
 from deepphase.motion.skeleton import (
+    JointName,
     Skeleton,
     ancestors,
     common_ancestor,
     longest_chain,
     longest_chains,
+    parse_names,
     path_length,
     subtree_mask,
     tip_end,

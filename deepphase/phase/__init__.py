@@ -8,12 +8,12 @@ from deepphase.packages import lazy_names
 
 if TYPE_CHECKING:
     from deepphase.phase.config import NetworkConfig as NetworkConfig
+    from deepphase.phase.encoding import register_autoencoder as register_autoencoder
     from deepphase.phase.extractor import PhaseExtractor as PhaseExtractor
     from deepphase.phase.extractor import fit_phases as fit_phases
     from deepphase.phase.extractor import load_extractor as load_extractor
     from deepphase.phase.health import Health as Health
-    from deepphase.phase.manifold import ManifoldProjection as ManifoldProjection
-    from deepphase.phase.model import register_autoencoder as register_autoencoder
+    from deepphase.phase.model import ManifoldProjection as ManifoldProjection
     from deepphase.phase.networks.autoencoder import Encoding as Encoding
     from deepphase.phase.networks.autoencoder import PeriodicAutoencoder as PeriodicAutoencoder
     from deepphase.phase.parameters import save_phases as save_phases

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
+from pathlib import Path
 from typing import ClassVar, Literal
 
 from deepphase.arrays import brief_repr
 from deepphase.config import SectionedConfig, require, require_in, require_one_of
 from deepphase.errors import UnregisteredError
+from deepphase.formats.array_file import read_header
 
 SHIPPED = (
     "sine_fit",
@@ -25,6 +27,8 @@ ANY_SKELETON = "any_skeleton"
 """Preset whose network reads body points of any skeleton instead of the joints of one."""
 # Fraction of the windows that are played backwards, except for quadrupeds.
 _REVERSAL = 0.3
+SONG_KIND = "features of a song"
+"""Kind of the signals of a model of songs, in the header of its file."""
 registered: list[str] = []
 """Names that `register_autoencoder` adds, for programs that read configurations without torch."""
 _OF_ANY_SKELETON = ("proportions", "joint_dropout")
@@ -217,3 +221,9 @@ class PhaseConfig(SectionedConfig):
             return self
         reversal = 0.0 if body == "quadruped" else _REVERSAL
         return replace(self, training=replace(self.training, reversal=reversal))
+
+
+def reads_songs(path: str | Path) -> bool:
+    """Whether a file is a phase model of songs; CheckpointError where it is none of ours."""
+    signals = read_header(path).get("signals")
+    return isinstance(signals, dict) and signals.get("kind") == SONG_KIND

@@ -20,14 +20,12 @@ from deepphase.motion.clip import Clip
 from deepphase.phase.baselines.baseline import Baseline
 from deepphase.phase.baselines.foot_phases import ContactPhase, PfnnPhase
 from deepphase.phase.baselines.pca_phase import PcaPhase
+from deepphase.phase.config import reads_songs
 from deepphase.phase.health import Health
-from deepphase.phase.manifold import ManifoldProjection
-from deepphase.phase.model import FORMAT, Paths, PhaseModel
+from deepphase.phase.model import FORMAT, ManifoldProjection, Paths, PhaseModel
 from deepphase.phase.parameters import ClipPhases, save_csv, save_phases
 from deepphase.phase.signals import JointVelocities, PointVelocities
-from deepphase.phase.song_signals import reads_songs
 from deepphase.shipped import SHIPPED
-from deepphase.training.optimizer import threads_after
 from deepphase.work import Progress, map_in_order, reported, within_memory, workers_for
 
 BASELINES: dict[str, type[ContactPhase | PcaPhase | PfnnPhase]] = {
@@ -276,10 +274,13 @@ def _encode_file(model: Path, folder: Path, csv: bool, task: tuple[ClipEntry, st
     def encoded() -> tuple[ClipPhases, tuple[str, ...]]:
         source: Any = entry.load()
         notes = warnings_of(source) if isinstance(source, Clip) else ()
-        with threads_after():
+        threads = torch.get_num_threads()
+        try:
             # Sums differ in the last bits between numbers of threads.
             torch.set_num_threads(1)
             phases = opened_model(model).encode(source)
+        finally:
+            torch.set_num_threads(threads)
         return phases, tuple(f"{entry.name}: {note}" for note in notes)
 
     try:

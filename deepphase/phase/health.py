@@ -17,9 +17,9 @@ from deepphase.formats.header_values import (
     checked_text,
     checked_texts,
 )
+from deepphase.phase.encoding import encode_windows, encoding_threads, gather
 from deepphase.phase.networks.autoencoder import PeriodicAutoencoder
 from deepphase.phase.parameters import PhaseParameters
-from deepphase.phase.windows import encode_windows, encoding_threads, gather
 from deepphase.training.optimizer import threads_after
 
 # A channel whose mean amplitude is below this share of the strongest one's is not in use.

@@ -1,25 +1,11 @@
-"""Phase models: their networks by name, encoding of clips and songs, and the model file.
-
-A network of one's own takes one call, made by the program that trains or loads with it::
-
-    class Mine(PeriodicAutoencoder):
-        def __init__(self, signals: int, fps: float, config: NetworkConfig) -> None: ...
-        def _encode(self, windows: Tensor) -> Encoding: ...
-        def _decode(self, latent: Tensor) -> Tensor: ...
-
-    register_autoencoder("mine", Mine)
-    model = train_phase(store, PhaseConfig.load("default", **{"network.preset": "mine"}), ...)
-
-A model file only names its network: nothing is imported for it.
-"""
+"""Phase models: their signals, their view of the manifold, encoding, and their file."""
 
 from __future__ import annotations
 
 import hashlib
 import warnings
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, dataclass, field, replace
-from functools import partial
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, field, fields, replace
 from pathlib import Path
 from typing import Any, Generic, TypeVar, overload
 
@@ -36,16 +22,10 @@ from deepphase.formats.array_file import fitting_parts, is_array_file, read_arra
 from deepphase.formats.header_values import checked_mapping
 from deepphase.motion.clip import Clip
 from deepphase.music.features import SongFeatures
-from deepphase.phase.config import ANY_SKELETON, SHIPPED, NetworkConfig, PhaseConfig, registered
+from deepphase.phase.config import PhaseConfig
+from deepphase.phase.encoding import encode_frames, interior_frames, make_autoencoder
 from deepphase.phase.health import Health, TrainedSkeleton
-from deepphase.phase.manifold import ManifoldProjection
 from deepphase.phase.networks.autoencoder import PeriodicAutoencoder
-from deepphase.phase.networks.paper_autoencoder import (
-    VARIANTS,
-    EmbeddingAutoencoder,
-    PaperAutoencoder,
-)
-from deepphase.phase.networks.sine_fit_autoencoder import SineFitAutoencoder
 from deepphase.phase.parameters import CONVENTIONS, ClipPhases
 from deepphase.phase.signals import (
     BodyPlan,
@@ -55,73 +35,6 @@ from deepphase.phase.signals import (
     joints_of,
 )
 from deepphase.phase.song_signals import SongSignals
-from deepphase.phase.windows import encode_frames, interior_frames
-
-Factory = Callable[[int, float, NetworkConfig], PeriodicAutoencoder]
-
-PRESETS: dict[str, Factory] = {
-    "sine_fit": SineFitAutoencoder,
-    "sine_fit_no_fc": partial(SineFitAutoencoder, phase_layer=False),
-    "paper": partial(PaperAutoencoder, variant=VARIANTS["paper"]),
-    "released_v0": partial(PaperAutoencoder, variant=VARIANTS["released_v0"]),
-    "released_v1": partial(PaperAutoencoder, variant=VARIANTS["released_v1"]),
-    "released_v2": partial(PaperAutoencoder, variant=VARIANTS["released_v2"]),
-    "conv_embedding": EmbeddingAutoencoder,
-    # Its signals are those of body points; `PhaseModel.bound` binds them to joints.
-    ANY_SKELETON: SineFitAutoencoder,
-}
-
-
-def register_autoencoder(name: str, factory: Factory, *, replace: bool = False) -> None:
-    """Make a periodic autoencoder known by a name.
-
-    Parameters
-    ----------
-    name
-        What `NetworkConfig.preset`, config files and model files call it.
-    factory
-        A subclass of `PeriodicAutoencoder`, or a function that makes one: called with the number
-        of signals, the frames a second and the `NetworkConfig`.
-    replace
-        Take the place of the one that is registered by this name, as in a notebook whose cell runs
-        twice.
-
-    Raises
-    ------
-    ParameterError
-        Where the name is that of a shipped autoencoder, or of another one and `replace` is not
-        given, or the factory cannot be called.
-    """
-    if name in SHIPPED:
-        raise ParameterError(f"{name!r} is a shipped autoencoder", hint="choose another name")
-    if not callable(factory):
-        raise ParameterError(
-            f"autoencoder {name!r}: {factory!r} cannot be called",
-            hint="give a subclass of PeriodicAutoencoder, or a function that makes one",
-        )
-    if PRESETS.get(name, factory) is not factory and not replace:
-        raise ParameterError(
-            f"an autoencoder {name!r} is registered already",
-            hint="choose another name, or give replace=True to take its place",
-        )
-    PRESETS[name] = factory
-    if name not in registered:
-        registered.append(name)
-
-
-def make_autoencoder(
-    signals: int, fps: float, config: NetworkConfig | None = None
-) -> PeriodicAutoencoder:
-    """The network that `config.preset` names, with fresh weights."""
-    config = NetworkConfig() if config is None else config
-    network = PRESETS[config.preset](signals, fps, config)
-    if not isinstance(network, PeriodicAutoencoder):
-        raise ParameterError(
-            f"autoencoder {config.preset!r} is a {type(network).__name__}",
-            hint="it has to extend PeriodicAutoencoder",
-        )
-    return network
-
 
 Signals = TypeVar("Signals", bound=JointVelocities | SongSignals | PointVelocities)
 
@@ -133,6 +46,105 @@ _SIGNALS: dict[str, Any] = {
     SongSignals.KIND: SongSignals,
     PointVelocities.KIND: PointVelocities,
 }
+
+
+_PROJECTION: dict[str, Any] = {"format": "deepphase.projection", "version": 1}
+_VIEW_AXES = 3
+
+
+@dataclass(frozen=True, eq=False)
+class ManifoldProjection:
+    """The leading principal axes of a manifold; new clips land in the same picture.
+
+    Parameters
+    ----------
+    mean
+        (2 * channels,)
+    axes
+        (3, 2 * channels) orthonormal rows; zeros where the manifold has fewer dimensions.
+    explained
+        (3,) share of the variance on each axis.
+    """
+
+    mean: Array
+    axes: Array
+    explained: Array
+
+    def __repr__(self) -> str:
+        shares = " + ".join(f"{share:.0%}" for share in self.explained)
+        return short_repr(self, f"{len(self.mean)} values to 3 axes", f"{shares} of the variance")
+
+    @classmethod
+    def fit(cls, manifold: Array) -> ManifoldProjection:
+        """Principal axes of (frames, 2 * channels).
+
+        The sign of an axis is arbitrary; here its largest component is positive, so that two
+        pictures of the same manifold agree.
+
+        Raises
+        ------
+        ParameterError
+            Where there are no frames or a value is not finite.
+        """
+        if manifold.ndim != 2 or not len(manifold) or not np.isfinite(manifold).all():
+            raise ParameterError(
+                "a manifold must have frames, and finite values", hint="encode clips that move"
+            )
+        values = manifold.astype(np.float64)
+        mean = values.mean(0)
+        variance, vectors = np.linalg.eigh(np.atleast_2d(np.cov(values.T, bias=True)))
+        order = np.argsort(variance)[::-1][:_VIEW_AXES]
+        axes = np.zeros((_VIEW_AXES, values.shape[1]))
+        axes[: len(order)] = vectors[:, order].T
+        largest = np.abs(axes).argmax(1)
+        axes *= np.where(axes[np.arange(_VIEW_AXES), largest] < 0, -1.0, 1.0)[:, None]
+        explained = np.zeros(_VIEW_AXES)
+        total = variance.sum()
+        if total > 0:
+            explained[: len(order)] = np.maximum(variance[order], 0) / total
+        return cls(*(item.astype(np.float32) for item in (mean, axes, explained)))
+
+    def save(self, path: str | Path) -> None:
+        """Write the projection as a file of its own, whole or not at all."""
+        write_arrays(path, self.as_arrays(), {}, **_PROJECTION)
+
+    @classmethod
+    def load(cls, path: str | Path) -> ManifoldProjection:
+        """Read what `save` wrote.
+
+        Raises
+        ------
+        CheckpointError
+            Where the file is damaged or foreign.
+        """
+        arrays, _ = read_arrays(path, **_PROJECTION, types={"*": "F32"})
+        with fitting_parts("projection", "save it again", path):
+            return cls.from_arrays(arrays)
+
+    @classmethod
+    def from_arrays(cls, arrays: Mapping[str, Array], prefix: str = "") -> ManifoldProjection:
+        """From what `as_arrays` made.
+
+        Raises
+        ------
+        KeyError
+            Where one is missing.
+        ValueError
+            Where their shapes do not fit.
+        """
+        cloud = cls(*(np.array(arrays[prefix + item.name]) for item in fields(cls)))
+        shapes = (cloud.mean.shape[:1], (_VIEW_AXES, *cloud.mean.shape), (_VIEW_AXES,))
+        if (cloud.mean.shape, cloud.axes.shape, cloud.explained.shape) != shapes:
+            raise ValueError(f"its mean has shape {cloud.mean.shape}, its axes {cloud.axes.shape}")
+        return cloud
+
+    def as_arrays(self, prefix: str = "") -> dict[str, Array]:
+        """Its arrays by name, for a file that holds others, too."""
+        return {prefix + item.name: getattr(self, item.name) for item in fields(self)}
+
+    def __call__(self, manifold: Array) -> Array:
+        """(..., 2 * channels) -> (..., 3)."""
+        return (manifold - self.mean) @ self.axes.T
 
 
 @dataclass(eq=False)

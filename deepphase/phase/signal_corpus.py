@@ -1,10 +1,12 @@
-"""The signals of a whole corpus in one array, as a training reads them."""
+"""The signals of a whole corpus in one array, as a training reads them, and their split."""
 
 from __future__ import annotations
 
 import os
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from pathlib import Path
 from typing import Any, Generic
 
@@ -22,7 +24,6 @@ from deepphase.music.features import check_names
 from deepphase.phase.model import Signals
 from deepphase.phase.signals import POINTS, BodyPlan, JointVelocities, PointVelocities, joints_of
 from deepphase.phase.song_signals import SONG_FEATURES, SongSignals
-from deepphase.phase.windows import Centres, Split, split_by_source
 from deepphase.work import Progress, reported
 
 # A joint that moves less than this share of the liveliest one is left out of the signals.
@@ -31,6 +32,162 @@ _STILL = 1e-4
 _FASTEST_M_PER_S = 60.0
 # Frames that are copied at once.
 _BLOCK = 65_536
+
+
+@dataclass(frozen=True, eq=False)
+class Centres:
+    """Middle frames of all windows in some stretches of frames, computed when they are indexed.
+
+    `ranges` (ranges, 2) frames start to stop - 1 of each stretch, of a window or more.
+    """
+
+    ranges: Array
+    window: int
+
+    def __len__(self) -> int:
+        return int(self._stops[-1]) if len(self._stops) else 0
+
+    def __getitem__(self, rows: Array | slice) -> Array:
+        """(rows,) indices of frames in the corpus."""
+        if isinstance(rows, slice):
+            rows = np.arange(*rows.indices(len(self)))
+        starts = np.append(0, self._stops)[:-1]
+        shifts = self.ranges[:, 0] + self.window // 2 - starts
+        return rows + shifts[np.searchsorted(self._stops, rows, side="right")]
+
+    @cached_property
+    def _stops(self) -> Array:
+        return np.cumsum(self.ranges[:, 1] - self.ranges[:, 0] - self.window // 2 * 2)
+
+
+@dataclass(frozen=True, eq=False)
+class Split:
+    """Frames that windows may be centred on, for training and for measuring."""
+
+    train_windows: Centres
+    held_out_windows: Centres
+    too_short: int
+
+    @property
+    def train(self) -> Array:
+        """(windows,) indices of frames in the corpus: eight bytes each."""
+        return self.train_windows[:]
+
+    @property
+    def held_out(self) -> Array:
+        """(windows,) indices of frames in the corpus."""
+        return self.held_out_windows[:]
+
+    @property
+    def held_out_ranges(self) -> Array:
+        """(ranges, 2) frames start to stop - 1 of each held-out stretch of a clip."""
+        return self.held_out_windows.ranges
+
+
+def split_by_source(
+    starts: Array,
+    stops: Array,
+    sources: list[str],
+    window: int,
+    held_out: float,
+    seed: int,
+    kinds: Callable[[str], Array] | None = None,
+) -> Split:
+    """Hold out about a share `held_out` of the frames, by source file.
+
+    A clip, its mirror image and other pieces of the same file stay on one side. Where there is
+    only one source, the last part of each of its clips is held out. With `kinds`, the training
+    keeps clips of all kinds of moments that are held out, see :func:`held_out_sources`.
+    """
+    every = list(zip(np.asarray(starts).tolist(), np.asarray(stops).tolist(), sources, strict=True))
+    usable = [clip for clip in every if clip[1] - clip[0] >= window]
+    if not usable:
+        longest = max((stop - start for start, stop, _ in every), default=0)
+        raise ParameterError(
+            f"no clip is as long as a window: the longest has {longest} frames of {window}",
+            hint="choose a smaller network.window_s, or longer clips",
+        )
+    frames = Counter[str]()
+    for start, stop, source in usable:
+        frames[source] += stop - start
+    if len(frames) > 1:
+        kept = held_out_sources(frames, held_out, seed, kinds)
+        ranges = [(start, stop, source in kept) for start, stop, source in usable]
+    else:
+        ranges = []
+        for start, stop, _ in usable:
+            tail = max(int(held_out * (stop - start)), window)
+            if stop - start - tail >= window:
+                ranges += [(start, stop - tail, False), (stop - tail, stop, True)]
+            else:
+                ranges.append((start, stop, False))
+        if not any(held for *_, held in ranges):
+            # Nothing can be spared: measures are then those of the training itself.
+            ranges += [(start, stop, True) for start, stop, _ in ranges]
+    train, held_out_windows = (
+        Centres(
+            np.array([(a, b) for a, b, held in ranges if held == side], np.int64).reshape(-1, 2),
+            window,
+        )
+        for side in (False, True)
+    )
+    return Split(train, held_out_windows, len(every) - len(usable))
+
+
+# Largest share of one held-out file, in shares that are to be held out.
+_MAX_EXCESS = 3.0
+# A kind of moments belongs to a file from this share of its frames on, and training keeps at least
+# this many times as many frames of it as are held out.
+_KIND_SHARE, _KIND_TIMES = 0.1, 2
+
+
+def held_out_sources(
+    frames: Mapping[str, int],
+    held_out: float,
+    seed: int,
+    kinds: Callable[[str], Array] | None = None,
+) -> set[str]:
+    """Files that hold about a share `held_out` of all frames: at least one, and not all.
+
+    A file with more than three times that share is left to the training if there are shorter ones.
+    So is a file with a kind of moments of which the training would keep less than two frames for
+    each that is held out: errors on motion that a training lacks say nothing of the training.
+
+    `kinds`: function of a file: its frames of each kind, as by
+    :func:`deepphase.features.moment_kinds.source_kinds`.
+    """
+    names = sorted(frames)
+    kept: set[str] = set()
+    kept_frames = 0
+    wanted = held_out * sum(frames.values())
+    longest = max(_MAX_EXCESS * wanted, min(frames.values()))
+    order = [names[index] for index in np.random.default_rng(seed).permutation(len(names))]
+    fitting = [name for name in order if frames[name] <= longest]
+    # Frames of each kind that the training needs, and those in files of it that were looked at:
+    # the last ones first, since few of all files are enough for most kinds.
+    needed, found = np.zeros(1, np.int64), np.zeros(1, np.int64)
+    last, looked_at = reversed(order), set[str]()
+    for name in fitting:
+        if (kept and kept_frames >= wanted) or len(kept) == len(names) - 1:
+            break
+        if kinds is not None:
+            own = kinds(name)
+            more = needed + _KIND_TIMES * np.where(own >= _KIND_SHARE * own.sum(), own, 0)
+            while (found - own * (name in looked_at) < more).any():
+                if (other := next(last, None)) is None:
+                    break
+                if other not in kept:
+                    found = found + kinds(other)
+                    looked_at.add(other)
+            rest = found - own * (name in looked_at)
+            if (rest < more).any():
+                continue
+            needed, found = more, rest
+            looked_at.discard(name)
+        kept.add(name)
+        kept_frames += frames[name]
+    # No file's kinds are in others: as if they were unknown.
+    return kept or set(fitting[:1])
 
 
 @dataclass(frozen=True, eq=False)

@@ -4,16 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any, ClassVar
 
 import numpy as np
 
 from deepphase.arrays import Array
 from deepphase.errors import ParameterError
-from deepphase.formats.array_file import read_header
 from deepphase.formats.header_values import checked_number, checked_texts
 from deepphase.music.features import FPS, SONG_FEATURE_KINDS, SongFeatures, check_names, value_names
+from deepphase.phase.config import SONG_KIND
 
 SONG_FEATURES = ("mel", "chroma", "spectral_flux", "onset_strength", "beat")
 """Default features of a song: its spectrum, its onsets and its tracked beats."""
@@ -32,7 +31,7 @@ class SongSignals:
     has the same say, whatever its unit and however many values it has.
     """
 
-    KIND: ClassVar[str] = "features of a song"
+    KIND: ClassVar[str] = SONG_KIND
     UNIT: ClassVar[str] = "1"
     NORMALISATION: ClassVar[str] = (
         "each signal is divided by its scale; the mean over a window is taken off each signal"
@@ -116,9 +115,3 @@ class SongSignals:
     def scaled(self, values: Array) -> Array:
         """(frames, signals) float32: the features' values over the scale."""
         return values / np.array(self.scale, np.float32)
-
-
-def reads_songs(path: str | Path) -> bool:
-    """Whether a file is a phase model of songs; CheckpointError where it is none of ours."""
-    signals = read_header(path).get("signals")
-    return isinstance(signals, dict) and signals.get("kind") == SongSignals.KIND

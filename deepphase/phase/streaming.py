@@ -24,10 +24,10 @@ from deepphase.motion.root_trajectory import (
     facing_angles,
     velocities_in_root_space,
 )
+from deepphase.phase.encoding import encode_windows
 from deepphase.phase.model import PhaseModel
 from deepphase.phase.parameters import PhaseParameters
 from deepphase.phase.signals import JointVelocities
-from deepphase.phase.windows import encode_windows
 
 # Standard deviations of the facing's smoothing after which a facing has settled.
 _SETTLED = 5.0

@@ -20,8 +20,8 @@ class ShippedModel:
 
     Parameters
     ----------
-    file
-        Its name in this folder.
+    path
+        The file, which the `load` of its kind reads.
     title
         What a list shows it as.
     motion
@@ -30,22 +30,13 @@ class ShippedModel:
         What a training on motion of one's own brings, by measures.
     """
 
-    file: str
+    path: Path
     title: str
     motion: str
     own: str
 
-    @property
-    def path(self) -> Path:
-        """The file, which the `load` of its kind reads."""
-        return Path(__file__).with_name(self.file)
 
-    @property
-    def words(self) -> str:
-        """One line for a command that uses it."""
-        return f"shipped with the package ({self.motion}); {self.own}"
-
-
+_HERE = Path(__file__).parent
 _SYNTHETIC = "synthetic motion of this package"
 _DANCES = "CMU's salsa and Indian dances (mocap.cs.cmu.edu)"
 _CAPTURES = (
@@ -55,19 +46,19 @@ _CAPTURES = (
 SHIPPED: Mapping[str, ShippedModel] = MappingProxyType(
     {
         "person": ShippedModel(
-            "person.matcher",
+            _HERE / "person.matcher",
             "Person",
             _CAPTURES,
             "of clips of your own, match build and train matching make another",
         ),
         "dog": ShippedModel(
-            "dog.matcher",
+            _HERE / "dog.matcher",
             "Dog",
             _SYNTHETIC,
             "its gaits are formulas; match build and train matching make one of your own clips",
         ),
         "dancer": ShippedModel(
-            "dancer.matcher",
+            _HERE / "dancer.matcher",
             "Dancer",
             "salsa, Indian and modern dances of CMU: the data used in this project was obtained "
             "from mocap.cs.cmu.edu; the database was created with funding from NSF EIA-0196217",
@@ -75,14 +66,14 @@ SHIPPED: Mapping[str, ShippedModel] = MappingProxyType(
             "dance) has their figures",
         ),
         "editor": ShippedModel(
-            "two_legs.editor",
+            _HERE / "two_legs.editor",
             "any body on two legs",
             f"{_DANCES} and {_SYNTHETIC}",
             "a lost second of people whom it never saw is 62 to 154 mm off, a line 156 to 185; "
             "an editor of your own clips (train editor) also halves the error of single joints",
         ),
         "any_skeleton": ShippedModel(
-            "any_skeleton.model",
+            _HERE / "any_skeleton.model",
             "any skeleton",
             f"captures of CMU (mocap.cs.cmu.edu), {_CAPTURES}, animals of Mesh2Motion (CC0), and "
             f"{_SYNTHETIC}",

@@ -20,8 +20,8 @@ from itertools import chain, pairwise
 import numpy as np
 
 from deepphase.arrays import Array
-from deepphase.motion.joint_names import JointName, parse_names
 from deepphase.motion.orientation import ASSUMED_UP, AXES
+from deepphase.motion.skeleton import JointName, parse_names
 
 # Part of the body -> labels without side, in small letters without signs.
 _SIDED = {

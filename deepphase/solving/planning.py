@@ -13,10 +13,9 @@ import numpy as np
 from deepphase.errors import SkeletonError
 from deepphase.motion import quaternions
 from deepphase.motion.clip import Clip, joint_positions
-from deepphase.motion.joint_names import parse_names
 from deepphase.motion.point_track import PointTrack
 from deepphase.motion.roles import Roles, find_roles
-from deepphase.motion.skeleton import ancestors, subtree_mask
+from deepphase.motion.skeleton import ancestors, parse_names, subtree_mask
 from deepphase.solving.point_structure import (
     LOWER_SHARE,
     PointStructure,

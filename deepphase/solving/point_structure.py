@@ -13,10 +13,9 @@ from deepphase.arrays import Array
 from deepphase.errors import SkeletonError
 from deepphase.motion import quaternions
 from deepphase.motion.clip import Clip, velocities
-from deepphase.motion.joint_names import JointName, parse_names
 from deepphase.motion.point_track import PointTrack
 from deepphase.motion.roles import PAIRED_PARTS
-from deepphase.motion.skeleton import Skeleton
+from deepphase.motion.skeleton import JointName, Skeleton, parse_names
 from deepphase.solving.marker_sets import JointRow, marker_joints, named_edges
 from deepphase.solving.point_limbs import (
     PointBody,

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from deepphase.apps.cli import main
-from deepphase.apps.options import claim, protected
+from deepphase.apps.input_checks import claim, protected
 from deepphase.formats.load import save
 from deepphase.formats.points import save_points
 from deepphase.motion.clip import joint_positions

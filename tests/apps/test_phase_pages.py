@@ -16,10 +16,10 @@ from deepphase.apps.reports.phase_pages import FigureData, example_window, train
 from deepphase.apps.reports.player import takes_of_store
 from deepphase.corpus.clip_store import ClipStore
 from deepphase.phase.config import NetworkConfig, PhaseConfig
+from deepphase.phase.encoding import make_autoencoder
 from deepphase.phase.extractor import shipped_model
 from deepphase.phase.health import ChannelHealth, Health
-from deepphase.phase.manifold import ManifoldProjection
-from deepphase.phase.model import PhaseModel, make_autoencoder
+from deepphase.phase.model import ManifoldProjection, PhaseModel
 from deepphase.phase.signals import JointVelocities
 from deepphase.synthetic.gait_motion import locomotion
 from tests.apps.test_page import figures_in

@@ -169,8 +169,7 @@ def gpu_tests(bench: Bench) -> None:
 def pae(bench: Bench) -> None:
     """A training step of the periodic autoencoder, against the network as its authors wrote it."""
     from deepphase.phase.config import NetworkConfig
-    from deepphase.phase.model import make_autoencoder
-    from deepphase.phase.windows import gather
+    from deepphase.phase.encoding import gather, make_autoencoder
     from tests.benchmarks.bench_phase import plain_batch
     from tests.phase.released_form import PlainAutoencoder
 

@@ -12,8 +12,7 @@ import numpy as np
 import torch
 
 from deepphase.phase.config import NetworkConfig
-from deepphase.phase.model import make_autoencoder
-from deepphase.phase.windows import encode_windows, gather
+from deepphase.phase.encoding import encode_windows, gather, make_autoencoder
 from tests.benchmarks.rounds import medians
 from tests.phase.released_form import PlainAutoencoder
 

@@ -16,7 +16,8 @@ from deepphase.export.onnx_file import (
     export_phase_model,
 )
 from deepphase.phase.config import PhaseConfig
-from deepphase.phase.model import PhaseModel, make_autoencoder
+from deepphase.phase.encoding import make_autoencoder
+from deepphase.phase.model import PhaseModel
 from deepphase.phase.signals import JointVelocities
 
 pytestmark = pytest.mark.slow

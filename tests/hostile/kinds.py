@@ -46,9 +46,9 @@ from deepphase.music.audio import HOP, SAMPLE_RATE, read_sound
 from deepphase.music.beats_file import read_beats
 from deepphase.phase.baselines.pca_phase import PcaPhase
 from deepphase.phase.config import PhaseConfig
+from deepphase.phase.encoding import make_autoencoder
 from deepphase.phase.extractor import load_extractor
-from deepphase.phase.manifold import ManifoldProjection
-from deepphase.phase.model import PhaseModel, make_autoencoder
+from deepphase.phase.model import ManifoldProjection, PhaseModel
 from deepphase.phase.parameters import load_phases, save_phases
 from deepphase.phase.song_signals import SongSignals
 from deepphase.phase.training.train import train_phase

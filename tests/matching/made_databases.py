@@ -12,7 +12,8 @@ from deepphase.features.layout import Feature, FeatureLayout, Normalisation
 from deepphase.matching.database.database import MotionDatabase
 from deepphase.matching.database.file import StoreLink
 from deepphase.phase.config import PhaseConfig
-from deepphase.phase.model import PhaseModel, make_autoencoder
+from deepphase.phase.encoding import make_autoencoder
+from deepphase.phase.model import PhaseModel
 from deepphase.phase.signals import JointVelocities
 from tests.formula_motion import swinging
 

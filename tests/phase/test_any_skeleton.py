@@ -14,9 +14,10 @@ from deepphase.motion.clip import Clip
 from deepphase.motion.roles import find_roles
 from deepphase.motion.skeleton import Skeleton
 from deepphase.phase.config import NetworkConfig, PhaseConfig
+from deepphase.phase.encoding import make_autoencoder
 from deepphase.phase.extractor import load_extractor, load_model, shipped_model
 from deepphase.phase.health import measured_health
-from deepphase.phase.model import PhaseModel, make_autoencoder
+from deepphase.phase.model import PhaseModel
 from deepphase.phase.signals import POINTS, BodyPlan, PointVelocities, bound_weights, parent_points
 from deepphase.phase.training.bodies import Augmentation
 from deepphase.phase.training.train import train_phase

@@ -6,7 +6,7 @@ import pytest
 import torch
 
 from deepphase.phase.config import NetworkConfig
-from deepphase.phase.model import make_autoencoder
+from deepphase.phase.encoding import make_autoencoder
 from deepphase.phase.networks.sine_fit_autoencoder import (
     SineFitAutoencoder,
     needed_channels,

@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 
 from deepphase.apps.demo import PHASES
+from deepphase.phase.encoding import advanced_to_ends
 from deepphase.phase.model import PhaseModel
 from deepphase.phase.parameters import PhaseParameters
-from deepphase.phase.windows import advanced_to_ends
 from deepphase.synthetic.gait_motion import locomotion
 
 FPS = 60.0

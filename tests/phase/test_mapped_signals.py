@@ -8,10 +8,10 @@ import torch
 
 from deepphase.corpus.clip_store import ClipStore
 from deepphase.phase.config import PhaseConfig
+from deepphase.phase.encoding import gather
 from deepphase.phase.signal_corpus import SignalCorpus
 from deepphase.phase.training.data import PhaseData
 from deepphase.phase.training.train import train_phase
-from deepphase.phase.windows import gather
 from tests.formula_motion import swinging, tiny_phases
 
 _MEMORY = 10_000

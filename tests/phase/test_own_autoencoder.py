@@ -8,9 +8,10 @@ from torch import Tensor, nn
 
 from deepphase.errors import CheckpointError, ParameterError
 from deepphase.phase import config as phase_config
-from deepphase.phase import model as models
+from deepphase.phase import encoding
 from deepphase.phase.config import NetworkConfig, PhaseConfig
-from deepphase.phase.model import PhaseModel, make_autoencoder, register_autoencoder
+from deepphase.phase.encoding import make_autoencoder, register_autoencoder
+from deepphase.phase.model import PhaseModel
 from deepphase.phase.networks.autoencoder import Encoding, PeriodicAutoencoder
 from deepphase.phase.training.train import train_phase
 from tests.formula_motion import swinging, swings, tiny_phases
@@ -39,15 +40,15 @@ class Spectral(PeriodicAutoencoder):
 def registry(monkeypatch):
     """The registry, as it was before afterwards."""
     monkeypatch.setattr(phase_config, "registered", names := [])
-    monkeypatch.setattr(models, "registered", names)
-    monkeypatch.setattr(models, "PRESETS", dict(models.PRESETS))
+    monkeypatch.setattr(encoding, "registered", names)
+    monkeypatch.setattr(encoding, "PRESETS", dict(encoding.PRESETS))
 
 
 def forget(monkeypatch: pytest.MonkeyPatch) -> None:
     """Another program, that has registered nothing."""
     monkeypatch.setattr(phase_config, "registered", names := [])
-    monkeypatch.setattr(models, "registered", names)
-    monkeypatch.delitem(models.PRESETS, "spectral")
+    monkeypatch.setattr(encoding, "registered", names)
+    monkeypatch.delitem(encoding.PRESETS, "spectral")
 
 
 def test_trained_saved_and_loaded(registry, tmp_path, monkeypatch):

@@ -7,7 +7,7 @@ import torch
 from deepphase.config import config_names
 from deepphase.errors import ParameterError
 from deepphase.phase.config import NetworkConfig, PhaseConfig
-from deepphase.phase.model import PRESETS, make_autoencoder
+from deepphase.phase.encoding import PRESETS, make_autoencoder
 from deepphase.phase.networks.paper_autoencoder import PaperAutoencoder, TimeNorm
 
 SIGNALS, FPS = 12, 60.0

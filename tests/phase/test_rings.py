@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from deepphase.phase.manifold import evenness, ring_projection, steadiest, winding
+from deepphase.phase.rings import evenness, ring_projection, steadiest, winding
 
 FPS = 60.0
 TIME = np.arange(480) / FPS

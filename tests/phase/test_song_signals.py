@@ -5,17 +5,18 @@ import pytest
 import soundfile
 
 from deepphase.arrays import wrapped
-from deepphase.corpus.songs import find_songs, holds_only_songs
+from deepphase.corpus.motion_files import holds_only_songs
+from deepphase.corpus.songs import find_songs
 from deepphase.errors import CheckpointError, DeepPhaseError, FormatError, ParameterError
 from deepphase.formats.array_file import read_header
 from deepphase.music.audio import HOP, SAMPLE_RATE
 from deepphase.music.cache import song_features
 from deepphase.music.features import features_of
-from deepphase.phase.config import PhaseConfig
+from deepphase.phase.config import PhaseConfig, reads_songs
 from deepphase.phase.extractor import load_extractor
 from deepphase.phase.model import PhaseModel
 from deepphase.phase.signal_corpus import SignalCorpus
-from deepphase.phase.song_signals import SONG_FEATURES, reads_songs
+from deepphase.phase.song_signals import SONG_FEATURES
 from deepphase.phase.training.train import train_phase
 from deepphase.synthetic.song import make_song
 from tests.formula_motion import swinging

@@ -8,8 +8,8 @@ import torch
 
 from deepphase.corpus.clip_store import ClipStore
 from deepphase.phase.config import PhaseConfig, TrainingConfig
+from deepphase.phase.encoding import gather, gather_at_rates
 from deepphase.phase.training.data import PhaseData, VariedWindows, WindowVariation, with_headings
-from deepphase.phase.windows import gather, gather_at_rates
 from deepphase.synthetic.gait_motion import locomotion
 from tests.formula_motion import swinging
 from tests.phase.test_mapped_signals import config

@@ -5,7 +5,8 @@ import pytest
 import torch
 
 from deepphase.errors import ParameterError
-from deepphase.phase.windows import gather, held_out_sources, padded, split_by_source
+from deepphase.phase.encoding import gather, padded
+from deepphase.phase.signal_corpus import held_out_sources, split_by_source
 from deepphase.training.resumable import WindowOrder
 
 

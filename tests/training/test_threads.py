@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 import torch
 
-from deepphase.phase import windows
+from deepphase.phase import encoding
 from deepphase.phase.config import NetworkConfig
-from deepphase.phase.model import make_autoencoder
+from deepphase.phase.encoding import make_autoencoder
 from deepphase.training import optimizer
 from deepphase.training.optimizer import FastestThreads
 
@@ -57,13 +57,13 @@ def test_steps_with_fewer_threads_are_not_timed(counts, capsys):
 
 
 def test_long_encodings_choose_and_short_ones_do_not(counts, monkeypatch, capsys):
-    monkeypatch.setattr(windows, "encoding_threads", FastestThreads("encoding"))
+    monkeypatch.setattr(encoding, "encoding_threads", FastestThreads("encoding"))
     config = NetworkConfig(channels=2, window_s=0.5, hidden=2)
     network = make_autoencoder(3, 20.0, config).eval()
     signals = np.zeros((20, 3), np.float32)
-    windows.encode_windows(network, signals, np.zeros(200, np.int64))
+    encoding.encode_windows(network, signals, np.zeros(200, np.int64))
     assert set(counts) == {4}
-    windows.encode_windows(network, signals, np.zeros(256 * 14, np.int64))
+    encoding.encode_windows(network, signals, np.zeros(256 * 14, np.int64))
     assert counts[-1] == 4
     assert {1, 2} < set(counts)
     assert "encoding by" in capsys.readouterr().err

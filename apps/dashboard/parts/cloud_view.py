@@ -24,8 +24,8 @@ from deepphase.figures.colouring import Colouring
 from deepphase.figures.theme import CYCLIC, DARK, LIGHT, NEUTRAL, SEQUENTIAL, percentile_range
 from deepphase.motion.roles import find_roles
 from deepphase.motion.root_trajectory import root_trajectory
-from deepphase.phase.manifold import Ring
 from deepphase.phase.parameters import PhaseParameters
+from deepphase.phase.rings import Ring
 from deepphase.viewer.actor import Actor
 from deepphase.viewer.take import Channels, Take
 

@@ -22,12 +22,12 @@ from deepphase.errors import DeepPhaseError
 from deepphase.figures.phase_cloud import ground_speed
 from deepphase.figures.theme import thinning
 from deepphase.motion.clip import Clip
+from deepphase.phase.encoding import interior_frames
 from deepphase.phase.extractor import PhaseExtractor
-from deepphase.phase.manifold import STRETCH_S, Ring, steadiest
 from deepphase.phase.model import PhaseModel
 from deepphase.phase.parameters import ClipPhases
 from deepphase.phase.recurrence import PeriodicMoment, periodic_moments
-from deepphase.phase.windows import interior_frames
+from deepphase.phase.rings import STRETCH_S, Ring, steadiest
 from deepphase.viewer.take import Channels, Take
 from deepphase.work import Progress, report
 

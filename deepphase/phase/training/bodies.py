@@ -15,9 +15,9 @@ from deepphase.arrays import Array
 from deepphase.corpus.clip_store import ClipStore
 from deepphase.errors import ParameterError
 from deepphase.phase.config import PhaseConfig
+from deepphase.phase.encoding import encode_windows, gather
 from deepphase.phase.health import TrainedSkeleton, measured_health
-from deepphase.phase.manifold import ManifoldProjection
-from deepphase.phase.model import PhaseModel
+from deepphase.phase.model import ManifoldProjection, PhaseModel
 from deepphase.phase.signal_corpus import CorpusBody, SignalCorpus
 from deepphase.phase.signals import (
     CHAINS,
@@ -29,7 +29,6 @@ from deepphase.phase.signals import (
 )
 from deepphase.phase.training.data import PhaseData, VariedWindows
 from deepphase.phase.training.module import PhaseModule
-from deepphase.phase.windows import encode_windows, gather
 from deepphase.work import Progress, report
 
 # Legs of one body differ less in scale than its limbs do: their feet would slide.

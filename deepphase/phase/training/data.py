@@ -16,10 +16,10 @@ from deepphase.arrays import release_pages, short_repr
 from deepphase.corpus.clip_store import ClipStore
 from deepphase.errors import ParameterError
 from deepphase.phase.config import PhaseConfig, TrainingConfig
+from deepphase.phase.encoding import gather, gather_at_rates
 from deepphase.phase.signal_corpus import SignalCorpus
 from deepphase.phase.signals import JointVelocities, PointVelocities
 from deepphase.phase.song_signals import SongSignals
-from deepphase.phase.windows import gather, gather_at_rates
 from deepphase.training.resumable import ResumableData
 from deepphase.work import Progress
 

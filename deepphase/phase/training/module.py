@@ -12,9 +12,9 @@ from torch import Tensor
 
 from deepphase.arrays import release_pages
 from deepphase.phase.config import PhaseConfig
+from deepphase.phase.encoding import encode_windows, gather, make_autoencoder
 from deepphase.phase.health import measured_health
-from deepphase.phase.manifold import ManifoldProjection
-from deepphase.phase.model import PhaseModel, make_autoencoder
+from deepphase.phase.model import ManifoldProjection, PhaseModel
 from deepphase.phase.networks.autoencoder import PeriodicAutoencoder
 from deepphase.phase.networks.sine_fit_autoencoder import (
     SineFitAutoencoder,
@@ -24,7 +24,6 @@ from deepphase.phase.networks.sine_fit_autoencoder import (
 from deepphase.phase.signals import JointVelocities, PointVelocities
 from deepphase.phase.song_signals import SongSignals
 from deepphase.phase.training.data import PhaseData
-from deepphase.phase.windows import encode_windows, gather
 from deepphase.training.resumable import ResumableModule
 from deepphase.training.task import versions
 from deepphase.work import Progress, report

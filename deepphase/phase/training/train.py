@@ -14,16 +14,16 @@ import torch
 
 from deepphase.arrays import Array, release_pages
 from deepphase.corpus.clip_store import ClipStore
+from deepphase.corpus.motion_files import holds_only_songs
 from deepphase.corpus.prepare import corpus_of
-from deepphase.corpus.songs import find_songs, holds_only_songs
+from deepphase.corpus.songs import find_songs
 from deepphase.errors import ParameterError
 from deepphase.phase.config import ANY_SKELETON, PhaseConfig
 from deepphase.phase.model import PhaseModel
-from deepphase.phase.signal_corpus import SignalCorpus
+from deepphase.phase.signal_corpus import SignalCorpus, Split
 from deepphase.phase.training.bodies import BodyData, BodyModule
 from deepphase.phase.training.data import PhaseData
 from deepphase.phase.training.module import PhaseModule
-from deepphase.phase.windows import Split
 from deepphase.training.task import TrainedTask, run_task
 from deepphase.work import Progress
 

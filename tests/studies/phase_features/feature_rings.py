@@ -8,8 +8,9 @@ from __future__ import annotations
 import numpy as np
 
 from deepphase.arrays import Array
-from deepphase.phase.manifold import ManifoldProjection, evenness, winding
 from deepphase.phase.matches import Frames
+from deepphase.phase.model import ManifoldProjection
+from deepphase.phase.rings import evenness, winding
 
 # Time before and after two similar frames whose directions are compared.
 _DIRECTION_S = 1 / 12

@@ -1,4 +1,4 @@
-"""YAML configs: finding them by name, reading them, and checking them as dataclasses."""
+"""YAML configs, found by name and checked as dataclasses; checks of values in headers of files."""
 
 from __future__ import annotations
 
@@ -31,6 +31,10 @@ _LARGEST_NUMBER, _MOST_DIGITS = 10**300, 400
 
 # Kind of config -> key of its training that `epochs` replaces.
 _COUNTS = {"phase": "windows", "editor": "windows", "controller": "samples", "dance": "samples"}
+
+LARGEST = 1e15
+_LONGEST_SHOWN = 40
+
 
 YAML_ERRORS = (yaml.YAMLError, ValueError, ArithmeticError, RecursionError)
 """Some dates and numbers are refused by Python itself, and nesting has a limit."""
@@ -290,3 +294,77 @@ def _typed(name: str, declared: str, value: Any) -> Any:
         return float(value) if declared.startswith("float") else str(value)
     except (TypeError, ValueError, OverflowError):
         raise ParameterError(f"{name} must be {declared}, not {value!r}") from None
+
+
+def checked_number(
+    value: Any, name: str, lowest: float = -LARGEST, highest: float = LARGEST
+) -> float:
+    """A finite number within bounds. Raises ParameterError."""
+    if type(value) not in (int, float) or not lowest <= value <= highest:
+        raise wrong_value(value, name, f"a number from {lowest:g} to {highest:g}")
+    return float(value)
+
+
+def checked_count(value: Any, name: str, lowest: int = 0, highest: int = int(LARGEST)) -> int:
+    """A whole number within bounds. Raises ParameterError."""
+    if type(value) is not int or not lowest <= value <= highest:
+        raise wrong_value(value, name, f"a whole number from {lowest} to {highest}")
+    return value
+
+
+def checked_text(value: Any, name: str) -> str:
+    """A text. Raises ParameterError."""
+    # Neither files nor terminals take halves of surrogate pairs.
+    if not isinstance(value, str) or value != value.encode(errors="ignore").decode():
+        raise wrong_value(value, name, "a text")
+    return value
+
+
+def checked_texts(value: Any, name: str) -> tuple[str, ...]:
+    """A list of texts. Raises ParameterError."""
+    if not isinstance(value, list):
+        raise wrong_value(value, name, "a list of texts")
+    return tuple(checked_text(text, name) for text in value)
+
+
+def checked_labels(value: Any, name: str = "labels") -> dict[str, str]:
+    """Texts by name. Raises ParameterError."""
+    if not isinstance(value, Mapping):
+        raise wrong_value(value, name, "texts by name")
+    return {label: checked_text(text, name) for label, text in value.items()}
+
+
+def checked_mapping(value: Any, name: str) -> dict[str, Any]:
+    """A JSON object. Raises ParameterError."""
+    if not isinstance(value, dict):
+        raise wrong_value(value, name, "an object")
+    return value
+
+
+def check_numbers(value: Any) -> None:
+    """Raise ParameterError if a number anywhere in a JSON value is not finite or is absurd."""
+    pending = [value]
+    while pending:
+        item = pending.pop()
+        if isinstance(item, dict):
+            pending.extend(item.values())
+        elif isinstance(item, list):
+            pending.extend(item)
+        elif isinstance(item, (int, float)) and not abs(item) <= LARGEST:
+            raise ParameterError(
+                f"a number of {_shown(item)} in the header is not possible",
+                hint="make the file again",
+            )
+
+
+def wrong_value(value: Any, name: str, expected: str) -> ParameterError:
+    return ParameterError(f"{name} is {_shown(value)}, expected {expected}")
+
+
+def _shown(value: Any) -> str:
+    try:
+        text = repr(value)
+    # Python prints no whole numbers of more than 4,300 digits.
+    except ValueError:
+        text = "of too many digits"
+    return text if len(text) <= _LONGEST_SHOWN else f"{text[:_LONGEST_SHOWN]}..."

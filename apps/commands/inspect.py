@@ -17,7 +17,7 @@ from deepphase.corpus.inspection import FileFacts, inspect_files
 from deepphase.corpus.motion_files import find_motion_files, is_store
 from deepphase.corpus.name_labels import read_name_labels
 from deepphase.features.moment_kinds import KINDS, clip_kinds
-from deepphase.formats.frame_rates import is_warning
+from deepphase.formats.reading import is_warning
 from deepphase.motion.orientation import body_length, other_floors
 
 

@@ -9,7 +9,7 @@ from deepphase.apps import terminal
 from deepphase.apps.input_checks import claim
 from deepphase.apps.options import FileOptions
 from deepphase.arrays import counted
-from deepphase.formats.frame_rates import is_warning
+from deepphase.formats.reading import is_warning
 
 
 def command(

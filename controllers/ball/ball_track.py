@@ -10,9 +10,9 @@ from typing import Any
 import numpy as np
 
 from deepphase.arrays import Array
+from deepphase.config import checked_text, checked_texts
 from deepphase.errors import ParameterError
-from deepphase.formats.array_file import fitting_parts, read_arrays, write_arrays
-from deepphase.formats.header_values import checked_rate, checked_text, checked_texts
+from deepphase.formats.array_file import checked_rate, fitting_parts, read_arrays, write_arrays
 from deepphase.motion.ball import Ball
 from deepphase.motion.clip import Clip
 

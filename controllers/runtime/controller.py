@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from deepphase.arrays import Array, counted, short_repr
+from deepphase.config import checked_mapping, checked_texts
 from deepphase.controllers.config import ControllerConfig
 from deepphase.controllers.data.captured_rows import ARRAYS, DetailRows, RestRows, rest_layout
 from deepphase.controllers.data.initial_states import InitialStates
@@ -21,12 +22,12 @@ from deepphase.controllers.schema.schema import ControllerSchema
 from deepphase.errors import CheckpointError
 from deepphase.features.feature import TRAJECTORY_POSITION
 from deepphase.features.layout import Normalisation
-from deepphase.formats.array_file import fitting_parts, read_arrays, write_arrays
-from deepphase.formats.header_values import (
+from deepphase.formats.array_file import (
     checked_joints,
-    checked_mapping,
     checked_source,
-    checked_texts,
+    fitting_parts,
+    read_arrays,
+    write_arrays,
 )
 from deepphase.formats.reading import checked_skeleton
 from deepphase.motion.ball import Ball

@@ -41,6 +41,7 @@ from typing import Any, get_args
 import numpy as np
 
 from deepphase.arrays import Array, brief_repr
+from deepphase.config import checked_count, checked_labels, checked_texts
 from deepphase.controllers.networks.network import NetworkDims
 from deepphase.controllers.schema.config import (
     AUTO,
@@ -55,14 +56,7 @@ from deepphase.controllers.schema.config import (
 from deepphase.errors import ParameterError, SkeletonError
 from deepphase.features.feature import TRAJECTORY_PATH, TRAJECTORY_VELOCITY
 from deepphase.features.layout import Feature, FeatureLayout
-from deepphase.formats.array_file import fitting_parts
-from deepphase.formats.header_values import (
-    checked_count,
-    checked_joints,
-    checked_labels,
-    checked_rate,
-    checked_texts,
-)
+from deepphase.formats.array_file import checked_joints, checked_rate, fitting_parts
 from deepphase.motion.clip import Clip
 from deepphase.motion.contacts import foot_contacts
 from deepphase.motion.roles import find_roles

@@ -15,9 +15,8 @@ from deepphase.corpus.motion_files import MotionFile, find_motion_files, is_stor
 from deepphase.corpus.store import groups_with, open_store, store_groups
 from deepphase.errors import DeepPhaseError
 from deepphase.formats.doubts import with_doubts
-from deepphase.formats.frame_rates import CHECK
 from deepphase.formats.load import holds_points, list_animations, load, load_all
-from deepphase.formats.reading import checked_options, with_notes
+from deepphase.formats.reading import CHECK, checked_options, with_notes
 from deepphase.motion.clip import Clip
 from deepphase.motion.point_track import PointTrack, without_balls
 from deepphase.music.audio import sound_bytes, stated_duration_s

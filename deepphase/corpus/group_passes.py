@@ -19,7 +19,7 @@ from deepphase.corpus.groups import (
 )
 from deepphase.corpus.store_writer import StoreWriter
 from deepphase.errors import ParameterError, SkeletonError
-from deepphase.formats.frame_rates import ANOTHER_RATE, CHECK, CORRECTED
+from deepphase.formats.reading import ANOTHER_RATE, CHECK, CORRECTED
 from deepphase.motion.clip import Clip, in_float32, joint_positions
 from deepphase.motion.mirror import mirror_map, mirrored
 from deepphase.motion.orientation import (

@@ -34,9 +34,8 @@ from deepphase.corpus.store import StoreGroup, open_store, store_groups
 from deepphase.corpus.store_writer import StoreWriter
 from deepphase.errors import FormatError, ParameterError
 from deepphase.files import temporary_folder
-from deepphase.formats.frame_rates import is_warning
 from deepphase.formats.load import MOTION_FORMATS
-from deepphase.formats.reading import checked_options, with_notes
+from deepphase.formats.reading import checked_options, is_warning, with_notes
 from deepphase.motion.glitches import Glitch
 from deepphase.work import Progress, map_in_order, report, workers_for
 

@@ -14,7 +14,7 @@ from deepphase.corpus.clips import ANIMATION_LABEL, PointSets, load_clips
 from deepphase.corpus.labels import LabelledPiece
 from deepphase.corpus.motion_files import MotionFile, song_beside
 from deepphase.errors import DeepPhaseError, FormatError, OutOfMemoryError
-from deepphase.formats.frame_rates import warnings_of
+from deepphase.formats.reading import warnings_of
 from deepphase.motion.clip import Clip, in_float32, joint_positions
 from deepphase.motion.glitches import Glitch, find_glitches, without_stray_ends
 from deepphase.motion.resample import DEFAULT_LIMIT, ResampleLimit, resample

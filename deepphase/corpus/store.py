@@ -17,22 +17,26 @@ from typing import Any
 import numpy as np
 
 from deepphase.arrays import Array, brief_repr
+from deepphase.config import (
+    check_numbers,
+    checked_count,
+    checked_labels,
+    checked_mapping,
+    checked_text,
+)
 from deepphase.corpus.clip_store import ClipStore, shared_skeletons
 from deepphase.corpus.groups import same_rest_frames
 from deepphase.corpus.motion_files import STORE_FORMAT, STORE_JSON, is_store_folder
 from deepphase.corpus.store_writer import ARRAY_TYPES, ONE_BODY, STORE_VERSION
 from deepphase.errors import CheckpointError, DeepPhaseError, ParameterError
 from deepphase.files import check_size, json_hash, parsed_json
-from deepphase.formats.array_file import chunks, map_arrays, read_header
-from deepphase.formats.header_values import (
-    check_numbers,
-    checked_count,
+from deepphase.formats.array_file import (
     checked_joints,
-    checked_labels,
-    checked_mapping,
     checked_rate,
     checked_source,
-    checked_text,
+    chunks,
+    map_arrays,
+    read_header,
 )
 from deepphase.formats.reading import checked_skeleton
 from deepphase.motion.skeleton import Skeleton

@@ -20,8 +20,7 @@ from deepphase.corpus.groups import bodies_of, group_arrays, once, spread_transl
 from deepphase.corpus.motion_files import STORE_FORMAT, STORE_JSON, is_store_folder, place_aside
 from deepphase.errors import CheckpointError, ParameterError
 from deepphase.files import json_hash, temporary_folder, writing
-from deepphase.formats.array_file import is_array_file
-from deepphase.formats.header_values import checked_rate
+from deepphase.formats.array_file import checked_rate, is_array_file
 from deepphase.formats.reading import unique_names
 from deepphase.motion.clip import Clip
 from deepphase.motion.skeleton import Skeleton

@@ -13,7 +13,7 @@ import torch
 from torch import Tensor, nn
 
 from deepphase.arrays import Array, brief_repr, counted, short_repr
-from deepphase.config import section
+from deepphase.config import checked_mapping, section
 from deepphase.edit.body_points import BodyPoints
 from deepphase.edit.config import EditorConfig
 from deepphase.edit.missing import NOISY, filled, run_means
@@ -22,12 +22,12 @@ from deepphase.edit.networks import CONTROLS, EffectorNetworks, MotionAutoencode
 from deepphase.export.onnx_file import PARITY_BATCHES, Parity, export_onnx
 from deepphase.formats.array_file import (
     array_part,
+    checked_rate,
     fitting_parts,
     joined_parts,
     read_arrays,
     write_arrays,
 )
-from deepphase.formats.header_values import checked_mapping, checked_rate
 from deepphase.formats.reading import checked_skeleton
 from deepphase.motion import quaternions
 from deepphase.motion.clip import Clip

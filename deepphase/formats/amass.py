@@ -22,9 +22,14 @@ from scipy.spatial.transform import Rotation
 
 from deepphase.arrays import Array
 from deepphase.errors import FormatError, ParameterError
-from deepphase.formats.frame_rates import CHECK, resolve_rate
 from deepphase.formats.npz.archive import NpzArchive, read_npz, write_npz
-from deepphase.formats.reading import check_writable_body, checked_options, in_metres_y_up
+from deepphase.formats.reading import (
+    CHECK,
+    check_writable_body,
+    checked_options,
+    in_metres_y_up,
+    resolve_rate,
+)
 from deepphase.motion import quaternions
 from deepphase.motion.clip import Clip, Source
 from deepphase.motion.orientation import ASSUMED_UP, infer_up, rotate_from_y_up

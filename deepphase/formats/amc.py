@@ -25,26 +25,25 @@ from scipy.spatial.transform import Rotation
 
 from deepphase.arrays import Array
 from deepphase.errors import FormatError
-from deepphase.formats.frame_rates import CHECK, CORRECTED, resolve_rate
+from deepphase.formats.markers.marker_data import bridged, frame_numbers
 from deepphase.formats.reading import (
+    CHECK,
+    CORRECTED,
     RawMotion,
     Unit,
-    bridged,
     check_joint_count,
     check_pose_count,
     checked_options,
-    children_of,
-    depth_first,
     foreign_content,
-    frame_numbers,
     in_metres_y_up,
     lines_of,
     listed,
     read_content,
+    resolve_rate,
 )
 from deepphase.motion import quaternions
 from deepphase.motion.clip import Clip, Source
-from deepphase.motion.skeleton import Skeleton
+from deepphase.motion.skeleton import Skeleton, children_of, depth_first
 
 # Frames a second of CMU's captures; the format states none.
 _CMU_FPS = 120.0

@@ -1,5 +1,7 @@
 """Container of deepphase files: named arrays and a JSON header in a safetensors file.
 
+What headers say of rates, joints and sources is checked here, too.
+
 The header is a JSON text in the file's ``__metadata__`` under ``deepphase``; ``deepphase_sha256``
 beside it is the hash of the table and the header, and the header holds the hash of every array.
 The safetensors package reads files and checks their sizes before anything is allocated. They are
@@ -25,9 +27,21 @@ import numpy as np
 from safetensors import SafetensorError, safe_open
 
 from deepphase.arrays import Array, ComputedRows, release_pages
+from deepphase.config import (
+    LARGEST,
+    check_numbers,
+    checked_count,
+    checked_mapping,
+    checked_number,
+    checked_text,
+    checked_texts,
+    wrong_value,
+)
 from deepphase.errors import CheckpointError, DeepPhaseError, ParameterError, UnregisteredError
 from deepphase.files import atomic_write, parsed_json
-from deepphase.formats.header_values import check_numbers, checked_count
+from deepphase.formats.reading import MAX_JOINTS
+from deepphase.motion.clip import FASTEST_FPS, SLOWEST_FPS, Source, is_plausible_rate
+from deepphase.motion.orientation import AXES
 
 Header = dict[str, Any]
 
@@ -351,3 +365,40 @@ def _unreadable(path: Path, error: Exception) -> CheckpointError:
         )
     reason = getattr(error, "strerror", None) or str(error)
     return CheckpointError(f"cannot be read: {reason}", hint="check the path", path=path)
+
+
+def checked_rate(value: Any, name: str = "fps") -> float:
+    """Frames a second, within the limits of motion files. Raises ParameterError."""
+    # The slack of the limits, for reciprocals of frame times.
+    if type(value) in (int, float) and is_plausible_rate(value):
+        return float(value)
+    return checked_number(value, name, SLOWEST_FPS, FASTEST_FPS)
+
+
+def checked_joints(value: Any, name: str = "joints") -> tuple[str, ...]:
+    """Names of joints: at least one, none twice. Raises ParameterError."""
+    joints = checked_texts(value, name)
+    if not 0 < len(joints) <= MAX_JOINTS or len(set(joints)) != len(joints):
+        raise ParameterError(
+            f"{name}: there are {len(joints)} names, {len(set(joints))} of them different; "
+            f"expected 1 to {MAX_JOINTS:,}, each once"
+        )
+    return joints
+
+
+def checked_source(value: Any) -> Source:
+    """The origin of a clip, from an object with some of its fields. Raises ParameterError."""
+    found = checked_mapping(value, "source")
+    plain = Source()
+    fields: dict[str, Any] = {
+        name: checked_number(found.get(name, getattr(plain, name)), f"source {name}", lowest)
+        for name, lowest in (("unit_m", 0.0), ("fps", 0.0), ("song_start_s", -LARGEST))
+    }
+    for name in ("rotation_orders", "notes"):
+        fields[name] = checked_texts(found.get(name, []), f"source {name}")
+    for name in ("path", "up", "song"):
+        fields[name] = checked_text(found.get(name, getattr(plain, name)), f"source {name}")
+    fields["first_line"] = checked_count(found.get("first_line", 0), "source first_line")
+    if fields["up"] not in AXES:
+        raise wrong_value(fields["up"], "source up", ", ".join(AXES))
+    return Source(**fields)

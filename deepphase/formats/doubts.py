@@ -8,8 +8,7 @@ from dataclasses import replace
 import numpy as np
 
 from deepphase.arrays import Array, true_runs
-from deepphase.formats.frame_rates import ANOTHER_RATE, CHECK
-from deepphase.formats.reading import with_notes
+from deepphase.formats.reading import ANOTHER_RATE, CHECK, with_notes
 from deepphase.motion import quaternions
 from deepphase.motion.clip import Clip, joint_positions
 from deepphase.motion.contacts import GRAVITY

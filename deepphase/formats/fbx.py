@@ -21,12 +21,11 @@ from typing import Any
 
 import numpy as np
 
+from deepphase.config import checked_mapping, checked_number, checked_texts
 from deepphase.errors import FormatError, ParameterError
 from deepphase.files import atomic_write, check_writable
-from deepphase.formats.frame_rates import resolve_rate
 from deepphase.formats.gltf.reader import load_gltf
 from deepphase.formats.gltf.writer import save_gltf
-from deepphase.formats.header_values import checked_mapping, checked_number, checked_texts
 from deepphase.formats.reading import (
     Unit,
     check_writable_body,
@@ -34,6 +33,7 @@ from deepphase.formats.reading import (
     foreign_content,
     in_metres_y_up,
     read_content,
+    resolve_rate,
     unit_in_words,
 )
 from deepphase.motion.clip import Clip, Source, without_joints

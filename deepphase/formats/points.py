@@ -23,7 +23,6 @@ import numpy as np
 from deepphase.arrays import Array
 from deepphase.errors import DeepPhaseError, FormatError
 from deepphase.formats.amass import LAYOUTS, is_amass, smpl_skeleton
-from deepphase.formats.frame_rates import CHECK, resolve_rate
 from deepphase.formats.markers.c3d import read_c3d
 from deepphase.formats.markers.marker_data import (
     MAX_POINTS,
@@ -35,6 +34,7 @@ from deepphase.formats.markers.tables import read_motive, read_trc
 from deepphase.formats.npz.archive import NpzArchive, npy_shape, read_npy, read_npz, write_npz
 from deepphase.formats.npz.joint_arrays import is_joint_arrays, is_npz_motion, stated_names
 from deepphase.formats.reading import (
+    CHECK,
     EXPORT_AGAIN,
     LARGEST_LENGTH_M,
     METRES_PER_UNIT,
@@ -42,6 +42,7 @@ from deepphase.formats.reading import (
     checked_options,
     foreign_content,
     read_content,
+    resolve_rate,
 )
 from deepphase.motion.clip import Clip, Source
 from deepphase.motion.orientation import quarter_turned, turn_to_y

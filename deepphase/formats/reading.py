@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from numbers import Real
 from pathlib import Path
 
 import numpy as np
@@ -12,9 +13,7 @@ import numpy as np
 from deepphase.arrays import Array
 from deepphase.errors import FormatError, ParameterError
 from deepphase.files import check_size
-from deepphase.formats.frame_rates import CHECK, CORRECTED, check_rate_option
-from deepphase.motion import quaternions
-from deepphase.motion.clip import Clip, Source, is_plausible_rate
+from deepphase.motion.clip import FASTEST_FPS, SLOWEST_FPS, Clip, Source, is_plausible_rate
 from deepphase.motion.orientation import (
     AXES,
     FRAMES_LOOKED_AT,
@@ -24,6 +23,29 @@ from deepphase.motion.orientation import (
     rotate_up,
 )
 from deepphase.motion.skeleton import Skeleton
+
+# Notes that begin so are about values that were changed, or doubt what was read and say the way
+# out: shown for every file.
+CORRECTED, CHECK = "corrected: ", "check: "
+# Asked of clips that move as at another rate.
+ANOTHER_RATE = "is the rate {:g}? --file-fps gives another".format
+_GIVE_RATE = "give the right one: fps=, or --file-fps on the command line"
+
+# Film and video rates of NTSC: 24, 30, 60 and 120 frames in 1.001 seconds.
+_NTSC_RATES = (24 / 1.001, 30 / 1.001, 60 / 1.001, 120 / 1.001)
+USUAL_RATES = (24, 25, 30, 48, 50, 60, 72, 90, 100, 120, 144, 200, 240, 250)
+# A frame time that is off by a thousandth is a rounded one; "0.0333" just meets this.
+_TOLERANCE = 1.01e-3
+# "0.033" is 1 % off 1/30, "0.016" and "0.008" are 4 % off 1/60 and 1/120: beyond that, rounding is
+# not an explanation.
+_ROUNDING_TOLERANCE = 0.042
+# Decimals of a frame time that is not rounded.
+_EXACT_DECIMALS = 18
+_NO_CHANGE = 1e-9
+# Frame times that are milliseconds: 5 to 500 frames a second. As seconds, they would be less than
+# one frame in two seconds.
+SHORTEST_MS, LONGEST_MS = 2.0, 200.0
+
 
 # A name of a unit, or metres in one.
 Unit = str | float
@@ -42,9 +64,6 @@ MAX_JOINTS = 10_000
 # Few keys and a high rate, or joints without channels, could ask for any number of poses of joints.
 # A file that holds its motion is larger than four bytes for each.
 _FREE_POSES, _BYTES_PER_POSE = 2_000_000, 4
-# Frames that are missing for each that is there, as of markers that are seen in a tenth of the
-# frames; and seconds over which nobody knows what the body did.
-_MOST_MISSING, _LONG_GAP_S = 9, 0.25
 EXPORT_AGAIN = "copy or export the file again"
 COMMAS = "decimal commas were read as points"
 
@@ -214,33 +233,98 @@ def check_pose_count(frames: int, joints: int, size: int, path: Path) -> None:
         raise FormatError(fact, hint="leave out joints that do not move", path=path)
 
 
-def children_of(parents: Sequence[int]) -> list[list[int]]:
-    """(joints,) children of each joint, from their parents in any order; below 0 for roots."""
-    children: list[list[int]] = [[] for _ in parents]
-    for joint, parent in enumerate(parents):
-        if parent >= 0:
-            children[parent].append(joint)
-    return children
+def check_rate_option(fps: float | None) -> None:
+    """Raise ParameterError if a rate is given at which no body is captured."""
+    # `yes` in a YAML file is not 1.
+    is_number = isinstance(fps, Real) and not isinstance(fps, bool)
+    if fps is not None and not (is_number and is_plausible_rate(fps)):
+        raise ParameterError(
+            f"a rate of {fps} frames a second is not possible",
+            hint=f"give a rate of {SLOWEST_FPS:g} to {FASTEST_FPS:,.0f}",
+        )
 
 
-def depth_first(root: int, children: Sequence[Sequence[int]]) -> list[int]:
-    """A joint and all below it, each right behind what hangs from its parent's earlier children."""
-    order, waiting = [], [root]
-    while waiting:
-        joint = waiting.pop()
-        order.append(joint)
-        waiting.extend(reversed(children[joint]))
-    return order
+def frame_rate(frame_time: float, decimals: int) -> float:
+    """The usual or NTSC rate within .1 % of a time, or one so written; else a whole or the same."""
+    rate = 1.0 / frame_time
+    last_digit = 10.0**-decimals
+
+    def is_written_so(usual: float) -> bool:
+        error = 1.0 / usual - frame_time
+        return -0.5001 * last_digit <= error < last_digit and (
+            abs(error) <= _ROUNDING_TOLERANCE * frame_time
+        )
+
+    def nearest_of(rates: Iterable[float]) -> float | None:
+        return min(map(float, rates), key=lambda usual: abs(usual - rate), default=None)
+
+    whole = (max(round(rate), 1), *_NTSC_RATES)
+    nearest = nearest_of(usual for usual in whole if abs(usual - rate) <= _TOLERANCE * usual)
+    if nearest in USUAL_RATES:
+        return nearest
+    return nearest_of(filter(is_written_so, USUAL_RATES)) or nearest or rate
 
 
-def parents_first(parents: Sequence[int]) -> tuple[list[int], Array]:
-    """Joints below the first root, parents before children, and their new parents."""
-    root = next((joint for joint, parent in enumerate(parents) if parent < 0), None)
-    order = [] if root is None else depth_first(root, children_of(parents))
-    if len(order) == len(parents) and all(above < joint for joint, above in enumerate(parents)):
-        order.sort()
-    row = {joint: place for place, joint in enumerate(order)}
-    return order, np.array([row.get(parents[joint], -1) for joint in order], np.int64)
+def resolve_frame_time(
+    word: str, given: float | None, path: Path, line: int
+) -> tuple[float, tuple[str, ...]]:
+    """Frames per second of a file that states the time of a frame, perhaps in ms, and notes."""
+    if given is not None:
+        instead = f"{given:g} frames a second as given, instead of the file's Frame Time"
+        return float(given), (f"{instead} of {word[:40]}",)
+    stated = float(word)
+    decimals = _EXACT_DECIMALS if "e" in word.lower() else len(word.partition(".")[2])
+    usual = (abs(rate / stated - 1.0) < _TOLERANCE for rate in (*USUAL_RATES, *_NTSC_RATES))
+    if SHORTEST_MS <= stated <= LONGEST_MS and not any(usual):
+        fps = frame_rate(stated / 1000.0, decimals + 3)
+        fact = f"the Frame Time, {word[:40]}, is in milliseconds"
+        return fps, (f"{CORRECTED}{fact}: read as {fps:.6g} frames a second",)
+    fps = frame_rate(stated, decimals) if stated > 1e-300 else np.inf
+    if not is_plausible_rate(fps):
+        raise FormatError(
+            f"a Frame Time of {word[:40]} seconds: no body is captured at such a rate",
+            hint="write the seconds from one frame to the next, as in 0.0333333; or give the rate: "
+            "fps=, or --file-fps on the command line",
+            path=path,
+            line=line,
+        )
+    if abs(fps * stated - 1.0) > 1e-4:
+        return fps, (f"a frame time of {word} seconds was taken for {fps:.6g} frames a second",)
+    return fps, ()
+
+
+def resolve_rate(
+    stated: Mapping[str, float], given: float | None, path: str | Path
+) -> tuple[float, tuple[str, ...]]:
+    """Frames per second of a file that states its rate under several names, and notes."""
+    if given is not None:
+        said = ", ".join(f"{name} {value:.6g}" for name, value in stated.items())
+        instead = f", instead of the file's {said}" if said else ""
+        return float(given), (f"{given:g} frames a second as given{instead}",)
+    if not stated:
+        hint = "give it: fps=, or --file-fps on the command line"
+        raise FormatError("there is no frame rate in the file", hint=hint, path=path)
+    (name, rate), *others = stated.items()
+    if any(abs(other - rate) > _TOLERANCE * abs(rate) for _, other in others):
+        said = ", ".join(f"{name} {value:.6g}" for name, value in stated.items())
+        raise FormatError(f"frame rates that differ: {said}", hint=_GIVE_RATE, path=path)
+    if not is_plausible_rate(rate):
+        fact = f"{name} {rate:.6g} is an impossible number of frames a second"
+        raise FormatError(fact, hint=_GIVE_RATE, path=path)
+    meant = frame_rate(1.0 / rate, decimals=_EXACT_DECIMALS)
+    if abs(meant - rate) < _NO_CHANGE * rate:
+        return meant, ()
+    return meant, (f"{rate:.9g} frames a second read as {meant:.6g}",)
+
+
+def is_warning(note: str) -> bool:
+    """Whether a note is on a value that was put right, or doubts what was read."""
+    return CORRECTED in note or CHECK in note
+
+
+def warnings_of(clip: Clip) -> tuple[str, ...]:
+    """Notes of a clip on values of its file that were put right or are in doubt."""
+    return tuple(filter(is_warning, clip.source.notes))
 
 
 @dataclass(frozen=True, eq=False)
@@ -288,51 +372,6 @@ def with_notes(clip: Clip, notes: Sequence[str]) -> Clip:
     if not notes:
         return clip
     return replace(clip, source=replace(clip.source, notes=(*clip.source.notes, *notes)))
-
-
-def frame_numbers(words: Sequence[str]) -> Array:
-    """(frames,) int64 numbers of frames; empty where some words are none."""
-    if not all(word.isascii() and word.isdigit() and len(word) < 10 for word in words):
-        return np.zeros(0, np.int64)
-    return np.array([int(word) for word in words], np.int64)
-
-
-def frames_by_time(seconds: Array, fps: float) -> Array:
-    """(frames,) int64 numbers of frames by their times; empty where most are no frame apart."""
-    steps = np.rint(np.diff(seconds) * fps)
-    if not len(steps) or not steps.min() >= 1 or np.median(steps) != 1:
-        return np.zeros(0, np.int64)
-    return np.append(0, steps.cumsum()).astype(np.int64)
-
-
-def bridged(clip: Clip, frames: Array) -> Clip:
-    """The clip with the frames that their numbers leave out on straight lines, and a note."""
-    steps = np.diff(frames)
-    # Numbers that all grow by as much are those of every other frame, and leave out none.
-    if not len(steps) or steps.min() == steps.max():
-        return clip
-    gap = int(steps.argmax())
-    missing, longest = int((steps - 1).sum()), int(steps[gap]) - 1
-    note = f"{missing:,} frames are missing, at most {longest:,} together after {frames[gap]}"
-    if steps.min() < 1:
-        note = f"numbers of frames repeat or go back after {frames[steps.argmin()]}"
-    if steps.min() < 1 or missing > _MOST_MISSING * len(clip):
-        return with_notes(clip, [f"{CHECK}{note}: the motion jumps there"])
-    place = np.arange(frames[0], frames[-1] + 1)
-    after = np.searchsorted(frames, place[1:-1])
-    share = ((place[1:-1] - frames[after - 1]) / steps[after - 1])[:, None, None]
-
-    def filled(values: Array) -> Array:
-        inner = values[after - 1] * (1.0 - share) + values[after] * share
-        return np.concatenate([values[:1], inner, values[-1:]])
-
-    rotations = quaternions.normalized(filled(quaternions.sign_continuous(clip.rotations)))
-    clip = replace(clip, rotations=rotations, translations=filled(clip.translations))
-    long = longest > _LONG_GAP_S * clip.fps
-    doubt = f"{CHECK}too long to be known: cut it out" if long else ""
-    return with_notes(
-        clip, [f"{CORRECTED}{note}: bridged by straight lines{doubt and '; '}{doubt}"]
-    )
 
 
 def checked_body(clip: Clip, path: str | Path) -> Clip:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
 
@@ -350,3 +351,32 @@ def _parse(words: list[str], corners: dict[str, tuple[str, str]]) -> JointName:
     elif not side and re.fullmatch(r"[lt]\d+", "".join(words)):
         part = "spine"
     return JointName(side, part, key, quarter)
+
+
+def children_of(parents: Sequence[int]) -> list[list[int]]:
+    """(joints,) children of each joint, from their parents in any order; below 0 for roots."""
+    children: list[list[int]] = [[] for _ in parents]
+    for joint, parent in enumerate(parents):
+        if parent >= 0:
+            children[parent].append(joint)
+    return children
+
+
+def depth_first(root: int, children: Sequence[Sequence[int]]) -> list[int]:
+    """A joint and all below it, each right behind what hangs from its parent's earlier children."""
+    order, waiting = [], [root]
+    while waiting:
+        joint = waiting.pop()
+        order.append(joint)
+        waiting.extend(reversed(children[joint]))
+    return order
+
+
+def parents_first(parents: Sequence[int]) -> tuple[list[int], Array]:
+    """Joints below the first root, parents before children, and their new parents."""
+    root = next((joint for joint, parent in enumerate(parents) if parent < 0), None)
+    order = [] if root is None else depth_first(root, children_of(parents))
+    if len(order) == len(parents) and all(above < joint for joint, above in enumerate(parents)):
+        order.sort()
+    row = {joint: place for place, joint in enumerate(order)}
+    return order, np.array([row.get(parents[joint], -1) for joint in order], np.int64)

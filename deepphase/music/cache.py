@@ -13,10 +13,10 @@ from pathlib import Path
 
 import numpy as np
 
+from deepphase.config import checked_count, checked_number
 from deepphase.errors import CheckpointError, DeepPhaseError
 from deepphase.files import user_cache
 from deepphase.formats.array_file import read_arrays, write_arrays
-from deepphase.formats.header_values import checked_count, checked_number
 from deepphase.music.audio import decoded, sound_bytes
 from deepphase.music.beats_file import beats_beside, read_beats
 from deepphase.music.features import FPS, SONG_FEATURE_KINDS, SongFeatures, features_of

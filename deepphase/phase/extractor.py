@@ -15,7 +15,7 @@ from deepphase.corpus.clips import ClipEntry
 from deepphase.corpus.motion_files import unique_stems
 from deepphase.errors import CheckpointError, DeepPhaseError, ParameterError
 from deepphase.formats.array_file import read_header
-from deepphase.formats.frame_rates import warnings_of
+from deepphase.formats.reading import warnings_of
 from deepphase.motion.clip import Clip
 from deepphase.phase.baselines.baseline import Baseline
 from deepphase.phase.baselines.foot_phases import ContactPhase, PfnnPhase

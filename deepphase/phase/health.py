@@ -10,7 +10,7 @@ import numpy as np
 import torch
 
 from deepphase.arrays import Array, counted, release_pages, short_repr, wrapped
-from deepphase.formats.header_values import (
+from deepphase.config import (
     checked_count,
     checked_mapping,
     checked_number,

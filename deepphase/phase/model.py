@@ -14,12 +14,12 @@ import torch
 from torch import nn
 
 from deepphase.arrays import Array, counted, short_repr
+from deepphase.config import checked_mapping
 from deepphase.corpus.clip_store import ClipStore
 from deepphase.corpus.clips import clips_in
 from deepphase.corpus.songs import song_entries
 from deepphase.errors import DeepPhaseError, ParameterError
 from deepphase.formats.array_file import fitting_parts, is_array_file, read_arrays, write_arrays
-from deepphase.formats.header_values import checked_mapping
 from deepphase.motion.clip import Clip
 from deepphase.music.features import SongFeatures
 from deepphase.phase.config import PhaseConfig

@@ -21,9 +21,10 @@ from typing import Any, Self
 import numpy as np
 
 from deepphase.arrays import Array, counted, short_repr, timed, wrapped
+from deepphase.config import checked_text
 from deepphase.errors import FormatError, ParameterError
 from deepphase.files import atomic_write
-from deepphase.formats.header_values import checked_rate, checked_text
+from deepphase.formats.array_file import checked_rate
 from deepphase.formats.npz.archive import read_npz, write_npz
 
 CURVES = ("phase", "frequency", "amplitude", "offset")

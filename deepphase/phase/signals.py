@@ -10,14 +10,10 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 
 from deepphase.arrays import Array, counted, short_repr
+from deepphase.config import checked_count, checked_labels
 from deepphase.corpus.clip_store import ClipStore
 from deepphase.errors import ParameterError, SkeletonError
-from deepphase.formats.header_values import (
-    checked_count,
-    checked_joints,
-    checked_labels,
-    checked_rate,
-)
+from deepphase.formats.array_file import checked_joints, checked_rate
 from deepphase.motion.clip import Clip, joint_positions, velocities
 from deepphase.motion.resample import resample
 from deepphase.motion.roles import Roles, find_roles

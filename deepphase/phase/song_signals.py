@@ -9,8 +9,8 @@ from typing import Any, ClassVar
 import numpy as np
 
 from deepphase.arrays import Array
+from deepphase.config import checked_number, checked_texts
 from deepphase.errors import ParameterError
-from deepphase.formats.header_values import checked_number, checked_texts
 from deepphase.music.features import FPS, SONG_FEATURE_KINDS, SongFeatures, check_names, value_names
 from deepphase.phase.config import SONG_KIND
 

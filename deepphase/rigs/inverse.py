@@ -11,6 +11,7 @@ import numpy as np
 from scipy.ndimage import gaussian_filter1d
 
 from deepphase.arrays import Array, brief_repr
+from deepphase.config import checked_mapping
 from deepphase.errors import ParameterError
 from deepphase.formats.array_file import (
     array_part,
@@ -19,7 +20,6 @@ from deepphase.formats.array_file import (
     read_arrays,
     write_arrays,
 )
-from deepphase.formats.header_values import checked_mapping
 from deepphase.rigs.body_rig import BodyRig
 from deepphase.rigs.regression import MultiquadricProcess, ReluNetwork, RigScale, chosen_width
 

@@ -10,14 +10,10 @@ from typing import Any
 import numpy as np
 
 from deepphase.arrays import Array, brief_repr
+from deepphase.config import checked_count, checked_mapping, checked_text
 from deepphase.errors import DeepPhaseError, FormatError
 from deepphase.files import atomic_write, check_size, parsed_json
-from deepphase.formats.header_values import (
-    checked_count,
-    checked_mapping,
-    checked_rate,
-    checked_text,
-)
+from deepphase.formats.array_file import checked_rate
 from deepphase.motion.root_trajectory import RootTrajectory
 from deepphase.rigs.body_rig import BodyRig
 

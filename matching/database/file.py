@@ -29,18 +29,12 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from deepphase.config import checked_count, checked_labels, checked_mapping, checked_text
 from deepphase.corpus.clip_store import ClipStore
 from deepphase.corpus.store import open_store
 from deepphase.errors import CheckpointError, DeepPhaseError, ParameterError
 from deepphase.features.layout import FeatureLayout, Normalisation
-from deepphase.formats.array_file import map_arrays, write_arrays
-from deepphase.formats.header_values import (
-    checked_count,
-    checked_labels,
-    checked_mapping,
-    checked_rate,
-    checked_text,
-)
+from deepphase.formats.array_file import checked_rate, map_arrays, write_arrays
 from deepphase.matching.database.frame_reader import KINDS_COLUMN, PHASE_COLUMNS, ROW_ARRAYS
 from deepphase.phase.parameters import PhaseParameters
 

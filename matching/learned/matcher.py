@@ -12,16 +12,15 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from deepphase.arrays import Array, counted, short_repr
+from deepphase.config import checked_labels, checked_mapping, checked_number, checked_texts
 from deepphase.features.layout import FeatureLayout, Normalisation
-from deepphase.formats.array_file import fitting_parts, read_arrays, write_arrays
-from deepphase.formats.header_values import (
+from deepphase.formats.array_file import (
     checked_joints,
-    checked_labels,
-    checked_mapping,
-    checked_number,
     checked_rate,
     checked_source,
-    checked_texts,
+    fitting_parts,
+    read_arrays,
+    write_arrays,
 )
 from deepphase.formats.reading import checked_skeleton
 from deepphase.matching.database.database import MotionDatabase

@@ -26,8 +26,7 @@ from pathlib import Path
 import numpy as np
 from scipy.spatial.transform import Rotation
 
-from deepphase.formats.bvh.motion import load_scan, parse_motion
-from deepphase.formats.bvh.reader import load_bvh
+from deepphase.formats.bvh.reader import load_bvh, load_scan, parse_motion
 from tests.formats.bvh_text import JOINT_CHANNELS, ROOT_CHANNELS, bvh_text
 
 Reader = Callable[[Path], object]

@@ -9,7 +9,8 @@ from hypothesis import strategies as st
 from scipy.spatial.transform import Rotation
 
 from deepphase.errors import FormatError
-from deepphase.formats.bvh.reader import EULER_ORDERS, load_bvh
+from deepphase.formats.bvh.hierarchy import EULER_ORDERS
+from deepphase.formats.bvh.reader import load_bvh
 from deepphase.formats.bvh.writer import save_bvh
 from deepphase.motion.clip import Clip, joint_positions
 from deepphase.motion.skeleton import Skeleton

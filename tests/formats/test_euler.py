@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from scipy.spatial.transform import Rotation
 
-from deepphase.formats.bvh.reader import EULER_ORDERS, quaternions_from_euler
+from deepphase.formats.bvh.hierarchy import EULER_ORDERS, quaternions_from_euler
 from deepphase.formats.bvh.writer import continuous_euler
 
 

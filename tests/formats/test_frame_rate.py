@@ -5,11 +5,11 @@ import pytest
 
 from deepphase.errors import FormatError, ParameterError
 from deepphase.formats.bvh.reader import load_bvh
-from deepphase.formats.frame_rates import CHECK, CORRECTED, frame_rate, warnings_of
 from deepphase.formats.gltf.reader import load_gltf
 from deepphase.formats.load import load
 from deepphase.formats.npz.archive import write_npz
 from deepphase.formats.npz.motion import load_npz
+from deepphase.formats.reading import CHECK, CORRECTED, frame_rate, warnings_of
 from tests.formats import gltf_files
 from tests.formats.bvh_text import two_joints, written
 

@@ -8,7 +8,6 @@ import pytest
 
 from deepphase.corpus.clips import clips_in
 from deepphase.errors import FormatError, ParameterError
-from deepphase.formats.frame_rates import CHECK
 from deepphase.formats.load import (
     MOTION_FORMATS,
     MotionFormat,
@@ -17,6 +16,7 @@ from deepphase.formats.load import (
     load_all,
     save,
 )
+from deepphase.formats.reading import CHECK
 from deepphase.motion.clip import joint_positions
 from deepphase.motion.mirror import reflected
 from deepphase.motion.orientation import rotate_from_y_up, scaled

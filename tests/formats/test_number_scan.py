@@ -8,9 +8,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from deepphase.errors import FormatError
-from deepphase.formats.bvh import motion
+from deepphase.formats.bvh import reader
 from deepphase.formats.bvh.hierarchy import is_number
-from deepphase.formats.bvh.motion import load_scan, scan_table
+from deepphase.formats.bvh.reader import load_scan, scan_table
 from tests.formats.bvh_text import raw_bvh, written
 from tests.hostile.bvh_cases import CASES
 
@@ -88,6 +88,6 @@ def test_files_are_read_and_refused_alike(tmp_path, case, monkeypatch):
     outcomes = []
     for used in (SCAN, None):
         with monkeypatch.context() as patch:
-            patch.setattr(motion, "scan_for", lambda size, used=used: used)
+            patch.setattr(reader, "scan_for", lambda size, used=used: used)
             outcomes.append(_outcome(path))
     assert outcomes[0] == outcomes[1]

@@ -6,9 +6,9 @@ import pytest
 from deepphase.corpus.motion_files import find_motion_files
 from deepphase.errors import FormatError
 from deepphase.formats.amass import BODY, smpl_skeleton
-from deepphase.formats.frame_rates import warnings_of
 from deepphase.formats.load import holds_points, load
 from deepphase.formats.points import load_point_bodies, load_points, save_points
+from deepphase.formats.reading import warnings_of
 from deepphase.motion.clip import joint_positions
 from deepphase.motion.roles import find_roles
 from deepphase.synthetic.gait_motion import locomotion

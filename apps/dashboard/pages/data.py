@@ -21,8 +21,15 @@ from deepphase.arrays import counted
 from deepphase.corpus.clip_store import ClipStore
 from deepphase.corpus.motion_files import SETTINGS_FILE, FolderSettings, save_settings
 from deepphase.errors import SkeletonError
-from deepphase.formats.frame_rates import CHECK, CORRECTED, is_warning, warnings_of
-from deepphase.formats.reading import LARGEST_FLOOR_M, METRES_PER_UNIT, unit_in_words
+from deepphase.formats.reading import (
+    CHECK,
+    CORRECTED,
+    LARGEST_FLOOR_M,
+    METRES_PER_UNIT,
+    is_warning,
+    unit_in_words,
+    warnings_of,
+)
 from deepphase.motion.clip import FASTEST_FPS, SLOWEST_FPS, Clip
 from deepphase.motion.contacts import foot_contacts
 from deepphase.motion.orientation import AXES

@@ -1,4 +1,4 @@
-"""The HIERARCHY section of a BVH file: its joints."""
+"""The joints of BVH files: the HIERARCHY section, and their rotations and positions by numbers."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ import numpy as np
 from deepphase.arrays import Array
 from deepphase.errors import FormatError
 from deepphase.formats.reading import check_joint_count, listed, unique_names
+from deepphase.motion import quaternions
 
 Fault = Callable[..., FormatError]
 
@@ -28,6 +29,18 @@ _PIECE = re.compile(r"[{}]|[^{}]+")
 # it would be a part of the name.
 _UNNAMED = ("HIERARCHY", "OFFSET", "CHANNELS")
 _NEXT_KEYWORD = re.compile(r"\s(?=(?:ROOT|JOINT|END|OFFSET|CHANNELS)\s)", re.IGNORECASE)
+
+
+# Each with the parity of its axes: even orders turn XYZ in a circle.
+EULER_ORDERS = {"XYZ": 1, "YZX": 1, "ZXY": 1, "XZY": -1, "ZYX": -1, "YXZ": -1}
+# Shares of the skeleton's size below which a joint keeps its place, and a channel is empty.
+STILL = 1e-5
+# Share of the OFFSETs' lengths below which position channels are relative to them.
+_RELATIVE = 0.2
+# A quarter of a degree, in radians.
+_QUARTER_DEGREE = np.pi / 720.0
+# Angles in a block of frames, three a joint: its temporaries stay in a processor's cache.
+_BLOCK_ANGLES = 1 << 14
 
 
 def is_number(text: str) -> bool:
@@ -216,3 +229,117 @@ def _statements(text: str) -> Iterator[tuple[int, str, str]]:
                     rest = words[following.end() - 1 :]
                     words = words[: max(following.start() - 1, 0)]
                 yield number, keyword, words
+
+
+def completed_order(order: str) -> str:
+    """An order of three axes that begins as `order` does, "ZXY" where none does."""
+    return next((full for full in ("ZXY", *EULER_ORDERS) if full.startswith(order)), "ZXY")
+
+
+def rotation_order(channels: tuple[str, ...]) -> str:
+    """The order of a joint's rotation channels, as in "ZXY"; empty where it has none."""
+    return "".join(name[0] for name in channels if name.endswith("rotation"))
+
+
+def quaternions_from_euler(angles: Array, order: str) -> Array:
+    """Unit quaternions (..., 4) of Euler angles (3, ...) in degrees, in the order's order."""
+    # sin and cos of the half angle from the tangent of the quarter: one transcendental function
+    # in place of two.
+    tangent = np.tan(angles * _QUARTER_DEGREE)
+    ratio = 2.0 / (1.0 + tangent * tangent)
+    s1, s2, s3 = tangent * ratio
+    c1, c2, c3 = ratio - 1.0
+    parity = EULER_ORDERS[order]
+    first, second, third = ("XYZ".index(axis) for axis in order)
+    rotations = np.empty((*angles.shape[1:], 4))
+    sc, cs, cc, ss = s1 * c2, c1 * s2, c1 * c2, (s1 * s2) * parity
+    rotations[..., first] = sc * c3 + (cs * s3) * parity
+    rotations[..., second] = cs * c3 - (sc * s3) * parity
+    rotations[..., third] = ss * c3 + cc * s3
+    rotations[..., 3] = cc * c3 - ss * s3
+    return rotations
+
+
+def local_rotations(hierarchy: Hierarchy, values: Array) -> Array:
+    """(frames, joints, 4) unit quaternions, from (frames, channels) of numbers."""
+    rotations = np.empty((len(values), len(hierarchy.names), 4))
+    # Joints of one order are converted together.
+    groups: dict[str, list[int]] = {}
+    for joint, channels in enumerate(hierarchy.channels):
+        groups.setdefault(rotation_order(channels), []).append(joint)
+    rotations[:, groups.pop("", [])] = quaternions.IDENTITY
+    first_columns = hierarchy.first_columns
+    for order, joints in groups.items():
+        columns = [
+            [first_columns[j] + hierarchy.channels[j].index(f"{axis}rotation") for j in joints]
+            for axis in order
+        ]
+        own = slice(None) if len(joints) == len(hierarchy.names) else joints
+        block = max(_BLOCK_ANGLES // (3 * len(joints)), 1)
+        for start in range(0, len(values), block):
+            rows = values[start : start + block]
+            angles = np.zeros((3, len(rows), len(joints)))
+            for axis, places in zip(angles, columns, strict=False):
+                np.take(rows, places, axis=1, out=axis)
+            turned = quaternions_from_euler(angles, completed_order(order))
+            rotations[start : start + block, own] = turned
+    return rotations
+
+
+def rest_axes(hierarchy: Hierarchy, rests: Array) -> Array:
+    """(joints, 4) rotations of the joints' axes at rest in the world."""
+    axes = np.empty((len(hierarchy.names), 4))
+    for joint, parent in enumerate(hierarchy.parents.tolist()):
+        order = completed_order(rotation_order(hierarchy.channels[joint]))
+        angles = rests[joint][["XYZ".index(axis) for axis in order]]
+        own = quaternions_from_euler(angles, order)
+        axes[joint] = own if parent < 0 else quaternions.multiply(axes[parent], own)
+    return axes
+
+
+def local_positions(
+    hierarchy: Hierarchy, values: Array
+) -> tuple[Array, Array, Array, tuple[str, ...]]:
+    """Offsets, translations and translated joints of a clip, in units of the file, and notes."""
+    offsets = hierarchy.offsets.copy()
+    travels = [any(name.endswith("position") for name in own) for own in hierarchy.channels]
+    joints = np.flatnonzero([True, *travels[1:]])
+    first_columns = hierarchy.first_columns
+    # Axes without a channel stay at the OFFSET.
+    positions = np.repeat(offsets[None, joints], len(values), axis=0)
+    is_channel = np.zeros((len(joints), 3), bool)
+    for slot, joint in enumerate(joints):
+        for column, name in enumerate(hierarchy.channels[joint], first_columns[joint]):
+            if name.endswith("position"):
+                axis = "XYZ".index(name[0])
+                positions[:, slot, axis] = values[:, column]
+                is_channel[slot, axis] = True
+    if len(joints) == 1:
+        return offsets, positions, joints, ()
+    notes: tuple[str, ...] = ()
+    lowest, highest = positions.min(axis=0), positions.max(axis=0)
+    farthest = np.maximum(np.abs(lowest), np.abs(highest)) * is_channel
+    size = max(np.abs(hierarchy.offsets[1:]).max(), farthest[1:].max())
+    stated = (offsets[joints] * is_channel)[1:]
+    reach, length = (np.linalg.norm(rows, axis=1).sum() for rows in (farthest[1:], stated))
+    if reach < _RELATIVE * length:
+        positions[:, 1:] += stated
+        lowest[1:] += stated
+        highest[1:] += stated
+        notes = ("position channels were added to the OFFSETs: they stay near zero",)
+    moving = (highest - lowest).max(axis=1) > STILL * size
+    still = joints[1:][~moving[1:]]
+    offsets[still] = (lowest + highest)[1:][~moving[1:]] / 2.0
+    apart = np.abs(offsets[still] - hierarchy.offsets[still]).max(axis=1)
+    replaced = int((apart > 1e-3 * size).sum())
+    if replaced:
+        notes += (f"still position channels took the place of {replaced} OFFSETs",)
+    # Our own writer leaves out what three.js would add to the positions.
+    bare = moving & ~hierarchy.offsets[joints].any(axis=1) & is_channel.all(axis=1)
+    bare[0] = False
+    offsets[joints[bare]] = np.median(positions[:, bare], axis=0)
+    moving[0] = True
+    names = [hierarchy.names[joint] for joint in joints[moving]][1:]
+    if names:
+        notes += (f"joints that travel besides the root: {listed(names)}",)
+    return offsets, positions[:, moving], joints[moving], notes

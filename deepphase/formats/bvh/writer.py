@@ -16,18 +16,16 @@ from scipy.spatial.transform import Rotation
 from deepphase.arrays import Array
 from deepphase.errors import FormatError, ParameterError
 from deepphase.files import atomic_write
-from deepphase.formats.bvh.reader import EULER_ORDERS, STILL, completed_order
+from deepphase.formats.bvh.hierarchy import EULER_ORDERS, STILL, completed_order
 from deepphase.formats.reading import (
     check_writable_body,
     checked_body,
-    children_of,
-    depth_first,
     metres_per_unit,
     unique_names,
 )
 from deepphase.motion.clip import Clip
 from deepphase.motion.orientation import infer_unit, rotate_from_y_up, scaled
-from deepphase.motion.skeleton import Skeleton
+from deepphase.motion.skeleton import Skeleton, children_of, depth_first
 
 _LOG = logging.getLogger("deepphase")
 _MAX_DECIMALS = 15

@@ -11,14 +11,9 @@ from scipy.spatial.transform import Rotation
 from deepphase.arrays import Array
 from deepphase.errors import FormatError
 from deepphase.formats.gltf.document import Item, is_index
-from deepphase.formats.reading import (
-    MAX_JOINTS,
-    check_joint_count,
-    children_of,
-    numbered,
-    unique_names,
-)
+from deepphase.formats.reading import MAX_JOINTS, check_joint_count, numbered, unique_names
 from deepphase.motion.quaternions import IDENTITY
+from deepphase.motion.skeleton import children_of
 
 # How far exporters' rounding may carry a scale from 1, or the axes of a matrix from right angles.
 SCALE_TOLERANCE = 1e-3

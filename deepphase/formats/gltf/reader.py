@@ -2,33 +2,48 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 
+from deepphase.arrays import Array
 from deepphase.errors import DeepPhaseError, FormatError
-from deepphase.formats.frame_rates import (
-    CORRECTED,
-    are_milliseconds,
-    frame_count,
-    merged_times,
-    sampling_rate,
-)
 from deepphase.formats.gltf.document import open_gltf
 from deepphase.formats.gltf.nodes import find_joints, our_extras, read_nodes
 from deepphase.formats.gltf.tracks import Keys, channel_target, read_tracks, sample_joints
 from deepphase.formats.reading import (
+    CHECK,
+    CORRECTED,
+    LONGEST_MS,
+    SHORTEST_MS,
+    USUAL_RATES,
     RawMotion,
     are_too_many,
     checked_options,
+    frame_rate,
     in_metres_y_up,
     listed,
     numbered,
     unique_names,
 )
 from deepphase.motion.clip import Clip, Source, is_plausible_rate
+
+# Key times are animated by hand, too: only many even ones of a usual rate are milliseconds.
+_FEWEST_KEYS, _USUAL_TOLERANCE = 8, 0.01
+_DEFAULT_FPS = 60.0
+# Slower than this, evenly spaced keys are poses between which something moves.
+_SLOWEST_CAPTURE = 20.0
+# Frames from a key to the next, mostly, where an exporter left out keys of a captured motion.
+_MOST_GAP = 1.5
+# Keys this near, in seconds, are one key that two tracks rounded differently.
+_SAME_KEY = 1e-4
+# How far keys may lie beside a rate's frames, as a share of a frame.
+_OFF_FRAME = 0.02
+_STATED_TOLERANCE = 0.01
+# Digits of float32 times are not decimals: they are binary, and exact to eight or so.
+_DECIMALS = 8
 
 
 def load_gltf(
@@ -157,12 +172,12 @@ class _Scene:
         extras = our_extras(item)
         notes: tuple[str, ...] = ()
         per_second = 1.0
-        if are_milliseconds(merged_times(times)):
+        if _are_milliseconds(_merged_times(times)):
             per_second, notes = 1000.0, (f"{CORRECTED}key times are in milliseconds",)
         stated = extras.get("fps")
         if type(stated) not in (int, float) or not is_plausible_rate(stated):  # type: ignore[arg-type]
             stated = None
-        rate, note = sampling_rate([keys / per_second for keys in times], stated)  # type: ignore[arg-type]
+        rate, note = _sampling_rate([keys / per_second for keys in times], stated)  # type: ignore[arg-type]
         if self.fps is not None:
             note = f"sampled at {self.fps:g} frames a second as given; inferred: {rate:.6g}"
             rate = float(self.fps)
@@ -170,7 +185,7 @@ class _Scene:
             fact = f"keys at {rate:.6g} frames a second: no body is captured at such a rate"
             raise item.fault(fact, "give the rate: fps=, or --file-fps on the command line")
         duration = (stop - start) / per_second
-        frames = frame_count(duration, rate, stop / per_second)
+        frames = _frame_count(duration, rate, stop / per_second)
         self.poses += frames * len(joints.nodes)
         if self.asks_too_much:
             asked = f"{frames:,} frames of {len(joints.nodes)} joints"
@@ -192,3 +207,61 @@ class _Scene:
             return in_metres_y_up(motion, self.unit_m, self.up, source)
         except DeepPhaseError as error:
             raise item.fault(error.fact, error.hint) from None
+
+
+def _are_milliseconds(key_times: Array) -> bool:
+    """Whether an animation's rising key times, which should be seconds, are milliseconds."""
+    if len(key_times) < _FEWEST_KEYS:
+        return False
+    gap = float(key_times[-1] - key_times[0]) / (len(key_times) - 1)
+    if not SHORTEST_MS <= gap <= LONGEST_MS:
+        return False
+    is_usual = any(abs(1000.0 / gap / usual - 1.0) < _USUAL_TOLERANCE for usual in USUAL_RATES)
+    off = np.abs(key_times - key_times[0] - gap * np.arange(len(key_times))).max()
+    # Times may be rounded to whole milliseconds.
+    return is_usual and bool(off <= 0.02 * gap + 1.0)
+
+
+def _sampling_rate(key_times: Sequence[Array], stated: float | None) -> tuple[float, str]:
+    """Frames a second for an animation by its keys, or the file's statement, and a note on why."""
+    keys = _merged_times(key_times)
+    if len(keys) < 2:
+        return stated or _DEFAULT_FPS, f"one key: {stated or _DEFAULT_FPS:g} frames a second"
+    frames = (keys - keys[0]) * (len(keys) - 1) / (keys[-1] - keys[0])
+    rate = frame_rate((keys[-1] - keys[0]) / (len(keys) - 1), _DECIMALS)
+    even = np.abs(frames - np.arange(len(keys))).max() < _tolerance(keys[-1], rate)
+    if even and rate >= _SLOWEST_CAPTURE:
+        if stated and abs(stated / rate - 1.0) < _STATED_TOLERANCE:
+            return stated, f"{stated:.6g} frames a second, as the file says"
+        return rate, f"{rate:.6g} frames a second: a key on every frame"
+    fitting = [rate for rate in map(float, USUAL_RATES) if _lie_on_frames(keys, rate)]
+    if stated and _lie_on_frames(keys, stated):
+        return stated, f"{stated:.6g} frames a second, as the file says"
+    gap = float(np.median(np.diff(keys)))
+    if fitting and gap * fitting[0] < _MOST_GAP:
+        return fitting[0], f"keys with gaps lie on the frames of {fitting[0]:g} a second"
+    rate = next((rate for rate in fitting if rate >= _DEFAULT_FPS), _DEFAULT_FPS)
+    if even and gap == 1.0 and len(keys) >= _FEWEST_KEYS:
+        return rate, f"{CHECK}a key every second: are times numbers of frames? export seconds"
+    return rate, f"keys some {gap:.3g} s apart: the file's curves are sampled at {rate:g} a second"
+
+
+def _merged_times(key_times: Sequence[Array]) -> Array:
+    """Rising seconds of the keys of all tracks, each once."""
+    keys = np.unique(np.concatenate([np.zeros(0), *key_times]))
+    return keys[np.append(True, np.diff(keys) > _SAME_KEY)] if len(keys) else keys
+
+
+def _tolerance(last_key: float, rate: float) -> float:
+    """In frames: what exporters' arithmetic and float32 seconds may displace a key by."""
+    return _OFF_FRAME + 4.0 * rate * float(np.spacing(np.float32(last_key)))
+
+
+def _lie_on_frames(keys: Array, rate: float) -> bool:
+    frames = (keys - keys[0]) * rate
+    return bool(np.abs(frames - np.rint(frames)).max() < _tolerance(keys[-1], rate))
+
+
+def _frame_count(seconds: float, fps: float, last_key: float) -> int:
+    """Frames from the first key to the last; a frame that rounding puts behind it counts."""
+    return int(np.floor(seconds * fps + min(_tolerance(last_key, fps), 0.5))) + 1

@@ -13,7 +13,7 @@ import numpy as np
 from deepphase.arrays import Array
 from deepphase.errors import FormatError, ParameterError
 from deepphase.files import atomic_write
-from deepphase.formats.bvh.reader import STILL
+from deepphase.formats.bvh.hierarchy import STILL
 from deepphase.formats.gltf.document import (
     BINARY_CHUNK,
     CHUNK_HEAD_BYTES,

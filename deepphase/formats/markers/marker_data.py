@@ -13,7 +13,9 @@ import numpy as np
 
 from deepphase.arrays import Array, true_runs
 from deepphase.errors import FormatError
-from deepphase.formats.reading import listed, unique_names
+from deepphase.formats.reading import CHECK, CORRECTED, listed, unique_names, with_notes
+from deepphase.motion import quaternions
+from deepphase.motion.clip import Clip
 from deepphase.motion.point_track import ball_points
 
 # Same limit as of point tracks: all pairs of points are compared.
@@ -43,6 +45,11 @@ _SHARED, _APART = 0.9, 0.15
 # Markers that are seen in a smaller share of the frames are left out: their gaps cannot be bridged.
 _LEAST_SEEN = 0.1
 _LISTED = 8
+
+
+# Frames that are missing for each that is there, as of markers that are seen in a tenth of the
+# frames; and seconds over which nobody knows what the body did.
+_MOST_MISSING, _LONG_GAP_S = 9, 0.25
 
 
 @dataclass(frozen=True, eq=False)
@@ -209,3 +216,48 @@ def seen_markers(data: MarkerData, path: Path) -> MarkerData:
     if data.present is not None:
         present &= data.present
     return replace(data, notes=(*data.notes, *notes), present=present)
+
+
+def frame_numbers(words: Sequence[str]) -> Array:
+    """(frames,) int64 numbers of frames; empty where some words are none."""
+    if not all(word.isascii() and word.isdigit() and len(word) < 10 for word in words):
+        return np.zeros(0, np.int64)
+    return np.array([int(word) for word in words], np.int64)
+
+
+def frames_by_time(seconds: Array, fps: float) -> Array:
+    """(frames,) int64 numbers of frames by their times; empty where most are no frame apart."""
+    steps = np.rint(np.diff(seconds) * fps)
+    if not len(steps) or not steps.min() >= 1 or np.median(steps) != 1:
+        return np.zeros(0, np.int64)
+    return np.append(0, steps.cumsum()).astype(np.int64)
+
+
+def bridged(clip: Clip, frames: Array) -> Clip:
+    """The clip with the frames that their numbers leave out on straight lines, and a note."""
+    steps = np.diff(frames)
+    # Numbers that all grow by as much are those of every other frame, and leave out none.
+    if not len(steps) or steps.min() == steps.max():
+        return clip
+    gap = int(steps.argmax())
+    missing, longest = int((steps - 1).sum()), int(steps[gap]) - 1
+    note = f"{missing:,} frames are missing, at most {longest:,} together after {frames[gap]}"
+    if steps.min() < 1:
+        note = f"numbers of frames repeat or go back after {frames[steps.argmin()]}"
+    if steps.min() < 1 or missing > _MOST_MISSING * len(clip):
+        return with_notes(clip, [f"{CHECK}{note}: the motion jumps there"])
+    place = np.arange(frames[0], frames[-1] + 1)
+    after = np.searchsorted(frames, place[1:-1])
+    share = ((place[1:-1] - frames[after - 1]) / steps[after - 1])[:, None, None]
+
+    def filled(values: Array) -> Array:
+        inner = values[after - 1] * (1.0 - share) + values[after] * share
+        return np.concatenate([values[:1], inner, values[-1:]])
+
+    rotations = quaternions.normalized(filled(quaternions.sign_continuous(clip.rotations)))
+    clip = replace(clip, rotations=rotations, translations=filled(clip.translations))
+    long = longest > _LONG_GAP_S * clip.fps
+    doubt = f"{CHECK}too long to be known: cut it out" if long else ""
+    return with_notes(
+        clip, [f"{CORRECTED}{note}: bridged by straight lines{doubt and '; '}{doubt}"]
+    )

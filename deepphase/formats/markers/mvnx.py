@@ -12,25 +12,26 @@ import numpy as np
 
 from deepphase.arrays import Array
 from deepphase.errors import FormatError
-from deepphase.formats.frame_rates import ANOTHER_RATE, CHECK, frame_rate, resolve_rate
+from deepphase.formats.markers.marker_data import bridged, frame_numbers, frames_by_time
 from deepphase.formats.npz.joint_arrays import fitted_clip, unit_quaternions
 from deepphase.formats.reading import (
+    ANOTHER_RATE,
+    CHECK,
     COMMAS,
     EXPORT_AGAIN,
     Unit,
-    bridged,
     check_joint_count,
     checked_options,
     foreign_content,
-    frame_numbers,
-    frames_by_time,
+    frame_rate,
     in_metres_y_up,
-    parents_first,
     read_content,
+    resolve_rate,
     unique_names,
     with_notes,
 )
 from deepphase.motion.clip import Clip, Source
+from deepphase.motion.skeleton import parents_first
 
 # Numbers of a segment in the elements that are read.
 _WIDTHS = {"orientation": 4, "position": 3}

@@ -12,14 +12,13 @@ import numpy as np
 
 from deepphase.arrays import Array
 from deepphase.errors import FormatError
-from deepphase.formats.frame_rates import CORRECTED
-from deepphase.formats.markers.marker_data import MAX_POINTS, MarkerData
+from deepphase.formats.markers.marker_data import MAX_POINTS, MarkerData, frames_by_time
 from deepphase.formats.reading import (
     COMMAS,
+    CORRECTED,
     EXPORT_AGAIN,
     FRONT_BYTES,
     foreign_content,
-    frames_by_time,
     lines_of,
     read_content,
     unit_named,

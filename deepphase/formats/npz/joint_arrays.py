@@ -15,18 +15,16 @@ import numpy as np
 
 from deepphase.arrays import Array
 from deepphase.errors import FormatError
-from deepphase.formats.frame_rates import CORRECTED, resolve_rate
 from deepphase.formats.npz.archive import NpzArchive, read_npz
 from deepphase.formats.reading import (
+    CORRECTED,
     LARGEST_LENGTH_M,
     METRES_PER_UNIT,
     Unit,
     check_joint_count,
     checked_options,
-    children_of,
-    depth_first,
     in_metres_y_up,
-    parents_first,
+    resolve_rate,
     unique_names,
     with_notes,
 )
@@ -35,7 +33,7 @@ from deepphase.motion.clip import Clip, Source, joint_positions
 from deepphase.motion.mirror import is_left_handed, reflected
 from deepphase.motion.point_track import PointTrack
 from deepphase.motion.roles import find_roles
-from deepphase.motion.skeleton import Skeleton
+from deepphase.motion.skeleton import Skeleton, children_of, depth_first, parents_first
 from deepphase.solving.point_structure import PointStructure, clip_of_points, plain_names
 
 _NAME_KEYS = ("names", "bone_names", "joint_names")

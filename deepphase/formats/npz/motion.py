@@ -12,15 +12,21 @@ from typing import Any
 
 import numpy as np
 
+from deepphase.config import checked_labels, checked_text
 from deepphase.errors import FormatError, ParameterError, SkeletonError
 from deepphase.formats.amass import is_amass, load_amass
-from deepphase.formats.frame_rates import check_rate_option, resolve_rate
-from deepphase.formats.header_values import checked_labels, checked_source, checked_text
+from deepphase.formats.array_file import checked_source
 from deepphase.formats.load import call_reader
 from deepphase.formats.npz.archive import NpzArchive, read_npz, write_npz
 from deepphase.formats.npz.joint_arrays import is_joint_arrays, is_npz_motion, load_joint_arrays
 from deepphase.formats.points import is_points, load_points_as_clips
-from deepphase.formats.reading import check_joint_count, check_writable_body, checked_body
+from deepphase.formats.reading import (
+    check_joint_count,
+    check_rate_option,
+    check_writable_body,
+    checked_body,
+    resolve_rate,
+)
 from deepphase.motion.clip import Clip, Source
 from deepphase.motion.skeleton import Skeleton
 

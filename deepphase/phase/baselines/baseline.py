@@ -15,10 +15,10 @@ import torch
 from scipy.ndimage import gaussian_filter1d
 
 from deepphase.arrays import Array, counted, short_repr, wrapped
+from deepphase.config import checked_mapping, checked_number, checked_texts
 from deepphase.corpus.clip_store import ClipStore
 from deepphase.errors import ParameterError, SkeletonError
 from deepphase.formats.array_file import fitting_parts, read_arrays, write_arrays
-from deepphase.formats.header_values import checked_mapping, checked_number, checked_texts
 from deepphase.motion.clip import Clip
 from deepphase.motion.resample import resample
 from deepphase.motion.roles import Roles, find_roles

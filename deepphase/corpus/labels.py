@@ -12,7 +12,7 @@ from typing import Any
 
 from deepphase.errors import FormatError, ParameterError
 from deepphase.files import check_size, unpacked_bytes
-from deepphase.formats.csv_table import CsvTable, read_csv_table
+from deepphase.formats.markers.tables import CsvTable, read_csv_table
 from deepphase.packages import extra_packages
 
 # Cells for each byte of a file of Parquet, where nothing takes none.

@@ -18,7 +18,7 @@ from deepphase.edit.motion_rows import ROOT_VALUES, MotionSpace, root_velocities
 from deepphase.edit.networks import EffectorNetworks
 from deepphase.edit.path_motion import made_clip, padded, root_on
 from deepphase.errors import FormatError, ParameterError
-from deepphase.formats.csv_table import read_csv_table
+from deepphase.formats.markers.tables import read_csv_table
 from deepphase.formats.reading import LARGEST_LENGTH_M
 from deepphase.motion.clip import Clip, joint_positions
 from deepphase.motion.foot_ik import LegChains

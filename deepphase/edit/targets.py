@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TypeVar
 
 from deepphase.errors import FormatError, ParameterError
-from deepphase.formats.csv_table import read_csv_table
+from deepphase.formats.markers.tables import read_csv_table
 
 Row = TypeVar("Row")
 

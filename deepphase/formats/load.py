@@ -71,7 +71,7 @@ MOTION_FORMATS: dict[str, MotionFormat] = {
     ),
     ".csv": MotionFormat(
         "markers of Motive",
-        save="deepphase.formats.csv_table:save_places",
+        save="deepphase.formats.markers.tables:save_places",
         begins=(b"Format Version", b'"Format Version'),
         **_MARKERS,
     ),

@@ -11,7 +11,7 @@ import numpy as np
 
 from deepphase.arrays import Array
 from deepphase.errors import FormatError
-from deepphase.formats.csv_table import read_csv_table
+from deepphase.formats.markers.tables import read_csv_table
 
 _TIME = "t"
 

@@ -1,10 +1,12 @@
-"""Markers as tables of text: TRC of Motion Analysis and OpenSim, CSV of OptiTrack's Motive."""
+"""Tables of text: CSV with named columns; markers as TRC of Motion Analysis, CSV of Motive."""
 
 from __future__ import annotations
 
 import csv
+import io
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 
@@ -12,6 +14,7 @@ import numpy as np
 
 from deepphase.arrays import Array
 from deepphase.errors import FormatError
+from deepphase.files import atomic_write
 from deepphase.formats.markers.marker_data import MAX_POINTS, MarkerData, frames_by_time
 from deepphase.formats.reading import (
     COMMAS,
@@ -21,8 +24,10 @@ from deepphase.formats.reading import (
     foreign_content,
     lines_of,
     read_content,
+    read_text,
     unit_named,
 )
+from deepphase.motion.clip import Clip, joint_positions
 
 _GAPS = ("", "nan", "-nan", "nan(ind)", "-nan(ind)")
 # Rows may end at their last number. More missing cells than this are another header's rows.
@@ -113,6 +118,18 @@ def _whole(table: Array, rates: dict[str, float]) -> tuple[Array, tuple[str, ...
     return table, ()
 
 
+def _csv_rows(
+    lines: Iterable[str], delimiter: str, fault: Callable[..., FormatError], *, strict: bool
+) -> list[tuple[int, list[str]]]:
+    """Line and stripped cells of each row that is not empty."""
+    reader = csv.reader(lines, delimiter=delimiter, strict=strict)
+    try:
+        rows = [(reader.line_num, [cell.strip() for cell in row]) for row in reader]
+    except csv.Error as error:
+        raise fault(f"this is not a CSV row: {str(error)[:60]}", line=reader.line_num) from None
+    return [(line, cells) for line, cells in rows if any(cells)]
+
+
 def read_trc(path: Path) -> MarkerData:
     """Read the markers of a TRC file."""
     lines, fault = _text_lines(path, "a TRC file", "PathFileType"), partial(FormatError, path=path)
@@ -185,14 +202,7 @@ def read_motive(path: Path) -> MarkerData:
     fault = partial(FormatError, path=path)
     # As spreadsheets of many countries write them, with decimal commas.
     delimiter = ";" if ";" in lines[0] else ","
-    try:
-        rows = [
-            (number, cells)
-            for number, row in enumerate(csv.reader(lines, delimiter=delimiter), start=1)
-            if any(cells := [cell.strip() for cell in row])
-        ]
-    except csv.Error as error:
-        raise fault(f"the file has damaged CSV: {str(error)[:60]}") from None
+    rows = _csv_rows(lines, delimiter, fault, strict=False)
     first = rows[0][1]
     stated = {key.lower(): value for key, value in zip(first[::2], first[1::2], strict=False)}
     header = rows[:_MAX_HEADER_ROWS]
@@ -247,3 +257,45 @@ def read_motive(path: Path) -> MarkerData:
     positions = table[:, [columns[chosen][name] for name in labels]]
     unit_m = unit_named(stated.get("length units", ""))
     return MarkerData(tuple(labels), np.ascontiguousarray(positions), rates, unit_m, notes)
+
+
+@dataclass(frozen=True)
+class CsvTable:
+    """A table with named columns."""
+
+    columns: tuple[str, ...]  # Their names
+    line: int  # Line of the names in the file
+    # Line and cells of each row; as many cells as columns
+    rows: tuple[tuple[int, Sequence[str]], ...]
+
+
+def read_csv_table(path: str | Path, required: Sequence[str], hint: str) -> CsvTable:
+    """Read a table, its cells between commas, semicolons or tabs; empty rows are left out."""
+    path = Path(path)
+    fault, text = partial(FormatError, hint=hint, path=path), read_text(path)
+    delimiter = max(",;\t", key=text.partition("\n")[0].count)
+    rows = _csv_rows(io.StringIO(text, newline=""), delimiter, fault, strict=True)
+    if not rows:
+        raise fault("this is an empty table", line=1)
+    first_line, columns = rows.pop(0)
+    missing = [column for column in required if column not in columns]
+    if missing:
+        raise fault(f"there is no column {missing[0]!r}", line=first_line)
+    for column in columns:
+        if not column or columns.count(column) > 1:
+            raise fault(f"the column {column!r} has no name or is repeated", line=first_line)
+    for line, cells in rows:
+        if len(cells) != len(columns):
+            raise fault(f"there are {len(cells)} cells under {len(columns)} columns", line=line)
+    return CsvTable(tuple(columns), first_line, tuple(rows))
+
+
+def save_places(clip: Clip, path: str | Path) -> None:
+    """Write the places of a clip's joints in metres, a row a frame: time, <joint>.x, .y, .z, ..."""
+    columns = ["time", *(f"{name}.{axis}" for name in clip.skeleton.names for axis in "xyz")]
+    head = io.StringIO()
+    csv.writer(head, lineterminator="").writerow(columns)
+    places = joint_positions(clip).reshape(len(clip), -1)
+    rows = np.column_stack([np.arange(len(clip)) / clip.fps, places])
+    with atomic_write(Path(path)) as file:
+        np.savetxt(file, rows, "%.6f", ",", header=head.getvalue(), comments="", encoding="utf-8")

@@ -9,17 +9,15 @@ from hypothesis import strategies as st
 
 from deepphase.errors import FormatError
 from deepphase.formats.bvh import reader
-from deepphase.formats.bvh.hierarchy import is_number
-from deepphase.formats.bvh.reader import load_scan, scan_table
 from tests.formats.bvh_text import raw_bvh, written
 from tests.hostile.bvh_cases import CASES
 
-SCAN = load_scan()
+SCAN = reader.load_scan()
 pytestmark = pytest.mark.skipif(SCAN is None, reason="numba does not compile here")
 
 
 def scanned(text: bytes, rows: int, columns: int) -> np.ndarray | None:
-    return scan_table(SCAN, text, 0, rows, columns)
+    return reader.scan_table(SCAN, text, 0, rows, columns)
 
 
 digits = st.text("0123456789", max_size=22)
@@ -48,7 +46,7 @@ def test_numbers_are_those_of_float_or_refused(texts, blank):
     # The end of the text, where no whole word fits, and the middle of it take different ways.
     for tail in ("", "\n", " " * 40 + "\n\n"):
         values = scanned((blank.join(texts) + tail).encode("latin-1"), 1, len(texts))
-        good = all(map(is_number, texts))
+        good = all(map(reader.is_number, texts))
         assert (values is not None) == good, texts
         if values is not None:
             expected = np.array([[float(text) for text in texts]])

@@ -39,16 +39,15 @@ class Spectral(PeriodicAutoencoder):
 @pytest.fixture
 def registry(monkeypatch):
     """The registry, as it was before afterwards."""
-    monkeypatch.setattr(phase_config, "registered", names := [])
-    monkeypatch.setattr(encoding, "registered", names)
     monkeypatch.setattr(encoding, "PRESETS", dict(encoding.PRESETS))
+    forget(monkeypatch)
 
 
 def forget(monkeypatch: pytest.MonkeyPatch) -> None:
     """Another program, that has registered nothing."""
     monkeypatch.setattr(phase_config, "registered", names := [])
     monkeypatch.setattr(encoding, "registered", names)
-    monkeypatch.delitem(encoding.PRESETS, "spectral")
+    encoding.PRESETS.pop("spectral", None)
 
 
 def test_trained_saved_and_loaded(registry, tmp_path, monkeypatch):

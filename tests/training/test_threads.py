@@ -6,7 +6,6 @@ import torch
 
 from deepphase.phase import encoding
 from deepphase.phase.config import NetworkConfig
-from deepphase.phase.encoding import make_autoencoder
 from deepphase.training import optimizer
 from deepphase.training.optimizer import FastestThreads
 
@@ -59,7 +58,7 @@ def test_steps_with_fewer_threads_are_not_timed(counts, capsys):
 def test_long_encodings_choose_and_short_ones_do_not(counts, monkeypatch, capsys):
     monkeypatch.setattr(encoding, "encoding_threads", FastestThreads("encoding"))
     config = NetworkConfig(channels=2, window_s=0.5, hidden=2)
-    network = make_autoencoder(3, 20.0, config).eval()
+    network = encoding.make_autoencoder(3, 20.0, config).eval()
     signals = np.zeros((20, 3), np.float32)
     encoding.encode_windows(network, signals, np.zeros(200, np.int64))
     assert set(counts) == {4}

@@ -35,7 +35,7 @@ _STANDING_SHARE = 0.8
 _DUTIES = (0.1, 0.97)
 
 
-def motion_on_path(path: GroundPath, editor: MotionEditor, *, start: float = 0.0) -> EditedMotion:
+def motion_on_path(path: GroundPath, editor: MotionEditor) -> EditedMotion:
     """A clip of the editor's body that walks or runs along a path.
 
     The whole clip is made at once. A frame depends on two seconds of the path around it; where a
@@ -45,8 +45,6 @@ def motion_on_path(path: GroundPath, editor: MotionEditor, *, start: float = 0.0
     ----------
     path
         Places over time; without facings, the body faces where it goes.
-    start
-        Phase of the first foot at the first frame, in radians; pi / 2 is the middle of its contact.
 
     Raises ParameterError if the editor has no path networks (`train_path`), or the path is faster
     than its training clips.
@@ -65,9 +63,9 @@ def motion_on_path(path: GroundPath, editor: MotionEditor, *, start: float = 0.0
         steps = networks.footsteps(inputs) * networks.step_scale[:, None]
         steps += networks.step_mean[:, None]
         footsteps = Footsteps.from_array(steps[0].T.numpy().astype(np.float64), len(editor.feet))
-        # The phase is given at the first frame of the path, behind the margin.
+        # The phase is 0 at the first frame of the path, behind the margin.
         before = float(footsteps.rates[1 : margin + 1].sum()) / fps
-        contacts = footsteps.contacts(fps, start - before)
+        contacts = footsteps.contacts(fps, -before)
         flags = torch.from_numpy(2.0 * contacts.T[None].astype(np.float32) - 1.0)
         decoded = editor.network.decode(networks.hidden(inputs, flags))
     rows = decoded[0].T.numpy()

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from itertools import chain, pairwise
+from itertools import chain, product, starmap
 from typing import Any
 
 import numpy as np
@@ -44,17 +44,17 @@ class JointPlan:
     structure: PointStructure
     carriers: tuple[int, ...]  # (points,) the joint that each point of the track is attached to
     # (hip, knee, foot, toe or -1) and (shoulder, elbow, hand), left first.
-    legs: tuple[tuple[int, int, int, int], ...]
-    arms: tuple[tuple[int, int, int], ...]
+    legs: tuple[tuple[int, ...], ...]
+    arms: tuple[tuple[int, ...], ...]
     pairs: tuple[int, ...]  # (joints,) mirror partners; a joint's own index on the middle line
     head: int
     notes: tuple[str, ...]
     loose: tuple[int, ...] = ()
 
     @property
-    def limbs(self) -> list[tuple[int, int, int]]:
+    def limbs(self) -> list[tuple[int, ...]]:
         """The three joints of legs and then arms, left first."""
-        return [leg[:3] for leg in self.legs] + list(self.arms)
+        return [limb[:3] for limb in (*self.legs, *self.arms)]
 
     def is_at(self, point: int, joint: int) -> bool:
         """Whether a joint is where a single point is."""
@@ -107,10 +107,8 @@ class _Planner:
             limb_joints |= set(np.flatnonzero(subtree_mask(old, joint)).tolist())
         trunk = self._trunk(limb_joints)
         legs = self._limbs(("hip", "knee", "foot"), ("UpLeg", "Leg", "Foot"))
-        arms: list[list[int]] = []
-        if roles.both("shoulder") and roles.both("elbow"):
-            arms = self._limbs(("shoulder", "elbow", "hand"), ("Arm", "ForeArm", "Hand"))
-        else:
+        arms = self._limbs(("shoulder", "elbow", "hand"), ("Arm", "ForeArm", "Hand"))
+        if not arms:
             self._notes.append("no arms were found: the skeleton has none")
         head = self._head(limb_joints, [arm[0] for arm in arms])
         self._rest(limb_joints, trunk)
@@ -124,8 +122,8 @@ class _Planner:
         return JointPlan(
             PointStructure(names, tuple(self.parents), points, across, carried),
             carriers,
-            tuple((leg[0], leg[1], leg[2], leg[3]) for leg in legs),
-            tuple((arm[0], arm[1], arm[2]) for arm in arms),
+            tuple(map(tuple, legs)),
+            tuple(map(tuple, arms)),
             tuple(
                 place.get(re.sub("^Left|^Right", lambda side: _OTHER[side[0]], name), place[name])
                 for name in names
@@ -198,8 +196,10 @@ class _Planner:
 
     def _limbs(self, parts: tuple[str, str, str], names: tuple[str, str, str]) -> list[list[int]]:
         """Joints of a pair of limbs, from the trunk outwards; of legs with toes, -1 without."""
-        limbs = []
+        limbs: list[list[int]] = []
         leg = parts[0] == "hip"
+        if not (self._roles.both(parts[0]) and self._roles.both(parts[1])):
+            return limbs
         for side, upper, middle, (near, end, beyond) in zip(
             _SIDES,
             self._roles.both(parts[0]) or (),
@@ -266,7 +266,7 @@ class _Planner:
             places = [limb.index(last) for last, limb in zip(lasts, limbs, strict=True)]
         else:
             if not leg and min(map(len, limbs)) >= 3:
-                groups = [self._two_groups(limb) for limb in groups]
+                groups = [self._two_groups(limb) for limb in limbs]
             thighs = sum(far(*pair) for pair in zip(uppers, middles, strict=True))
 
             def share(place: int) -> float:
@@ -283,16 +283,12 @@ class _Planner:
             for limb, place in zip(groups, places, strict=True)
         ]
 
-    def _two_groups(self, groups: list[list[int]]) -> list[list[int]]:
-        """Join groups of points, from the elbow outwards, until two apart are left."""
-        while len(groups) > 2:
-            gaps = [
-                min(self._distance(one, other) for one in near for other in far)
-                for near, far in pairwise(groups)
-            ]
-            place = int(np.argmin(gaps))
-            groups[place : place + 2] = [groups[place] + groups[place + 1]]
-        return groups
+    def _two_groups(self, limb: list[int]) -> list[list[int]]:
+        """Points from the elbow outwards, cut where both parts are farthest from each other."""
+        cuts = range(1, len(limb))
+        gaps = [min(starmap(self._distance, product(limb[:cut], limb[cut:]))) for cut in cuts]
+        cut = cuts[int(np.argmax(gaps))]
+        return [limb[:cut], limb[cut:]]
 
     def _head(self, limb_joints: set[int], shoulders: list[int]) -> int:
         """Add the head, and a neck where there is none; -1 without a head."""

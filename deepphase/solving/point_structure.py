@@ -313,30 +313,27 @@ def _body_tree(
     neighbours: list[list[int]],
 ) -> dict[int, int]:
     """Point -> the point above it, -1 for the root, parents first."""
-    above: dict[int, int] = {}
-    root = -1
-    if hips is not None:
-        above[hips], root = -1, hips
+    root = -1 if hips is None else hips
+    above = {} if hips is None else {hips: -1}
 
-    def add_limb(limb: PointLimb, start: int) -> None:
-        for point, parent in zip(limb.points, limb.parents, strict=True):
-            above.setdefault(point, start if parent < 0 else parent)
+    def add_chain(points: Iterable[int], top: int) -> int:
+        """Add points below each other; the last one."""
+        for point in points:
+            above.setdefault(point, top)
+            top = point
+        return top
 
-    for leg in body.legs:
-        add_limb(leg, root)
-    chest = root
-    for point in body.lower:
-        above.setdefault(point, chest)
-        chest = point
-    for arm in body.arms or ():
-        add_limb(arm, chest)
-    top, (necks, heads) = chest, neck
-    for point in necks:
-        above.setdefault(point, top)
-        top = point
-    for point in heads:
-        above.setdefault(point, top)
-        top = heads[0]
+    def add_limbs(limbs: Iterable[PointLimb], start: int) -> None:
+        for limb in limbs:
+            for point, parent in zip(limb.points, limb.parents, strict=True):
+                above.setdefault(point, start if parent < 0 else parent)
+
+    add_limbs(body.legs, root)
+    chest = add_chain(body.lower, root)
+    add_limbs(body.arms or (), chest)
+    necks, heads = neck
+    top = add_chain(heads[:1], add_chain(necks, chest))
+    above |= dict.fromkeys(heads[1:], top)
     for point, parent in tree_parents(neighbours, list(above)).items():
         above.setdefault(point, parent)
     return above

@@ -119,7 +119,7 @@ def _dances(
     """Dances of the shipped dancer, whose songs are written into the folder."""
     import soundfile
 
-    from deepphase.apps.dance_sources import DanceSource
+    from deepphase.apps.dances import DanceSource
     from deepphase.music.features import features_of
 
     folder.mkdir(parents=True, exist_ok=True)

@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from deepphase.apps.dance_sources import DanceSource
+from deepphase.apps.dances import DanceSource
 from deepphase.evaluation.dance import bar_shares, body_of_clip, measure_dance
 from deepphase.matching.learned.matcher import Matcher
 from deepphase.music.features import features_of

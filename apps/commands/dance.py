@@ -65,8 +65,7 @@ def command(
 
     # Refused before anything long is imported.
     check_beats(song, beats, bpm)
-    from deepphase.apps.dance_sources import DanceSource
-    from deepphase.apps.reports.dance_report import dance_report, dance_stem
+    from deepphase.apps.dances import DanceSource, dance_report, dance_stem
     from deepphase.apps.reports.page import MOTION_SUFFIXES, headline_table
     from deepphase.steering.dance import DanceRequest
 

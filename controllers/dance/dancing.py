@@ -24,13 +24,9 @@ from deepphase.controllers.runtime.frame import BLENDS, CharacterSettings
 from deepphase.motion.resample import low_passed, low_passed_rotations
 from deepphase.motion.root_trajectory import RootTrajectory
 from deepphase.music.features import SongFeatures, sample_at
-from deepphase.steering.dance import DanceRequest, DanceResult
+from deepphase.steering.dance import LOCKED_BAND, DanceRequest, DanceResult
 from deepphase.steering.run import Frame, Run, rollout
 from deepphase.work import Progress
-
-LOCKED_BAND = 1.25
-"""Multiple of the band of the recorded dances at which dances are low-passed after their feet were
-locked. Foot locking adds jerk, which this takes off again."""
 
 # Seconds after which a dance of variety 1 continues from another training pose, and the usual
 # variety, without which dances settle into one figure.

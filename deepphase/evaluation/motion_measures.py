@@ -26,12 +26,13 @@ from deepphase.evaluation.runs import (
     own_changes,
     seconds_of,
     smoothed_velocities,
+    standing_speed,
     summary,
 )
 from deepphase.features.feature import BodyFrames
 from deepphase.features.moment_kinds import IDLE, LOCOMOTION, moment_kinds
 from deepphase.motion.clip import Clip, end_positions, global_transforms, velocities
-from deepphase.motion.contacts import GRAVITY, foot_contacts
+from deepphase.motion.contacts import foot_contacts
 from deepphase.motion.foot_ik import LegChains, LimbSolver
 from deepphase.motion.resample import BANDS_HZ, low_passed_rotations
 from deepphase.motion.roles import Roles, find_roles
@@ -54,8 +55,6 @@ TURN_S = 0.1
 LEAN_DEGREES, TURN_DEGREES, TURNS = 12.0, 15.0, 1.5
 """Degrees that are added to the data's leans, and to a multiple of their turns: the margins within
 which captured people differ."""
-# Speeds below this share of sqrt(g * leg length), which scales with the body, count as standing.
-_STANDING = 0.12
 BENT_BACK = 0.035
 """Share of a limb's length by which a knee lies behind the line from hip to ankle that is bent
 backward: 3 cm of an adult's. Captured legs that stretch reach half of it."""
@@ -209,11 +208,6 @@ def trunk_beyond(motion: MeasuredMotion, data: Mapping[str, Any]) -> Array:
     """(frames, 4) degrees of `TRUNK` beyond `most_at_speed` and a margin."""
     most = np.stack([most_at_speed(motion, name, data) for name in TRUNK], axis=1)
     return np.asarray(motion.trunk - most * [1, 1, 1, TURNS] - [*[LEAN_DEGREES] * 3, TURN_DEGREES])
-
-
-def standing_speed(leg_length: float) -> float:
-    """m/s below which a body with legs of this length in metres stands: a Froude number."""
-    return _STANDING * float(np.sqrt(GRAVITY * leg_length))
 
 
 def _contacts(clip: Clip, roles: Roles, transforms: tuple[Array, Array], feet: list[int]) -> Array:

@@ -18,15 +18,23 @@ from deepphase.arrays import Array
 from deepphase.errors import ParameterError
 from deepphase.motion import quaternions
 from deepphase.motion.clip import derivative_sizes, velocities
+from deepphase.motion.contacts import GRAVITY
 from deepphase.motion.resample import BANDS_HZ, low_passed
 from deepphase.steering.springs import wrapped_angle
 
 BLEND_S = 0.1
 """Time after a jump in seconds in which its blend is visible."""
+# Speeds below this share of sqrt(g * leg length), which scales with the body, count as standing.
+_STANDING = 0.12
 # Bins with fewer frames say little; data at 60 Hz has this many in a second.
 _MIN_FRAMES = 60
 # Share of the frames whose speeds must occur in the data.
 _MIN_COVERED = 0.5
+
+
+def standing_speed(leg_length: float) -> float:
+    """m/s below which a body with legs of this length in metres stands: a Froude number."""
+    return _STANDING * float(np.sqrt(GRAVITY * leg_length))
 
 
 def joint_accelerations(positions: Array, fps: float) -> Array:

@@ -14,6 +14,10 @@ from deepphase.motion.root_trajectory import RootMotion, RootTrajectory, with_ro
 from deepphase.music.features import SongFeatures
 from deepphase.phase.parameters import PhaseParameters
 
+LOCKED_BAND = 1.25
+"""Multiple of the band of the recorded dances at which dances are low-passed after their feet were
+locked. Foot locking adds jerk, which this takes off again."""
+
 
 @dataclass(frozen=True)
 class DanceRequest:

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 import soundfile
 
-from deepphase.apps.dance_sources import DanceSource
+from deepphase.apps.dances import DanceSource
 from deepphase.apps.dashboard.pages.dance import OpenDancer
 from deepphase.apps.dashboard.parts import songs
 from deepphase.apps.dashboard.parts.collection import demo_model

@@ -20,7 +20,7 @@ from pathlib import Path
 
 import numpy as np
 
-from deepphase.apps.dance_sources import DanceSource
+from deepphase.apps.dances import DanceSource
 from deepphase.controllers.dance.dance_set import DanceSet
 from deepphase.controllers.dance.dancer import Dancer
 from deepphase.corpus.prepare import corpus_of

@@ -9,12 +9,11 @@ from functools import partial
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
-from deepphase.apps.dance_sources import DanceSource
+from deepphase.apps.dances import DanceSource, dance_report, dance_take
 from deepphase.apps.dashboard.parts import collection, messages, widgets
 from deepphase.apps.dashboard.parts.choosers import FileKind, ListedSource, chooser
 from deepphase.apps.dashboard.parts.folder import FoundFile, open_folder
 from deepphase.apps.dashboard.parts.songs import OpenSong, choose_part, choose_song
-from deepphase.apps.reports.dance_report import dance_report, dance_take
 from deepphase.apps.reports.page import frame_table, phase_columns
 from deepphase.controllers.dance.config import MUSIC
 from deepphase.controllers.dance.dancer import Dancer

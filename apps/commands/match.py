@@ -68,11 +68,8 @@ def build_command(
             "the features need phases, and no phase model is given",
             hint="give --model, or --config pose_trajectory",
         )
-    from deepphase.matching.database.frame_reader import (
-        GROUND_HEIGHTS,
-        ClipsOnGround,
-        has_ground_heights,
-    )
+    from deepphase.matching.database.build import ClipsOnGround
+    from deepphase.matching.database.stored_rows import GROUND_HEIGHTS, has_ground_heights
     from deepphase.matching.music.song_tracks import has_song_tracks
     from deepphase.matching.player.settings_and_queries import future_offsets
     from deepphase.terrain.grounded_clip import ClipGrounds
@@ -289,7 +286,7 @@ def run_command(
     goals = read_goals(steering.path, steering.gamepad)
     ground = run_ground(steering.terrain, seed=steering.seed)
     from deepphase.apps.runs.run import report_runs
-    from deepphase.matching.database.frame_reader import has_ground_heights
+    from deepphase.matching.database.stored_rows import has_ground_heights
     from deepphase.matching.player.settings_and_queries import moments_line
 
     kept = () if keep == "none" else tuple(options.parse_names(keep))

@@ -26,7 +26,7 @@ from deepphase.features.feature import TRAJECTORY_DIRECTION, TRAJECTORY_PATH
 from deepphase.features.layout import FeatureLayout
 from deepphase.formats.array_file import read_header
 from deepphase.matching.database.database import MotionDatabase
-from deepphase.matching.database.frame_reader import GROUND_HEIGHTS
+from deepphase.matching.database.stored_rows import GROUND_HEIGHTS
 from deepphase.matching.learned.matcher import FORMAT as MATCHER_FORMAT
 from deepphase.matching.learned.matcher import Matcher, rounded
 from deepphase.matching.player.playback import Playback

@@ -1,9 +1,10 @@
-"""Building of the rows of a database from the clips of stores."""
+"""Building of the rows of a database from the clips of stores: what is read of each frame of a clip
+is features, root trajectory, phases, and heights of the ground under it."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from itertools import chain
 from pathlib import Path
@@ -16,14 +17,232 @@ from deepphase.arrays import Array, ComputedRows, release_pages
 from deepphase.corpus.clip_store import ClipStore
 from deepphase.corpus.groups import check_one_body
 from deepphase.corpus.store import open_store
-from deepphase.errors import ParameterError
-from deepphase.features.layout import FeatureLayout, Moments
-from deepphase.matching.database.file import StoreLink, row_fields
-from deepphase.matching.database.frame_reader import FrameReader, TrackReader, check_rate
-from deepphase.work import Progress, map_in_order, report
+from deepphase.errors import ParameterError, SkeletonError
+from deepphase.features.feature import BodyFrames, path_of_clip
+from deepphase.features.layout import FeatureLayout, Moments, frame_rows
+from deepphase.features.moment_kinds import moment_kinds
+from deepphase.files import mapped_array
+from deepphase.matching.database.stored_rows import (
+    GROUND_HEIGHTS,
+    GROUND_KINDS,
+    GROUND_LEVEL,
+    KINDS_COLUMN,
+    PHASE_COLUMNS,
+    StoreLink,
+    row_fields,
+)
+from deepphase.motion.clip import Clip
+from deepphase.motion.roles import Roles, find_roles
+from deepphase.motion.root_trajectory import root_trajectory
+from deepphase.phase.signals import JointVelocities
+from deepphase.terrain.grounded_clip import ClipGrounds, GroundedClip
+from deepphase.terrain.heightmap import ground_level, trajectory_heights
+from deepphase.work import Progress, map_in_order, report, reported
 
 if TYPE_CHECKING:
     from deepphase.phase.extractor import PhaseExtractor
+
+
+def floor_tracks(layout: FeatureLayout) -> Callable[[Clip], Mapping[str, Array]]:
+    """Tracks of clips on a flat floor, for a layout with heights of the ground."""
+    columns = sum(block.dims for block in layout.of_kind("track") if block.track == GROUND_HEIGHTS)
+
+    def tracks(clip: Clip) -> Mapping[str, Array]:
+        return {GROUND_HEIGHTS: np.zeros((len(clip), columns), np.float32)}
+
+    return tracks
+
+
+class ClipsOnGround:
+    """The clips of a store, each on its floor and on its grounds.
+
+    It is a `TrackReader` of the clips in `store`.
+
+    `offsets_s` (offsets,) seconds from now of the heights ahead; `body`: a skeleton description;
+    found from the first clip by default.
+    """
+
+    def __init__(
+        self,
+        store: ClipStore,
+        grounds: ClipGrounds,
+        offsets_s: Array,
+        body: Mapping[str, str] | None = None,
+        progress: Progress | None = None,
+    ) -> None:
+        if not set(grounds.names) & set(store.names):
+            raise ParameterError(
+                "no clip of the store has a ground",
+                hint="make it with `deepphase fit ground` on the same store",
+            )
+        first = store.clip(0)
+        roles = find_roles(first.skeleton, description=body, clip=first)
+        self._tracks: dict[str, dict[str, Array]] = {}
+        clips: list[Clip] = []
+        for clip in reported(progress, "laying clips", store, len(store)):
+            # Feet that step up and down would be taken for those of an action.
+            kinds = moment_kinds(clip, BodyFrames.from_clip(clip, body), body)[:, None]
+            for number, grounded in enumerate(grounds.on_ground(clip, roles)):
+                name = f"{clip.name}.ground-{number}" if number else clip.name
+                clips.append(replace(grounded.clip, name=name))
+                self._tracks[name] = _tracks(grounded, roles, offsets_s) | {GROUND_KINDS: kinds}
+        self.store = ClipStore.from_clips(clips)
+
+    def __call__(self, clip: Clip) -> Mapping[str, Array]:
+        """Name -> (frames, values): the tracks of a clip of `store`."""
+        return self._tracks[clip.name]
+
+
+def _tracks(grounded: GroundedClip, roles: Roles, offsets_s: Array) -> dict[str, Array]:
+    clip, ground = grounded.clip, grounded.ground
+    root = root_trajectory(clip, roles)
+    level = ground_level(ground, root.positions[:, ::2], root.directions[:, ::2])
+    path, _ = path_of_clip(root, offsets_s, clip.fps)
+    around = trajectory_heights(ground, path.positions[..., ::2], path.directions[..., ::2], level)
+    return {
+        GROUND_HEIGHTS: around.reshape(len(clip), -1).astype(np.float32),
+        GROUND_LEVEL: level[:, None].astype(np.float32),
+    }
+
+
+# Rows whose pages stay in memory while columns in files are filled.
+_ROWS_AT_ONCE = 1 << 17
+TrackReader = Callable[[Clip], Mapping[str, Array]]
+"""Function of a clip that returns its tracks: name -> (frames, values)."""
+
+
+@dataclass(frozen=True, eq=False)
+class FrameReader:
+    """Reader of clips as rows, of a database and its extensions; without `kinds` it reads none."""
+
+    layout: FeatureLayout
+    model: PhaseExtractor | None
+    body: Mapping[str, str]
+    tracks: TrackReader | None
+    end_margin_s: float
+    kinds: bool = True
+
+    @classmethod
+    def for_store(
+        cls,
+        store: ClipStore,
+        layout: FeatureLayout,
+        model: PhaseExtractor | None,
+        tracks: TrackReader | None,
+        end_margin_s: float,
+    ) -> FrameReader:
+        """A reader for the clips of a store, with the layout's joints and channels resolved."""
+        if not np.isfinite(end_margin_s) or end_margin_s < 0:
+            raise ParameterError(f"end_margin_s must not be negative, not {end_margin_s}")
+        first = store.clip(0)
+        if model is not None:
+            check_rate(store, model.fps, "the model")
+            body = model.signals.body
+        else:
+            body = JointVelocities.from_clip(first).body
+        roles = find_roles(first.skeleton, description=body, clip=first)
+        channels = 0 if model is None else model.channels
+        found = tracks(first) if tracks is not None and layout.of_kind("track") else {}
+        layout = layout.resolved(first.skeleton, roles, channels, found)
+        return cls(layout, model, dict(body), tracks, end_margin_s)
+
+    def read(self, clip: Clip) -> dict[str, Array]:
+        """Arrays (frames, ...) of one clip by name; features are raw."""
+        needed = [joint for feature in self.layout for joint in feature.joints]
+        needed += [joint for role, joint in self.body.items() if role != "kind"]
+        missing = [joint for joint in needed if joint not in clip.skeleton.names]
+        if missing:
+            raise SkeletonError(
+                f"{clip.name}: it has no joint {missing[0]!r}, which the features need",
+                hint=f"it has {', '.join(clip.skeleton.names)}",
+                path=clip.source.path or None,
+            )
+        phases = None if self.model is None else self.model.encode(clip)
+        body = BodyFrames.from_clip(clip, self.body)
+        tracks = {} if self.tracks is None else self.tracks(clip)
+        if GROUND_LEVEL in tracks:
+            body = _over_level(body, tracks[GROUND_LEVEL])
+        features, inside = frame_rows(
+            self.layout,
+            body,
+            manifold=None if phases is None else phases.parameters.manifold(),
+            tracks=tracks,
+        )
+        frames = len(clip)
+        margin = round(self.end_margin_s * clip.fps)
+        read = {
+            "features": features,
+            "root_positions": body.root.positions,
+            "root_angles": body.root.angles,
+            "interior": np.ones(frames, bool) if phases is None else phases.interior,
+            "offered": inside & (np.arange(frames) < max(frames - margin, 0)),
+        }
+        if self.kinds:
+            given = tracks.get(GROUND_KINDS)
+            kinds = moment_kinds(clip, body, self.body) if given is None else given[:, 0]
+            read[KINDS_COLUMN] = kinds
+        if phases is not None:
+            read |= {name: getattr(phases.parameters, name) for name in PHASE_COLUMNS}
+        return read
+
+    def columns(self, rows: int, spool: Path | None) -> RowColumns:
+        """Empty columns for results of `read`, in files of `spool` if given."""
+        kinds: dict[str, tuple[tuple[int, ...], type]] = {
+            "features": ((self.layout.dims,), np.float32),
+            "root_positions": ((3,), np.float32),
+            "root_angles": ((), np.float32),
+            "interior": ((), np.bool_),
+            "offered": ((), np.bool_),
+        }
+        if self.kinds:
+            kinds[KINDS_COLUMN] = ((), np.uint8)
+        if self.model is not None:
+            kinds |= dict.fromkeys(PHASE_COLUMNS, ((self.model.channels,), np.float32))
+        return RowColumns(kinds, rows, spool)
+
+
+def _over_level(body: BodyFrames, level: Array) -> BodyFrames:
+    """The frames with heights (frames, 1) of the ground as those of the root."""
+    positions, places = body.positions.copy(), body.root.positions.copy()
+    positions[..., 1] -= level
+    places[:, 1] += level[:, 0]
+    return replace(body, positions=positions, root=replace(body.root, positions=places))
+
+
+def check_rate(store: ClipStore, fps: float, whose: str) -> None:
+    """Raise ParameterError unless the store has the rate of a model or database."""
+    if store.fps != fps:
+        raise ParameterError(
+            f"the store has {store.fps:g} frames a second, {whose} {fps:g}",
+            hint=f"prepare the store with --fps {fps:g}",
+        )
+
+
+class RowColumns:
+    """Arrays with one entry a row, filled from the first row on."""
+
+    def __init__(
+        self, kinds: Mapping[str, tuple[tuple[int, ...], type]], rows: int, folder: Path | None
+    ) -> None:
+        self.arrays: dict[str, Array] = {
+            name: np.empty((rows, *shape), kind)
+            if folder is None
+            else mapped_array((rows, *shape), kind, folder)
+            for name, (shape, kind) in kinds.items()
+        }
+        self._filled = self._released = 0
+
+    def append(self, values: Mapping[str, Array]) -> None:
+        """Add the rows of every column."""
+        stop = self._filled
+        for name, column in self.arrays.items():
+            stop = self._filled + len(values[name])
+            column[self._filled : stop] = values[name]
+        self._filled = stop
+        if stop - self._released >= _ROWS_AT_ONCE or stop == len(column):
+            for column in self.arrays.values():
+                release_pages(column)
+            self._released = stop
 
 
 # Frames that a worker process reads at once: enough that its answer costs more than its question.

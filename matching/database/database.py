@@ -17,13 +17,13 @@ from deepphase.errors import ParameterError
 from deepphase.features.layout import FeatureLayout, Normalisation, checked_block
 from deepphase.features.moment_kinds import IDLE, KINDS, clip_kinds, kind_numbers
 from deepphase.formats.array_file import fitting_parts
-from deepphase.matching.database.build import END_MARGIN_S, built_fields
-from deepphase.matching.database.file import StoreLink, database_fields, save_fields
-from deepphase.matching.database.frame_reader import (
+from deepphase.matching.database.build import END_MARGIN_S, FrameReader, TrackReader, built_fields
+from deepphase.matching.database.stored_rows import (
     PHASE_COLUMNS,
     ClipRows,
-    FrameReader,
-    TrackReader,
+    StoreLink,
+    database_fields,
+    save_fields,
 )
 from deepphase.motion.clip import Clip
 from deepphase.phase.parameters import PhaseParameters

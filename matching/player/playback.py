@@ -15,7 +15,7 @@ from deepphase.evaluation.motion_measures import LOWEST_PERCENTILE, USUAL_PERCEN
 from deepphase.evaluation.runs import joint_accelerations, standing_speed
 from deepphase.features.feature import complex_of, pairs
 from deepphase.matching.database.database import MotionDatabase
-from deepphase.matching.database.frame_reader import StoredRotations, has_ground_heights
+from deepphase.matching.database.stored_rows import StoredRotations, has_ground_heights
 from deepphase.matching.player.settings_and_queries import CONSTANTS, FacingCoverage
 from deepphase.motion import quaternions
 from deepphase.motion.clip import Clip, Source, global_transforms, joint_positions

@@ -21,7 +21,7 @@ from deepphase.features.feature import (
 from deepphase.features.layout import FeatureLayout
 from deepphase.features.moment_kinds import kind_numbers, kind_shares_text
 from deepphase.matching.database.database import MotionDatabase
-from deepphase.matching.database.frame_reader import GROUND_HEIGHTS
+from deepphase.matching.database.stored_rows import GROUND_HEIGHTS
 from deepphase.steering.foot_lock import FootLockSettings
 from deepphase.steering.goal_sources import ForwardedGoals, GoalSource, RootStates
 from deepphase.steering.springs import spring_rate, wrapped_angle

@@ -14,8 +14,9 @@ from deepphase.corpus.motion_files import settings_in
 from deepphase.errors import ParameterError
 from deepphase.features.feature import BodyFrames
 from deepphase.formats.load import load
+from deepphase.matching.database.build import floor_tracks
 from deepphase.matching.database.database import MotionDatabase
-from deepphase.matching.database.frame_reader import floor_tracks, has_ground_heights
+from deepphase.matching.database.stored_rows import has_ground_heights
 from deepphase.matching.search.request import Searcher
 from deepphase.motion import quaternions
 from deepphase.motion.clip import Clip

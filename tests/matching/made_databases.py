@@ -10,7 +10,7 @@ import torch
 from deepphase.corpus.clip_store import ClipStore
 from deepphase.features.layout import Feature, FeatureLayout, Normalisation
 from deepphase.matching.database.database import MotionDatabase
-from deepphase.matching.database.file import StoreLink
+from deepphase.matching.database.stored_rows import StoreLink
 from deepphase.phase.config import PhaseConfig
 from deepphase.phase.encoding import make_autoencoder
 from deepphase.phase.model import PhaseModel

@@ -23,7 +23,7 @@ from deepphase.evaluation.dance import DanceFinding
 from deepphase.evaluation.measurement import Measure, values_by_name
 from deepphase.files import temporary_folder
 from deepphase.matching.database.database import MotionDatabase
-from deepphase.matching.database.file import FORMAT as DATABASE_FORMAT
+from deepphase.matching.database.stored_rows import FORMAT as DATABASE_FORMAT
 from deepphase.matching.music.song_tracks import has_song_tracks
 from deepphase.steering.dance import DanceRequest, DanceResult
 from deepphase.viewer.take import Take

@@ -38,7 +38,7 @@ from deepphase.evaluation.run_measures import measure
 from deepphase.features.feature import TRAJECTORY_POSITION, TrajectoryBlocks
 from deepphase.formats.array_file import read_header
 from deepphase.matching.database.database import MotionDatabase
-from deepphase.matching.database.file import FORMAT as DATABASE_FORMAT
+from deepphase.matching.database.stored_rows import FORMAT as DATABASE_FORMAT
 from deepphase.matching.learned.matcher import Matcher
 from deepphase.matching.player.settings_and_queries import (
     MomentFilter,

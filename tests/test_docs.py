@@ -25,9 +25,9 @@ import soundfile
 import yaml
 
 from deepphase import config
+from deepphase.apps import runs
 from deepphase.apps.cli import FIRST_LINES, main
 from deepphase.apps.reports import phase_pages
-from deepphase.apps.runs import goals
 from deepphase.edit import control_training, style
 from deepphase.figures.image import write_images
 from deepphase.formats.load import save
@@ -172,7 +172,7 @@ def pages() -> list[Any]:
 @pytest.fixture(scope="module")
 def small_configs(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
     """Shipped configs of small sizes, short paths, and reports with one picture each."""
-    whole_path, whole_training = goals.made_path, control_training.train_path
+    whole_path, whole_training = runs.made_path, control_training.train_path
 
     def short_path(name: str, speed: float, seconds: float) -> GroundPath:
         return whole_path(name, speed, min(seconds, 4.0))
@@ -193,7 +193,7 @@ def small_configs(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
             path.write_text(yaml.safe_dump(content), encoding="utf-8")
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(config, "_FOLDER", folder)
-        patch.setattr(goals, "made_path", short_path)
+        patch.setattr(runs, "made_path", short_path)
         patch.setattr(control_training, "train_path", short_training)
         patch.setattr(style, "_ITERATIONS", 10)
         patch.setattr(

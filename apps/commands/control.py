@@ -45,12 +45,11 @@ def command(
     foot_ik
         Leave feet where the network has them, without holding them during contacts.
     """
-    from deepphase.apps.runs.goals import read_goals, run_ground
+    from deepphase.apps.runs import read_goals, report_runs, run_ground
 
-    # Refused before anything long is imported.
+    # Refused before anything is loaded.
     goals = read_goals(steering.path, steering.gamepad)
     ground = run_ground(steering.terrain, seed=steering.seed)
-    from deepphase.apps.runs.run import report_runs
 
     settings = dp.controllers.CharacterSettings(*_biases(blend), foot_ik=foot_ik)
     opened = dp.controllers.Controller.load(controller)

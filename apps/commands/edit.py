@@ -264,7 +264,7 @@ def _on_path(
     editor: dp.edit.MotionEditor, path: str, seconds: float | None, speed: float | None
 ) -> tuple[Clip, str]:
     """The clip of a character along a path, and the path's name."""
-    from deepphase.apps.runs.goals import complete_goals, read_goals
+    from deepphase.apps.runs import complete_goals, read_goals
     from deepphase.edit.path_motion import path_networks
 
     read = read_goals(path)

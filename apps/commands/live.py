@@ -38,7 +38,7 @@ def command(
     from deepphase.apps.hosts import HOST, free_port
     from deepphase.apps.live.server import LiveServer
     from deepphase.apps.live.sources import live_sources
-    from deepphase.apps.runs.goals import chosen_ground
+    from deepphase.apps.runs import chosen_ground
 
     sources = live_sources(source)
     chosen = chosen_ground(terrain)

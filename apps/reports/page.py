@@ -27,6 +27,7 @@ from deepphase.formats.gltf.writer import save_gltf
 from deepphase.motion.clip import Clip
 from deepphase.packages import version
 from deepphase.phase.parameters import PhaseParameters
+from deepphase.steering.run import Run
 from deepphase.viewer.page import player_html
 from deepphase.viewer.take import Take
 
@@ -180,6 +181,33 @@ def frame_table(fps: float, columns: Mapping[str, Array]) -> dict[str, list[str]
             f"{value:.5f}" if values.dtype.kind == "f" else str(value) for value in values
         ]
     return table
+
+
+def frame_columns(run: Run, character: int) -> dict[str, list[str]]:
+    """Name -> (frames,) texts of one character's frames, the columns of its table.
+
+    Seconds, metres, radians, cycles and Hz; contacts and weights of experts in [0, 1].
+    """
+    numbers: dict[str, Array] = {
+        **dict(zip(("x", "z"), run.positions[character].T, strict=True)),
+        "facing": run.angles[character],
+    }
+    if run.desired_positions is not None and run.desired_angles is not None:
+        desired = run.desired_positions[character].T
+        numbers |= dict(zip(("desired_x", "desired_z"), desired, strict=True))
+        numbers["desired_facing"] = run.desired_angles[character]
+    numbers["alive"] = run.alive[character]
+    feet = zip(run.spec.feet, run.contacts[character].T, strict=True)
+    numbers |= {f"contact_{foot}": contacts for foot, contacts in feet}
+    if run.jumped is not None:
+        numbers["jumped"] = run.jumped[character]
+    tracks = {name: track for name, track in run.tracks.items() if track.ndim == 2}
+    numbers |= {name: track[character] for name, track in tracks.items()}
+    if run.phases is not None:
+        numbers |= phase_columns(run.phases[character])
+    if run.gating is not None:
+        numbers |= {f"weight_{i}": values for i, values in enumerate(run.gating[character].T)}
+    return frame_table(run.fps, numbers)
 
 
 def csv_text(columns: Iterable[str], rows: Iterable[Sequence[object]]) -> str:

@@ -106,7 +106,7 @@ def _tracks(grounded: GroundedClip, roles: Roles, offsets_s: Array) -> dict[str,
 
 
 # Rows whose pages stay in memory while columns in files are filled.
-_ROWS_AT_ONCE = 1 << 17
+_RELEASED_ROWS = 1 << 17
 TrackReader = Callable[[Clip], Mapping[str, Array]]
 """Function of a clip that returns its tracks: name -> (frames, values)."""
 
@@ -239,7 +239,7 @@ class RowColumns:
             stop = self._filled + len(values[name])
             column[self._filled : stop] = values[name]
         self._filled = stop
-        if stop - self._released >= _ROWS_AT_ONCE or stop == len(column):
+        if stop - self._released >= _RELEASED_ROWS or stop == len(column):
             for column in self.arrays.values():
                 release_pages(column)
             self._released = stop

@@ -28,7 +28,7 @@ from deepphase.apps.dashboard.parts.steerables import (
 )
 from deepphase.apps.dashboard.parts.widgets import file_bytes
 from deepphase.apps.demo import CONTROLLER
-from deepphase.apps.runs.run import run_goal
+from deepphase.apps.runs import run_goal
 from deepphase.controllers.runtime.controller import Controller
 from deepphase.corpus.clip_store import ClipStore
 from deepphase.corpus.store import open_store

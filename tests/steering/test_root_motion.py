@@ -7,7 +7,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from deepphase.apps.runs.run import write_motions
+from deepphase.apps.runs import write_motions
 from deepphase.controllers.runtime.characters import Characters
 from deepphase.corpus.clip_store import ClipStore
 from deepphase.features.layout import FeatureLayout

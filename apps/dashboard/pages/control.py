@@ -11,8 +11,9 @@ from deepphase.apps.dashboard.parts import collection, messages, steerables, wid
 from deepphase.apps.dashboard.parts.choosers import ListedSource, chooser
 from deepphase.apps.dashboard.parts.drawing import choose_path
 from deepphase.apps.dashboard.parts.steerables import RunRequest, ShownRun, Steerable
+from deepphase.apps.reports.page import frame_columns
 from deepphase.apps.reports.player import in_words
-from deepphase.apps.runs.run import compared_take, frame_columns, write_motions
+from deepphase.apps.runs import compared_take, write_motions
 from deepphase.controllers.runtime.frame import BLENDS, CharacterSettings
 from deepphase.files import temporary_folder
 from deepphase.matching.player.settings_and_queries import MomentFilter, PlayerSettings

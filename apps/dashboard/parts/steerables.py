@@ -24,7 +24,7 @@ from deepphase.apps.demo import CONTROLLER
 from deepphase.apps.live.assets import controller_asset, matcher_asset
 from deepphase.apps.live.page import driven_run, live_page, read_driven
 from deepphase.apps.live.server import save_recording
-from deepphase.apps.runs.run import RunResult, run_goal, run_take
+from deepphase.apps.runs import RunResult, run_goal, run_take
 from deepphase.controllers.config import ControllerConfig
 from deepphase.controllers.dance.config import MUSIC
 from deepphase.controllers.networks.registry import make_network

@@ -1,1 +1,0 @@
-"""Runs of controllers and motion databases: request, files, page and report."""

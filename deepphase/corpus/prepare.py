@@ -32,7 +32,7 @@ from deepphase.corpus.name_labels import NameLabels, read_name_labels
 from deepphase.corpus.prepare_file import FileTask, PreparedFile, prepare_file
 from deepphase.corpus.store import StoreGroup, open_store, store_groups
 from deepphase.corpus.store_writer import StoreWriter
-from deepphase.errors import FormatError, ParameterError
+from deepphase.errors import DeepPhaseError, FormatError, ParameterError
 from deepphase.files import temporary_folder
 from deepphase.formats.load import MOTION_FORMATS
 from deepphase.formats.reading import checked_options, is_warning, with_notes
@@ -186,10 +186,9 @@ def prepare(
     common = FileTask(files[0], float(fps), point_sets=point_sets, table=table)
     labelled = _labelled(common, files, pattern, name_labels, notes)
     tasks = [replace(task, reader=task.file.reader(reader)) for task in labelled]
-    lost = {"lost": lambda _, error: PreparedFile(error=error)}
     with StoreWriter(output) as writer:
         run = _Run(writer, notes)
-        results = map_in_order(prepare_file, tasks, processes, **lost)
+        results = map_in_order(prepare_file, tasks, processes, lost=lambda _, error: error)
         for done, (task, result) in enumerate(zip(tasks, results, strict=True), start=1):
             run.add(task, result)
             report(progress, "preparing", done, len(tasks), task.file.file)
@@ -284,17 +283,17 @@ class _Run:
 
     def __init__(self, writer: StoreWriter, notes: list[tuple[str, str]]) -> None:
         self.left_out: list[LeftOut] = []
-        self.glitches: dict[str, tuple[Glitch, ...]] = {}
+        self.glitches: dict[str, list[Glitch]] = {}
         self._writer, self._notes = writer, notes
         # The task and the numbers of the clips of each file.
         self._stored: dict[str, tuple[FileTask, list[int]]] = {}
         self._contents: dict[str, str] = {}
 
-    def add(self, task: FileTask, result: PreparedFile) -> None:
+    def add(self, task: FileTask, result: PreparedFile | DeepPhaseError) -> None:
         """Add the clips of a file to the store."""
-        file, error = task.file.file, result.error
-        if error is not None:
-            self.left_out.append(LeftOut(file, error.fact, error.line, error.hint))
+        file = task.file.file
+        if isinstance(result, DeepPhaseError):
+            self.left_out.append(LeftOut(file, result.fact, result.line, result.hint))
             return
         same = self._contents.setdefault(result.sha256, file)
         if same != file:
@@ -311,8 +310,8 @@ class _Run:
                 task, numbers = self._stored[file]
                 task = replace(task, reader={**task.reader, option: value})
                 again = prepare_file(task)
-                if again.error is not None:
-                    sentence += f", but not read again: {again.error.fact}"
+                if isinstance(again, DeepPhaseError):
+                    sentence += f", but not read again: {again.fact}"
                     self._notes.append((file, sentence))
                     continue
                 self._stored[file] = task, numbers

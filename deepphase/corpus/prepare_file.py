@@ -41,33 +41,35 @@ class FileTask:
 
 @dataclass(frozen=True)
 class PreparedFile:
-    """Clips of a file, float32, each with its provenance; or the error that leaves it out."""
+    """Clips of a file, float32, each with its provenance, and what was found in it."""
 
-    clips: tuple[tuple[Clip, dict[str, Any]], ...] = ()
-    notes: tuple[str, ...] = ()
-    glitches: tuple[Glitch, ...] = ()
-    sha256: str = ""
-    error: DeepPhaseError | None = None
+    sha256: str
+    clips: list[tuple[Clip, dict[str, Any]]] = field(default_factory=list)
+    notes: list[str] = field(default_factory=list)
+    glitches: list[Glitch] = field(default_factory=list)
 
 
-def prepare_file(task: FileTask) -> PreparedFile:
-    """Read and prepare one file. FormatError where a labelled piece lies outside its clip."""
+def prepare_file(task: FileTask) -> PreparedFile | DeepPhaseError:
+    """Read and prepare one file; the error where it is left out.
+
+    Raises FormatError where a labelled piece lies outside its clip.
+    """
     try:
         return within_memory(_prepared_file, task)
     except OutOfMemoryError as error:
-        return PreparedFile(error=error)
+        return error
 
 
-def _prepared_file(task: FileTask) -> PreparedFile:
-    path = task.file.path
+def _prepared_file(task: FileTask) -> PreparedFile | DeepPhaseError:
+    path, limit = task.file.path, task.limit
     try:
         captured_clips = load_clips(path, task.file.name, task.point_sets, **task.reader)
         with path.open("rb") as opened:
-            sha256 = hashlib.file_digest(opened, "sha256").hexdigest()
+            prepared = PreparedFile(hashlib.file_digest(opened, "sha256").hexdigest())
     except OSError as error:
-        return PreparedFile(error=FormatError(f"cannot be read: {error.strerror or error}"))
+        return FormatError(f"cannot be read: {error.strerror or error}")
     except DeepPhaseError as error:
-        return PreparedFile(error=error)
+        return error
     several = len(captured_clips) > 1
     cut = next((piece for piece in task.pieces if not piece.whole), None)
     if several and cut is not None:
@@ -78,46 +80,37 @@ def _prepared_file(task: FileTask) -> PreparedFile:
             path=task.table,
             line=cut.line,
         )
-    clips: list[tuple[Clip, dict[str, Any]]] = []
-    notes: list[str] = []
-    glitches: list[Glitch] = []
     refused: list[DeepPhaseError] = []
-    limit = task.limit
     for captured in captured_clips:
         animation = captured.labels[ANIMATION_LABEL] if several else ""
         about = f"animation {animation!r}: " if several else ""
         try:
-            prepared = _prepared_clip(captured, task, limit)
+            clip, first, notes, glitches, lowest_m = _at_rate(captured, task, limit)
         except DeepPhaseError as error:
             refused.append(error)
-            notes.append(f"{about}left out: {error.fact}")
+            prepared.notes.append(f"{about}left out: {error.fact}")
             continue
-        limit = limit.without(prepared.clip)
-        provenance = {"sha256": sha256, "captured_frames": len(captured), **prepared.provenance}
-        if several:
-            provenance["animation"] = animation
+        limit = limit.without(clip)
+        prepared.notes.extend(about + note for note in notes)
+        prepared.glitches.extend(replace(g, sentence=about + g.sentence) for g in glitches)
+        provenance: dict[str, Any] = {
+            "sha256": prepared.sha256,
+            "captured_frames": len(captured),
+            "glitches": [asdict(glitch) for glitch in glitches],
+            "lowest_m": lowest_m,
+            **({"animation": animation} if several else {}),
+        }
         # Pieces are cut after resampling, which needs the frames beyond their borders.
-        pieces = [_piece(task, prepared, piece, captured, provenance) for piece in task.pieces]
-        clips += pieces or [(prepared.clip, provenance)]
-        notes += [f"{about}{note}" for note in prepared.notes]
-        glitches += [replace(fault, sentence=about + fault.sentence) for fault in prepared.glitches]
-    if not clips:
-        return PreparedFile(error=refused[0])
-    return PreparedFile(tuple(clips), tuple(notes), tuple(glitches), sha256)
+        pieces = [_piece(task, clip, first, piece, captured, provenance) for piece in task.pieces]
+        prepared.clips.extend(pieces or [(clip, provenance)])
+    return prepared if prepared.clips else refused[0]
 
 
-@dataclass(frozen=True)
-class _PreparedClip:
-    """A clip at the store's rate, the captured frame that is its first, and what was found."""
-
-    clip: Clip
-    first: int
-    provenance: dict[str, Any]
-    notes: tuple[str, ...]
-    glitches: list[Glitch]
-
-
-def _prepared_clip(captured: Clip, task: FileTask, limit: ResampleLimit) -> _PreparedClip:
+def _at_rate(
+    captured: Clip, task: FileTask, limit: ResampleLimit
+) -> tuple[Clip, int, list[str], list[Glitch], float]:
+    """The clip at the store's rate, the captured frame that is its first, notes, glitches, and
+    the height of its lowest joint in metres."""
     if len(captured) < 2:
         hint = "leave out files that hold a single pose"
         raise FormatError("a single frame is a pose, not a motion", hint=hint)
@@ -131,21 +124,21 @@ def _prepared_clip(captured: Clip, task: FileTask, limit: ResampleLimit) -> _Pre
     source = replace(clip.source, path=task.file.file, notes=(*clip.source.notes, *notes))
     labels = {**task.name_labels, **clip.labels, **task.labels}
     clip = in_float32(resample(replace(clip, labels=labels, source=source), task.fps, limit))
-    provenance = {"glitches": [asdict(glitch) for glitch in glitches], "lowest_m": lowest_m}
-    return _PreparedClip(clip, first, provenance, (*warnings_of(captured), *notes), glitches)
+    return clip, first, [*warnings_of(captured), *notes], glitches, lowest_m
 
 
 def _piece(
     task: FileTask,
-    prepared: _PreparedClip,
+    clip: Clip,
+    first: int,
     piece: LabelledPiece,
     captured: Clip,
     provenance: dict[str, Any],
 ) -> tuple[Clip, dict[str, Any]]:
-    clip = replace(prepared.clip, labels={**prepared.clip.labels, **piece.labels})
+    clip = replace(clip, labels={**clip.labels, **piece.labels})
     if piece.whole:
         return clip, provenance
-    first_s = prepared.first / captured.fps
+    first_s = first / captured.fps
     start_s = 0.0 if piece.start_s is None else piece.start_s
     stop_s = captured.duration if piece.stop_s is None else piece.stop_s
     start = max(0, round((start_s - first_s) * clip.fps))

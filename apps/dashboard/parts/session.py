@@ -231,9 +231,9 @@ def _read(own: Session, name: str, content: bytes, fps: float) -> PreparedFile:
         reader = {"fps": own.rates[name]} if name in own.rates else {}
         task = FileTask(file, fps, reader, sets, labels, limit=own.room)
         prepared = prepare_file(task)
-    if (error := prepared.error) is not None:
-        raise FormatError(error.fact, hint=error.hint, line=error.line)
+    if isinstance(prepared, DeepPhaseError):
+        raise FormatError(prepared.fact, hint=prepared.hint, line=prepared.line)
     key = f"{prepared.sha256}/{fps:g}/{own.rates.get(name)}"
-    return replace(
-        prepared, clips=tuple((clip, {**about, "key": key}) for clip, about in prepared.clips)
-    )
+    for _, provenance in prepared.clips:
+        provenance["key"] = key
+    return prepared

@@ -9,7 +9,7 @@ import os
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from functools import lru_cache
 from itertools import chain, count
 from pathlib import Path, PurePosixPath
@@ -18,7 +18,7 @@ from typing import Any
 import yaml
 
 from deepphase.arrays import counted
-from deepphase.config import read_yaml
+from deepphase.config import as_mapping, check_known, read_yaml
 from deepphase.errors import FormatError, ParameterError
 from deepphase.files import PREFIX, atomic_write, check_writable
 from deepphase.formats.array_file import is_array_file
@@ -93,22 +93,15 @@ def read_settings(folder: Path) -> FolderSettings:
 
 @lru_cache(maxsize=64)
 def _read_settings(path: Path, written_ns: int) -> FolderSettings:
-    content = read_yaml(path) or {}
-    known = ("up", "unit", "floor", "labels", "rates")
+    read = read_yaml(path)
     try:
-        if not isinstance(content, dict) or not content.keys() <= set(known):
-            raise ParameterError(
-                "the settings of a folder have other keys than they can have",
-                hint=f"known keys: {', '.join(known)}",
-            )
-        named = {}
-        for name, line in (("labels", "field1: style"), ("rates", "walk.bvh: 60")):
-            named[name] = content.get(name) or {}
-            if not isinstance(named[name], dict):
-                hint = f"write a line such as `  {line}`"
-                raise ParameterError(f"{name} is not a mapping", hint=hint)
-        labels = {str(found): str(name) for found, name in named["labels"].items()}
-        rates = {str(file): rate for file, rate in named["rates"].items()}
+        content = as_mapping(read or {}, "the settings of a folder")
+        check_known(content, (each.name for each in fields(FolderSettings)), path.name)
+        labels, rates = (
+            {str(key): value for key, value in as_mapping(content.get(name) or {}, name).items()}
+            for name in ("labels", "rates")
+        )
+        labels = {found: str(name) for found, name in labels.items()}
         return FolderSettings(**{**content, "labels": labels, "rates": rates})
     except ParameterError as error:
         raise ParameterError(error.fact, hint=error.hint, path=path) from None

@@ -24,7 +24,8 @@ from deepphase.controllers.training.closed_loop import (
 )
 from deepphase.controllers.training.course import CourseChecks
 from deepphase.errors import ParameterError
-from deepphase.training.resumable import ResumableModule
+from deepphase.phase.networks.muon import Muon
+from deepphase.training.resumable import ResumableModule, adamw
 
 # Weights in the loss, in m2/s2: the root's mean velocity error since the first of the unrolled
 # frames, and the velocities of feet on the floor from the second on.
@@ -82,7 +83,7 @@ class ControllerModule(ResumableModule):
             controller.network,
             learning_rate=options.learning_rate,
             weight_decay=options.weight_decay,
-            optimizer=options.optimizer,
+            optimizer=Muon if options.optimizer == "muon" else adamw,
         )
         self.controller = controller
         self._batch_size, self._pairs = batches.batch_size, batches.epoch_samples

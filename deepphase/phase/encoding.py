@@ -38,7 +38,7 @@ from deepphase.phase.networks.paper_autoencoder import (
 )
 from deepphase.phase.networks.sine_fit_autoencoder import SineFitAutoencoder
 from deepphase.phase.parameters import PhaseParameters
-from deepphase.training.optimizer import FastestThreads
+from deepphase.training.steps import FastestThreads
 
 Factory = Callable[[int, float, NetworkConfig], PeriodicAutoencoder]
 

@@ -20,7 +20,7 @@ from deepphase.config import (
 from deepphase.phase.encoding import encode_windows, encoding_threads, gather
 from deepphase.phase.networks.autoencoder import PeriodicAutoencoder
 from deepphase.phase.parameters import PhaseParameters
-from deepphase.training.optimizer import threads_after
+from deepphase.training.steps import threads_after
 
 # A channel whose mean amplitude is below this share of the strongest one's is not in use.
 _IN_USE = 0.1

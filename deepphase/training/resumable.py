@@ -7,14 +7,14 @@ import math
 import time
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
-from typing import Any, ClassVar, Literal
+from typing import Any, ClassVar
 
 import pytorch_lightning as pl
 import torch
 from torch import Tensor
 
 from deepphase.training.folder import STEP
-from deepphase.training.optimizer import CapturedStep, Loss, Muon
+from deepphase.training.steps import CapturedStep, Loss
 
 # Number of segments of a training; a checkpoint is written after each.
 _SEGMENTS = 50
@@ -131,6 +131,11 @@ class ResumableData:
         return map(self.validation_batch, share.split(256))
 
 
+def adamw(network: torch.nn.Module, **options: Any) -> torch.optim.Optimizer:
+    """AdamW of all weights of a network."""
+    return torch.optim.AdamW(network.parameters(), **options)
+
+
 class ResumableModule(pl.LightningModule):
     """An optimizer whose learning rate is a function of the step; loss and measures are logged.
 
@@ -139,6 +144,7 @@ class ResumableModule(pl.LightningModule):
 
     Subclasses have `validation_step`, which calls `add_validated`, and `training_step`, which
     returns what `stepped` does. Where a step needs values on the CPU, `is_captured` is False.
+    `optimizer` is called as `adamw` with the network, `lr`, `weight_decay` and `fused`.
     """
 
     # Length of the warm-up as a share of the training, and last learning rate as one of the highest
@@ -155,7 +161,7 @@ class ResumableModule(pl.LightningModule):
         *,
         learning_rate: float,
         weight_decay: float,
-        optimizer: Literal["adamw", "muon"] = "adamw",
+        optimizer: Callable[..., torch.optim.Optimizer] = adamw,
     ) -> None:
         super().__init__()
         self.network, self._optimizer = network, optimizer
@@ -177,15 +183,12 @@ class ResumableModule(pl.LightningModule):
 
     def configure_optimizers(self) -> Any:
         total = self.total_steps or self.trainer.estimated_stepping_batches
-        options: dict[str, Any] = {
-            "lr": self._learning_rate,
-            "weight_decay": self._weight_decay,
-            "fused": self.trainer.strategy.root_device.type in ("cpu", "cuda", "mps"),
-        }
-        if self._optimizer == "muon":
-            optimizer: torch.optim.AdamW = Muon(self.network, **options)
-        else:
-            optimizer = torch.optim.AdamW(self.network.parameters(), **options)
+        optimizer = self._optimizer(
+            self.network,
+            lr=self._learning_rate,
+            weight_decay=self._weight_decay,
+            fused=self.trainer.strategy.root_device.type in ("cpu", "cuda", "mps"),
+        )
         schedule = torch.optim.lr_scheduler.LambdaLR(optimizer, lambda step: self.rate(step, total))
         scheduler = {"scheduler": schedule, "interval": "step"}
         return {"optimizer": optimizer, "lr_scheduler": scheduler}

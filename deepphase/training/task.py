@@ -44,8 +44,8 @@ from deepphase.training.folder import (
     metrics_rows,
     unfinished,
 )
-from deepphase.training.optimizer import FastestThreads, threads_after, timed_counts
 from deepphase.training.resumable import ResumableData, ResumableModule
+from deepphase.training.steps import FastestThreads, threads_after, timed_counts
 from deepphase.work import Progress
 
 Data = TypeVar("Data", bound=ResumableData)

@@ -5,7 +5,7 @@ import torch
 from deepphase.controllers.networks.blended_linear import BlendedLinear
 from deepphase.controllers.networks.experts import Experts, ExpertsConfig
 from deepphase.controllers.networks.network import NetworkDims
-from deepphase.training.optimizer import Muon
+from deepphase.phase.networks.muon import Muon
 from tests.controllers.naive_blend import naive_body
 
 

@@ -18,8 +18,9 @@ from deepphase.controllers.data.controller_batches import ControllerBatches
 from deepphase.controllers.data.controller_data import ControllerData
 from deepphase.controllers.training.module import ControllerModule
 from deepphase.edit.training import EditorData, EditorModule
-from deepphase.training.optimizer import CapturedStep
-from deepphase.training.resumable import ResumableModule
+from deepphase.phase.networks.muon import Muon
+from deepphase.training.resumable import ResumableModule, adamw
+from deepphase.training.steps import CapturedStep
 from tests.controllers.made_controllers import FormulaPhases, walking_store
 from tests.edit.conftest import tiny_config
 from tests.fake_cuda import fake_cuda, to_device
@@ -38,7 +39,8 @@ class Line(ResumableModule):
         network = nn.Sequential(
             nn.Linear(3, 8, bias=False), nn.BatchNorm1d(8), nn.Dropout(0.1), nn.Linear(8, 1)
         )
-        super().__init__(network, learning_rate=0.005, weight_decay=0.1, optimizer=optimizer)
+        kind = {"adamw": adamw, "muon": Muon}[optimizer]
+        super().__init__(network, learning_rate=0.005, weight_decay=0.1, optimizer=kind)
         self._waits = waits
 
     def training_step(self, batch: Tensor) -> Tensor:

@@ -6,8 +6,8 @@ import torch
 
 from deepphase.phase import encoding
 from deepphase.phase.config import NetworkConfig
-from deepphase.training import optimizer
-from deepphase.training.optimizer import FastestThreads
+from deepphase.training import steps
+from deepphase.training.steps import FastestThreads
 
 
 @pytest.fixture
@@ -30,7 +30,7 @@ def counts(monkeypatch):
 )
 def test_the_fastest_number_of_threads_is_taken(seconds, best, tried, counts, monkeypatch, capsys):
     now = [0.0]
-    monkeypatch.setattr(optimizer.time, "perf_counter", lambda: now[0])
+    monkeypatch.setattr(steps.time, "perf_counter", lambda: now[0])
     fastest = FastestThreads("it")
     for _ in range(20):
         with fastest.step(4):
@@ -44,7 +44,7 @@ def test_the_fastest_number_of_threads_is_taken(seconds, best, tried, counts, mo
 @pytest.mark.parametrize(("stated", "tried"), [("", 12), ("all", 12), ("2,1", 0), (" 4", 0)])
 def test_a_number_in_the_environment_overrules(stated, tried, monkeypatch):
     monkeypatch.setenv("OMP_NUM_THREADS", stated)
-    assert len(optimizer.timed_counts(4)) == tried
+    assert len(steps.timed_counts(4)) == tried
 
 
 def test_steps_with_fewer_threads_are_not_timed(counts, capsys):

@@ -16,6 +16,7 @@ from deepphase.phase.encoding import encode_windows, gather, make_autoencoder
 from deepphase.phase.health import measured_health
 from deepphase.phase.model import ManifoldProjection, PhaseModel
 from deepphase.phase.networks.autoencoder import PeriodicAutoencoder
+from deepphase.phase.networks.muon import Muon
 from deepphase.phase.networks.sine_fit_autoencoder import (
     SineFitAutoencoder,
     needed_channels,
@@ -24,7 +25,7 @@ from deepphase.phase.networks.sine_fit_autoencoder import (
 from deepphase.phase.signals import JointVelocities, PointVelocities
 from deepphase.phase.song_signals import SongSignals
 from deepphase.phase.training.data import PhaseData
-from deepphase.training.resumable import ResumableModule
+from deepphase.training.resumable import ResumableModule, adamw
 from deepphase.training.task import versions
 from deepphase.work import Progress, report
 
@@ -69,7 +70,7 @@ class PhaseModule(ResumableModule):
             make_autoencoder(len(signals.names), signals.fps, config.network),
             learning_rate=options.learning_rate,
             weight_decay=options.weight_decay,
-            optimizer=options.optimizer,
+            optimizer=Muon if options.optimizer == "muon" else adamw,
         )
         self.config, self.signals = config, signals
         self.warmup, self.final_rate = options.warmup, options.final_rate

@@ -5,7 +5,7 @@ from __future__ import annotations
 import torch
 
 from deepphase.phase.networks.autoencoder import Convolution
-from deepphase.training.optimizer import Muon
+from deepphase.phase.networks.muon import Muon
 
 
 def network() -> torch.nn.Sequential:

@@ -19,6 +19,7 @@ from typing import Any, TypeVar
 import numpy as np
 
 from deepphase.arrays import Array
+from deepphase.config import checked_record
 from deepphase.errors import CheckpointError, ParameterError
 from deepphase.files import atomic_write, parsed_json
 from deepphase.phase.config import PhaseConfig
@@ -131,7 +132,7 @@ class TrainingStatus:
             content, epochs = parsed_json(path.read_text(encoding="utf-8")), []
             for epoch in content.pop("epochs"):
                 health = epoch["health"]
-                measured = None if health is None else Health.from_mapping(health)
+                measured = None if health is None else checked_record(Health, health, "health")
                 epochs.append(Epoch(**{**epoch, "health": measured}))
             return cls(**content, epochs=tuple(epochs))
 

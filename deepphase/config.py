@@ -7,7 +7,8 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import asdict, dataclass, fields
 from itertools import accumulate, chain
 from pathlib import Path
-from typing import Any, ClassVar, Self, TypeVar, get_args
+from types import NoneType
+from typing import Any, ClassVar, Self, TypeVar, get_args, get_origin, get_type_hints
 
 import yaml
 
@@ -339,6 +340,38 @@ def checked_mapping(value: Any, name: str) -> dict[str, Any]:
     if not isinstance(value, dict):
         raise wrong_value(value, name, "an object")
     return value
+
+
+def checked_record(kind: type[ConfigValues], value: Any, name: str) -> ConfigValues:
+    """A dataclass from an object with all of its fields, each of its declared type.
+
+    Raises ParameterError for another type or number, KeyError and ValueError for what is missing.
+    """
+    content, hints = checked_mapping(value, name), get_type_hints(kind)
+    own: Any = kind
+    return own(
+        **{key.name: _checked(hints[key.name], content[key.name], key.name) for key in fields(own)}
+    )
+
+
+def _checked(kind: Any, value: Any, name: str) -> Any:
+    arguments = get_args(kind)
+    if NoneType in arguments:
+        return None if value is None else _checked(arguments[0], value, name)
+    if get_origin(kind) is tuple:
+        if not isinstance(value, list):
+            raise wrong_value(value, name, "a list")
+        kinds = arguments[:1] * len(value) if arguments[-1] is Ellipsis else arguments
+        return tuple(_checked(own, each, name) for own, each in zip(kinds, value, strict=True))
+    if get_origin(kind) is dict:
+        parts = checked_mapping(value, name)
+        return {key: _checked(arguments[1], part, key) for key, part in parts.items()}
+    if kind is bool:
+        if not isinstance(value, bool):
+            raise wrong_value(value, name, "true or false")
+        return value
+    checks: dict[Any, Any] = {float: checked_number, int: checked_count, str: checked_text}
+    return checks[kind](value, name) if kind in checks else checked_record(kind, value, name)
 
 
 def check_numbers(value: Any) -> None:

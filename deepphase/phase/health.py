@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass, replace
 from typing import Any
 
@@ -10,13 +10,6 @@ import numpy as np
 import torch
 
 from deepphase.arrays import Array, counted, release_pages, short_repr, wrapped
-from deepphase.config import (
-    checked_count,
-    checked_mapping,
-    checked_number,
-    checked_text,
-    checked_texts,
-)
 from deepphase.phase.encoding import encode_windows, encoding_threads, gather
 from deepphase.phase.networks.autoencoder import PeriodicAutoencoder
 from deepphase.phase.parameters import PhaseParameters
@@ -93,28 +86,6 @@ class Health:
         """Plain numbers, lists and texts, as a model file's header keeps them."""
         return asdict(self)
 
-    @classmethod
-    def from_mapping(cls, content: dict[str, Any]) -> Health:
-        """The inverse of `as_mapping`; ParameterError where a value is impossible."""
-        channels = tuple(
-            ChannelHealth(_percentiles(c["frequency"]), _percentiles(c["amplitude"]), c["in_use"])
-            for c in content["channels"]
-        )
-        shares = checked_mapping(content["explained_by_joint"], "explained_by_joint")
-        numbers: dict[str, Any] = {
-            name: None if content[name] is None else checked_number(content[name], name)
-            for name in ("explained_variance", "speed_error")
-        }
-        for name in ("forward_share", "forward_strongest", "frequency_roughness"):
-            numbers[name] = checked_number(content[name], name)
-        return cls(
-            frames=checked_count(content["frames"], "frames"),
-            explained_by_joint={key: checked_number(share, key) for key, share in shares.items()},
-            channels=channels,
-            findings=checked_texts(content["findings"], "findings"),
-            **numbers,
-        )
-
     def words(self) -> list[str]:
         """The measures as lines of plain words."""
         used = [index for index, channel in enumerate(self.channels) if channel.in_use]
@@ -147,27 +118,12 @@ class TrainedSkeleton:
     joints: int
     health: Health
 
-    @classmethod
-    def from_mapping(cls, content: Mapping[str, Any]) -> TrainedSkeleton:
-        """From its fields in a file; ParameterError where a value is impossible."""
-        return cls(
-            checked_text(content["name"], "name"),
-            checked_text(content["kind"], "kind"),
-            checked_count(content["joints"], "joints"),
-            Health.from_mapping(checked_mapping(content["health"], "health")),
-        )
-
     def words(self) -> str:
         """Its joints and its measures as one line."""
         error = self.health.speed_error
         speed = "" if error is None else f", phase-speed error {error:.1%}"
         first = f"{self.name} ({self.kind}, {self.joints} joints): {self.health.words()[0]}"
         return f"{first}{speed}"
-
-
-def _percentiles(values: Any) -> tuple[float, float, float]:
-    low, median, high = (checked_number(value, "percentile") for value in values)
-    return low, median, high
 
 
 def measure(
@@ -246,7 +202,7 @@ def _channels(clips: list[PhaseParameters]) -> tuple[ChannelHealth, ...]:
     mean = amplitude.mean(0)
     bands = (np.percentile(values, (5, 50, 95), axis=0).T for values in (frequency, amplitude))
     return tuple(
-        ChannelHealth(_percentiles(hz.tolist()), _percentiles(size.tolist()), bool(used))
+        ChannelHealth(tuple(hz.tolist()), tuple(size.tolist()), bool(used))
         for hz, size, used in zip(*bands, mean > _IN_USE * mean.max(), strict=True)
     )
 

@@ -14,7 +14,7 @@ import torch
 from torch import nn
 
 from deepphase.arrays import Array, counted, short_repr
-from deepphase.config import checked_mapping
+from deepphase.config import checked_mapping, checked_record
 from deepphase.corpus.clip_store import ClipStore
 from deepphase.corpus.clips import clips_in
 from deepphase.corpus.songs import song_entries
@@ -373,9 +373,12 @@ class PhaseModel(Generic[Signals]):
                 config,
                 signals,
                 projection,
-                None if health is None else Health.from_mapping(health),
+                None if health is None else checked_record(Health, health, "health"),
                 checked_mapping(header["provenance"], "provenance"),
-                skeletons=tuple(map(TrainedSkeleton.from_mapping, header.get("skeletons", ()))),
+                skeletons=tuple(
+                    checked_record(TrainedSkeleton, own, "skeleton")
+                    for own in header.get("skeletons", ())
+                ),
             )
 
 

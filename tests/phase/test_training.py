@@ -13,6 +13,7 @@ from pytorch_lightning.callbacks import ModelCheckpoint
 from pytorch_lightning.loggers import CSVLogger
 
 from deepphase.arrays import wrapped
+from deepphase.config import checked_record
 from deepphase.corpus.clip_store import ClipStore
 from deepphase.corpus.prepare import corpus_of
 from deepphase.errors import CheckpointError, ParameterError, SkeletonError
@@ -373,6 +374,6 @@ def test_health_names_channels_of_one_frequency_and_ragged_ones():
         "a plainer manifold, at some cost of explained variance"
     )
     assert "at their frequency: 4; " in ragged
-    assert Health.from_mapping(json.loads(json.dumps(health.as_mapping()))) == health
+    assert checked_record(Health, json.loads(json.dumps(health.as_mapping())), "health") == health
     # The channels of a baseline are limbs, which share the rhythm.
     assert not any("have one" in each for each in measure([clip], 60.0).findings)

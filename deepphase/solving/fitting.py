@@ -186,9 +186,7 @@ def _hinges(
         axis = gaussian_filter1d(axis, _HINGE_S * fps, axis=0, mode="nearest")
         if place < len(body.plan.legs):
             axis = axis + _LEFT_SHARE * left
-        direction = body.skeleton.offsets[last]
-        rest = hinge_axis(direction / max(float(np.linalg.norm(direction)), 1e-9))
-        found.append(((upper, middle), rest, axis))
+        found.append(((upper, middle), hinge_axis(body.skeleton.offsets[last]), axis))
     return found
 
 

@@ -54,6 +54,8 @@ class PointDistances:
     reaches: Array
     # Robust standard deviation over time as a share of the median; 0 for a point and itself.
     changes: Array
+    # (points,) those beside each in the tree that joins close points of constant distance
+    neighbours: list[list[int]]
 
 
 def distance_frames(positions: Array) -> Array:
@@ -62,26 +64,29 @@ def distance_frames(positions: Array) -> Array:
     return positions[:: max(1, -(-len(positions) // count))].astype(np.float64)
 
 
-def _spread(distances: Array) -> PointDistances:
-    """Statistics over the first axis."""
+def _spread(distances: Array) -> tuple[Array, Array, Array]:
+    """Medians, reaches and changes over the first axis."""
     low, median, high = np.percentile(distances, [10, 50, 90], axis=0)
-    change = (high - low) / _DEVIATIONS_10_TO_90 / np.maximum(median, 1e-9)
-    return PointDistances(median, high, change)
+    return median, high, (high - low) / _DEVIATIONS_10_TO_90 / np.maximum(median, 1e-9)
 
 
-def point_distances(positions: Array) -> PointDistances:
-    """The distances between the points of (frames, points, 3) positions, metres."""
+def point_distances(positions: Array, edges: Array) -> PointDistances:
+    """The distances between points (frames, points, 3), metres, some of which edges join."""
     frames = distance_frames(positions)
-    return _spread(np.linalg.norm(frames[:, :, None] - frames[:, None], axis=-1))
-
-
-def spanning_tree(
-    distances: PointDistances, edges: Array, within: Collection[int] | None = None
-) -> list[list[int]]:
-    """Neighbours of every point in the tree that joins close points of constant distance."""
-    points = len(distances.medians)
-    weights = distances.medians * (1.0 + (distances.changes / _FREE_SHARE) ** 2)
+    apart = np.linalg.norm(frames[:, :, None] - frames[:, None], axis=-1)
+    medians, reaches, changes = _spread(apart)
+    weights = _tree_weights(medians, changes)
     weights[edges[:, 0], edges[:, 1]] = weights[edges[:, 1], edges[:, 0]] = -1.0
+    return PointDistances(medians, reaches, changes, _spanning_tree(weights))
+
+
+def _tree_weights(medians: Array, changes: Array) -> Array:
+    return medians * (1.0 + (changes / _FREE_SHARE) ** 2)
+
+
+def _spanning_tree(weights: Array, within: Collection[int] | None = None) -> list[list[int]]:
+    """Neighbours of every point in the lightest tree."""
+    points = len(weights)
     # Only their order counts; a weight of 0, of coincident points, would be no edge at all.
     ranks = 1.0 + np.unique(weights, return_inverse=True)[1].reshape(weights.shape)
     np.fill_diagonal(ranks, 0.0)
@@ -137,26 +142,26 @@ class PointBody:
 
 
 def find_point_limbs(
-    positions: Array, distances: PointDistances, neighbours: list[list[int]], *, ordered: bool
+    positions: Array, distances: PointDistances, *, ordered: bool
 ) -> PointBody | None:
     """Find the body of (frames, points, 3) positions, Y up; None if no legs are found."""
     frames = distance_frames(positions)
     heights = np.median(frames[..., 1], axis=0)
-    hips = _hips(heights, distances, neighbours)
+    hips = _hips(heights, distances)
     if hips is None:
         return None
-    points = set(range(len(neighbours)))
+    points = set(range(len(heights)))
     legs = []
     for hip, knee in hips:
-        below = tree_parents(neighbours, [knee], points - {hip})
-        legs.append(_limb(hip, {hip, *below}, distances, neighbours, ordered))
+        below = tree_parents(distances.neighbours, [knee], points - {hip})
+        legs.append(_limb(hip, {hip, *below}, distances, ordered))
     if set(legs[0].points) & set(legs[1].points):
         return None
     sides = _Sides(frames, hips[0][0], hips[1][0], float(np.ptp(heights)))
     rest = points - {*legs[0].points, *legs[1].points}
     middle = [point for point in rest if sides.is_middle(point)]
-    roots = _arms(rest - {*middle}, sides, distances, neighbours)
-    arms = [_limb(root, arm, distances, neighbours, ordered, hand=True) for root, arm in roots]
+    roots = _arms(rest - {*middle}, sides, distances)
+    arms = [_limb(root, arm, distances, ordered, hand=True) for root, arm in roots]
     outwards = sorted(middle, key=lambda point: (sides.distance[point], point))
     if not arms:
         return PointBody((legs[0], legs[1]), None, tuple(outwards[:-1]), tuple(outwards[-1:]))
@@ -165,7 +170,7 @@ def find_point_limbs(
     upper = [point for point in outwards if sides.rise[point] > shoulders]
     # Points connected to the neck belong to the head, even if they sway.
     free = rest - {*arms[0].points, *arms[1].points, *lower}
-    upper += sorted(set(tree_parents(neighbours, upper, free)) - {*upper})
+    upper += sorted(set(tree_parents(distances.neighbours, upper, free)) - {*upper})
     return PointBody((legs[0], legs[1]), (arms[0], arms[1]), tuple(lower), tuple(upper))
 
 
@@ -178,8 +183,7 @@ class _Sides:
         from_hips = frames - 0.5 * (frames[:, [first]] + frames[:, [second]])
         lateral = np.einsum("fpc,fc->fp", from_hips, across / np.maximum(width, 1e-9))
         low, self.lateral, high = np.percentile(lateral, [10, 50, 90], axis=0)
-        far = _spread(np.linalg.norm(from_hips, axis=-1))
-        self.distance, self.changes = far.medians, far.changes
+        self.distance, _, self.changes = _spread(np.linalg.norm(from_hips, axis=-1))
         self.rise = np.median(from_hips[..., 1], axis=0)
         self.height = height
         self._width = max(float(np.median(width)), _MIN_HIPS * height)
@@ -197,14 +201,12 @@ class _Sides:
 
 
 def _hips(
-    heights: Array, distances: PointDistances, neighbours: list[list[int]]
+    heights: Array, distances: PointDistances
 ) -> tuple[tuple[int, int], tuple[int, int]] | None:
     """(hip, knee) of both legs: the thighs on the shortest path from foot to foot."""
     size = float(np.ptp(heights))
-    low = heights.min() + _LOW_SHARE * size
-    tips = [
-        point for point, near in enumerate(neighbours) if len(near) == 1 and heights[point] <= low
-    ]
+    low, neighbours = heights.min() + _LOW_SHARE * size, distances.neighbours
+    tips = [p for p, near in enumerate(neighbours) if len(near) == 1 and heights[p] <= low]
     paths = []
     for first, last in combinations(tips, 2):
         above = tree_parents(neighbours, [last])
@@ -240,10 +242,9 @@ def _thighs(
     return (path[first + 1], path[first]), (path[second], path[second + 1])
 
 
-def _arms(
-    points: set[int], sides: _Sides, distances: PointDistances, neighbours: list[list[int]]
-) -> list[tuple[int, set[int]]]:
+def _arms(points: set[int], sides: _Sides, distances: PointDistances) -> list[tuple[int, set[int]]]:
     """(shoulder, points) of the arm on the first leg's side and of the other; empty if none."""
+    neighbours = distances.neighbours
     # Shoulders stay on one side; a tree that joins both arms there is cut between them.
     fixed = {
         point: bool(sides.lateral[point] > 0)
@@ -292,19 +293,13 @@ def _arms(
 
 
 def _limb(
-    root: int,
-    points: set[int],
-    distances: PointDistances,
-    neighbours: list[list[int]],
-    ordered: bool,
-    *,
-    hand: bool = False,
+    root: int, points: set[int], distances: PointDistances, ordered: bool, *, hand: bool = False
 ) -> PointLimb:
     if ordered or len(points) > _LONGEST_CHAIN:
-        above = tree_parents(neighbours, [root], points)
+        above = tree_parents(distances.neighbours, [root], points)
         if len(above) < len(points):
-            tree = spanning_tree(distances, np.zeros((0, 2), np.int64), points)
-            above = tree_parents(tree, [root])
+            weights = _tree_weights(distances.medians, distances.changes)
+            above = tree_parents(_spanning_tree(weights, points), [root])
         return PointLimb(tuple(above), tuple(above.values()))
     reaches = distances.reaches[root]
     chain = [root, *sorted(points - {root}, key=lambda point: (reaches[point], point))]
@@ -337,13 +332,11 @@ def infer_points_up(positions: Array, edges: Array) -> tuple[str, str]:
     ends = frames.min(axis=1), frames.max(axis=1)
     sways = np.ptp(np.percentile(ends, [10, 90], axis=1), axis=0)
     axis = int(np.argmin((sways.min(axis=0) - _TALLNESS_WEIGHT * tall) / size + _UNUSUAL))
-    distances = point_distances(frames)
-    neighbours = spanning_tree(distances, edges)
+    distances = point_distances(frames, edges)
     # The axis becomes Y, in any rotation about it.
     upright = frames[..., [(axis + 2) % 3, axis, (axis + 1) % 3]]
     stands, hangs = (
-        find_point_limbs(upright * [1.0, sign, 1.0], distances, neighbours, ordered=False)
-        is not None
+        find_point_limbs(upright * [1.0, sign, 1.0], distances, ordered=False) is not None
         for sign in (1.0, -1.0)
     )
     if stands != hangs:

@@ -24,7 +24,6 @@ from deepphase.solving.point_limbs import (
     distance_frames,
     find_point_limbs,
     point_distances,
-    spanning_tree,
     tree_parents,
 )
 
@@ -93,24 +92,23 @@ def find_structure(
         return _of_marker_set(track, rows)
     track = _described(track, description)
     points = len(track.names)
-    distances = point_distances(track.positions)
     named = track.names != plain_names(points)
     names = parse_names(track.names) if named else [JointName("", "", "")] * points
     how = "follows the edges given" if len(track.edges) else "was found from constant distances"
     if not len(track.edges) and (edges := named_edges(names)):
         track, how = replace(track, edges=np.array(edges)), "follows the names of the points"
     ordered, notes = len(track.edges) > 0, [f"the hierarchy {how}"]
-    neighbours = spanning_tree(distances, track.edges)
+    distances = point_distances(track.positions, track.edges)
     hips = next((p for p, name in enumerate(names) if name.part == "hips" and not name.side), None)
     if description.get("hips") in track.names:
         hips = track.names.index(description["hips"])
-    body = find_point_limbs(track.positions, distances, neighbours, ordered=ordered)
+    body = find_point_limbs(track.positions, distances, ordered=ordered)
     if body is None:
         central = int(np.argmin(distances.medians.sum(axis=0).round(9)))
         notes.append(
             "no two legs were found: name joints in a skeleton description for facing and contacts"
         )
-        above = tree_parents(neighbours, [central if hips is None else hips])
+        above = tree_parents(distances.neighbours, [central if hips is None else hips])
         return _as_structure(track.names, above, notes)
     confidence, note = _sides(track, body, names, description, distances)
     notes.append(note if abs(confidence) >= _CONFIDENT else f"{note}: a guess, check it")
@@ -132,7 +130,7 @@ def find_structure(
         track = replace(track, names=tuple(map(found.get, range(points), track.names)))
     if hips is None:
         notes.append("no point at the hips: the root is the middle between both hips")
-    above = _body_tree(body, hips, neck, neighbours)
+    above = _body_tree(body, hips, neck, distances.neighbours)
     structure = _as_structure(track.names, above, notes, (first, second) if hips is None else ())
     joints = {points[0]: joint for joint, points in enumerate(structure.points) if len(points) == 1}
     across = tuple((joints[left.points[0]], joints[right.points[0]]) for left, right in body.pairs)
@@ -143,7 +141,7 @@ def _of_marker_set(track: PointTrack, rows: Sequence[JointRow]) -> PointStructur
     """The structure of a standard set; other markers move with the one to which they keep best."""
     names = tuple(row[0] for row in rows)
     carriers = {point: joint for joint, row in enumerate(rows) for point in row[3]}
-    known, distances = sorted(carriers), point_distances(track.positions)
+    known, distances = sorted(carriers), point_distances(track.positions, track.edges)
     moved = distances.changes * distances.medians
     for point in set(range(len(track.names))) - {*known}:
         carriers[point] = carriers[known[int(np.argmin(moved[point, known]))]]

@@ -65,8 +65,7 @@ class PoseSolver:
             length = np.linalg.norm(direction)
             if turning[joint] and length > 0:
                 place = 3 * int(np.searchsorted(self._turning, joint))
-                axis = hinge_axis(direction / length)
-                self._hinges.append((place, joint, axis, direction / length))
+                self._hinges.append((place, joint, hinge_axis(direction), direction / length))
         rest = np.full(len(skeleton), _TRUNK_M)
         rest[[0, *(joint for leg in plan.legs for joint in leg if joint >= 0)]] = 0.0
         rest[[joint for arm in plan.arms for joint in arm[:2]]] = 0.0
@@ -167,6 +166,6 @@ class PoseSolver:
 
 def hinge_axis(direction: Array) -> Array:
     """(3,) hinge axis at rest: knees point down and bend back, elbows sideways and forwards."""
-    if direction[1] < -0.5:
+    if direction[1] < -0.5 * np.linalg.norm(direction):
         return np.array([1.0, 0.0, 0.0])
     return np.array([0.0, -np.sign(direction[0]), 0.0])

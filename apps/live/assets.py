@@ -21,7 +21,7 @@ from deepphase.controllers.runtime.engine_export import (
     goal_settings,
 )
 from deepphase.errors import ParameterError
-from deepphase.evaluation.runs import BLEND_S
+from deepphase.evaluation.measurement import BLEND_S
 from deepphase.features.feature import TRAJECTORY_DIRECTION, TRAJECTORY_PATH
 from deepphase.features.layout import FeatureLayout
 from deepphase.formats.array_file import read_header

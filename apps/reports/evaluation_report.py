@@ -11,7 +11,7 @@ from deepphase.apps.reports.player import takes_of_store
 from deepphase.apps.verdicts import phase_verdict
 from deepphase.arrays import counted
 from deepphase.evaluation.phase_measures import measure_phases
-from deepphase.figures.channel_joints import explained_by_joint
+from deepphase.figures.explained import explained_by_joint
 from deepphase.figures.theme import channel_colour
 from deepphase.phase.extractor import PhaseExtractor
 from deepphase.phase.health import Health

@@ -16,10 +16,10 @@ from deepphase.apps.reports.evaluation_report import add_health
 from deepphase.apps.reports.page import Page
 from deepphase.apps.reports.player import in_words
 from deepphase.arrays import Array, counted, wrapped
+from deepphase.figures.explained import WindowExample, window_fit
 from deepphase.figures.image import Images, write_images
 from deepphase.figures.phase_cloud import PhaseCloud, ground_speed
 from deepphase.figures.theme import label
-from deepphase.figures.window_fit import WindowExample, window_fit
 from deepphase.phase.encoding import gather, padded
 from deepphase.phase.networks.paper_autoencoder import EmbeddingAutoencoder
 from deepphase.phase.song_signals import SongSignals

@@ -26,7 +26,7 @@ from deepphase.controllers.schema.frame_blocks import PhaseSource, SuddenGoal
 from deepphase.controllers.schema.schema import ControllerSchema
 from deepphase.corpus.clip_store import ClipStore
 from deepphase.errors import ParameterError
-from deepphase.evaluation.motion_measures import measured_data
+from deepphase.evaluation.captured_data import measured_data
 from deepphase.features.layout import reach_inside
 from deepphase.features.moment_kinds import ACTION, clip_kinds, source_kinds
 from deepphase.motion.contacts import foot_contacts
@@ -236,7 +236,7 @@ class ControllerData:
 
     @cached_property
     def measures(self) -> Mapping[str, Any]:
-        """Measures of the clips; see `deepphase.evaluation.motion_measures.measured_data`.
+        """Measures of the clips; see `deepphase.evaluation.captured_data.measured_data`.
 
         Beside them ``direction_speeds``, the largest speed in each direction of travel.
         """

@@ -16,7 +16,7 @@ from deepphase.controllers.runtime.characters import Characters
 from deepphase.controllers.runtime.controller import Controller
 from deepphase.controllers.training.course import course_run, direction_speeds
 from deepphase.evaluation.findings import ANSWERED
-from deepphase.evaluation.runs import below, joint_rotation_rates
+from deepphase.evaluation.motion_measures import below, joint_rotation_rates
 from deepphase.motion.clip import joint_positions
 from deepphase.motion.quaternions import from_six_numbers
 from deepphase.motion.resample import BANDS_HZ

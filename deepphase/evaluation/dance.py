@@ -12,7 +12,7 @@ from scipy.signal import welch
 
 from deepphase.arrays import Array
 from deepphase.errors import ParameterError, SkeletonError
-from deepphase.evaluation.runs import foot_speeds, joint_jerks
+from deepphase.evaluation.motion_measures import foot_speeds, joint_jerks
 from deepphase.formats.array_file import fitting_parts
 from deepphase.motion.clip import Clip, global_transforms, joint_positions, velocities
 from deepphase.motion.contacts import foot_contacts

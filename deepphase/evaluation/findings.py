@@ -17,10 +17,11 @@ from deepphase.evaluation.motion_measures import (
     TRUNK,
     MeasuredMotion,
     most_at_speed,
+    seconds_of,
+    smoothed_velocities,
     trunk_beyond,
 )
 from deepphase.evaluation.run_measures import AT_REST_M_S, RUNAWAY_M, idle_speeds
-from deepphase.evaluation.runs import seconds_of, smoothed_velocities
 from deepphase.motion.clip import velocities
 from deepphase.steering.laid_run import FeetOnGround
 from deepphase.steering.run import Run

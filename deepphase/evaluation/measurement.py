@@ -1,19 +1,24 @@
-"""Measured values, and runs with what several measures of them share."""
+"""Measured values, and runs with what several measures of them share, such as response times.
+
+The smoothing of velocities looks ahead: a body that changes its velocity at once has 90 % of it
+after 0.15 s, and a turn round after 0.2 s.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 
 import numpy as np
+from scipy.ndimage import maximum_filter1d
 
 from deepphase.arrays import Array, brief_repr
 from deepphase.errors import ParameterError
-from deepphase.evaluation.motion_measures import MIN_FRAMES, MeasuredMotion
-from deepphase.evaluation.runs import BLEND_S, Responses, goal_changes, near_marked
+from deepphase.evaluation.motion_measures import MIN_FRAMES, MeasuredMotion, smoothed_velocities
 from deepphase.steering.run import Run
+from deepphase.steering.springs import wrapped_angle
 
 _IN_CONTACT = 0.5
 # The questions that matter most; each is answered by the first of its measures that is known.
@@ -28,6 +33,22 @@ _QUESTIONS = (
         "phase-speed error",
     ),
 )
+BLEND_S = 0.1
+"""Time after a jump in seconds in which its blend is visible."""
+CHANGES = ("start", "stop", "turn_90", "turn_180")
+"""Kinds of changes; turns are those by 60 to 120 and by 150 to 180 degrees."""
+MAX_RESPONSE_S = 4.0
+"""A response that takes longer counts as none."""
+REACHED = 0.9
+TURN_ANGLES = {"turn_90": (60.0, 120.0), "turn_180": (150.0, 180.0)}
+MIN_HEADING = np.radians(30.0)
+# A goal changes abruptly if its velocity changes faster than twice the speed in a second, which no
+# curve of a made path does, and is at its new value within this time.
+_ABRUPT = 2.0
+_MAX_CHANGE_S = 0.5
+_MERGED_S = 0.1
+# Goals that change again sooner leave no time to respond.
+_MIN_WINDOW_S = 1.5
 # Factors of the data's value up to which a value is good, and is like the data's.
 _GOOD, _LIKE = 1.25, 1.5
 
@@ -129,7 +150,7 @@ def checked_data(data: Mapping[str, Any]) -> Mapping[str, Any]:
         raise ParameterError(
             "the controller has no measures of its training clips",
             hint="train it with `deepphase train controller`, or set Controller.data to the result "
-            "of motion_measures.measured_data",
+            "of captured_data.measured_data",
         )
     return data
 
@@ -153,6 +174,109 @@ def sliding_of_data(pairs: Array, data: Mapping[str, Any]) -> float:
         return float(data.get("mean_contact_speed", np.inf))
     speeds = reference["width"] * (known + 0.5)
     return float(np.interp(pairs[1], speeds, means[known]).mean())
+
+
+def near_marked(marked: Array, frames: int) -> Array:
+    """(count,) bool: marked frames, the frame before each, and some frames after it."""
+    near = np.array(marked, bool)
+    for shift in range(1, min(frames, len(marked) - 1) + 1):
+        near[shift:] |= marked[:-shift]
+    near[:-1] |= marked[1:]
+    return near
+
+
+def kind_of_change(old: Array, new: Array, standing: float) -> str | None:
+    """The kind of a change between two velocities (2,), m/s; None if it is none of `CHANGES`."""
+    before, after = float(np.linalg.norm(old)), float(np.linalg.norm(new))
+    if min(before, after) <= standing:
+        if max(before, after) <= standing:
+            return None
+        return "start" if after > standing else "stop"
+    angle = np.degrees(np.arccos(np.clip(old @ new / (before * after), -1.0, 1.0)))
+    for name, (low, high) in TURN_ANGLES.items():
+        if low <= angle <= high + 1e-6:
+            return name
+    return None
+
+
+@dataclass(frozen=True, eq=False)
+class GoalChange:
+    """An abrupt change of a desired velocity (2,), m/s, from `old` to `new`."""
+
+    kind: str
+    begin: int
+    end: int
+    old: Array
+    new: Array
+    turn: float
+    facing: float
+
+
+def goal_changes(desired: Array, facings: Array, fps: float, standing: float) -> list[GoalChange]:
+    """Abrupt changes of one character's goal that leave time for a response.
+
+    `desired` (frames, 2) m/s, without the smoothing of a runner; `facings` (frames,) radians;
+    goals slower than `standing`, m/s, stand.
+    """
+    speeds = np.linalg.norm(desired, axis=1)
+    near = maximum_filter1d(speeds, 2 * round(_MAX_CHANGE_S * fps) + 1, mode="nearest")
+    rates = np.linalg.norm(np.diff(desired, axis=0), axis=1) * fps
+    abrupt = np.flatnonzero(rates > _ABRUPT * np.maximum(near[1:], standing))
+    if not abrupt.size:
+        return []
+    groups = np.split(abrupt, np.flatnonzero(np.diff(abrupt) > _MERGED_S * fps) + 1)
+    begins = [int(group[0]) + 1 for group in groups] + [len(desired)]
+    found = []
+    for group, begin, following in zip(groups, begins, begins[1:], strict=False):
+        old, after = desired[begin - 1], int(group[-1]) + 1
+        end = min(following, begin + round(MAX_RESPONSE_S * fps))
+        kind = kind_of_change(old, desired[after], standing)
+        if kind is None or after - begin > _MAX_CHANGE_S * fps:
+            continue
+        if end - begin < _MIN_WINDOW_S * fps:
+            continue
+        turn = float(wrapped_angle(facings[after] - facings[begin - 1]))
+        found.append(GoalChange(kind, begin, end, old, desired[after], turn, float(facings[after])))
+    return found
+
+
+@dataclass(frozen=True, eq=False)
+class Responses:
+    """Response times of characters to changes of their goals.
+
+    `velocity`: kind of change -> seconds from each change to 90 % of the new velocity along its
+    direction, after a stop to 10 % of the old speed. `heading`: kind of turn -> seconds from each
+    turn of the desired facing by 30 degrees or more until 90 % of it are made. Infinite for never.
+    """
+
+    velocity: dict[str, list[float]] = field(default_factory=dict)
+    heading: dict[str, list[float]] = field(default_factory=dict)
+
+    def add(
+        self, changes: Iterable[GoalChange], positions: Array, angles: Array, fps: float
+    ) -> None:
+        """Add the responses of a character with root positions (frames, 2) and angles (frames,)."""
+        smoothed = smoothed_velocities(positions, fps)
+        for change in changes:
+            there = reached(change.kind, change.old, change.new, smoothed)
+            self.velocity.setdefault(change.kind, []).append(_first(there, change, fps))
+            if change.kind in TURN_ANGLES and abs(change.turn) >= MIN_HEADING:
+                left = np.abs(wrapped_angle(angles - change.facing))
+                turned = left <= (1.0 - REACHED) * abs(change.turn)
+                self.heading.setdefault(change.kind, []).append(_first(turned, change, fps))
+
+
+def reached(kind: str, old: Array, new: Array, smoothed: Array) -> Array:
+    """(frames,) bool: whether the new velocity is reached."""
+    if kind == "stop":
+        slow = (1.0 - REACHED) * np.linalg.norm(old)
+        return np.asarray(np.linalg.norm(smoothed, axis=1) <= slow)
+    return np.asarray(smoothed @ new >= REACHED * (new @ new))
+
+
+def _first(reached: Array, change: GoalChange, fps: float) -> float:
+    places = np.flatnonzero(reached[change.begin : change.end])
+    return float(places[0] / fps) if places.size else float("inf")
 
 
 class ObservedRun:

@@ -1,43 +1,34 @@
-"""Measures of a motion at every frame, and of many captured clips together.
+"""Measures of a motion at every frame: smoothness, skating, bends of limbs, the trunk.
 
-Captured clips and runs have the same measures, to be comparable.
+Captured clips and runs have the same measures, to be comparable. Velocities of the root are
+smoothed by a Gaussian with a standard deviation of 0.12 s, which removes the sway of steps.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
-from functools import cached_property, partial
+from collections.abc import Mapping, Sequence
+from functools import cached_property
 from typing import Any, Protocol
 
 import numpy as np
-from scipy.ndimage import maximum_filter1d
+from scipy.ndimage import gaussian_filter1d, maximum_filter1d
 
 from deepphase.arrays import Array
 from deepphase.errors import ParameterError, SkeletonError
-from deepphase.evaluation.runs import (
-    below,
-    foot_skating,
-    foot_speeds,
-    jerks_in_bands,
-    joint_accelerations,
-    joint_jerks,
-    joint_rotation_rates,
-    means_by_speed,
-    own_changes,
-    seconds_of,
-    smoothed_velocities,
-    standing_speed,
-    summary,
+from deepphase.motion import quaternions
+from deepphase.motion.clip import (
+    Clip,
+    derivative_sizes,
+    end_positions,
+    global_transforms,
+    velocities,
 )
-from deepphase.features.feature import BodyFrames
-from deepphase.features.moment_kinds import IDLE, LOCOMOTION, moment_kinds
-from deepphase.motion.clip import Clip, end_positions, global_transforms, velocities
-from deepphase.motion.contacts import foot_contacts
-from deepphase.motion.foot_ik import LegChains, LimbSolver
-from deepphase.motion.resample import BANDS_HZ, low_passed_rotations
+from deepphase.motion.contacts import GRAVITY, foot_contacts
+from deepphase.motion.foot_ik import LegChains
+from deepphase.motion.resample import BANDS_HZ, low_passed, low_passed_rotations
 from deepphase.motion.roles import Roles, find_roles
 from deepphase.motion.root_trajectory import RootTrajectory, root_trajectory, to_root_space
-from deepphase.motion.skeleton import Skeleton, bone_lengths, path_length, subtree_mask
+from deepphase.motion.skeleton import Skeleton, path_length, subtree_mask
 
 MIN_FRAMES = 5
 BAND = (1.0, 99.0)
@@ -60,6 +51,81 @@ BENT_BACK = 0.035
 backward: 3 cm of an adult's. Captured legs that stretch reach half of it."""
 # Shorter end sites coincide with their joint.
 _MIN_TIP_M = 1e-4
+SMOOTHING_S = 0.12
+# Speeds below this share of sqrt(g * leg length), which scales with the body, count as standing.
+_STANDING = 0.12
+
+
+def standing_speed(leg_length: float) -> float:
+    """m/s below which a body with legs of this length in metres stands: a Froude number."""
+    return _STANDING * float(np.sqrt(GRAVITY * leg_length))
+
+
+def joint_accelerations(positions: Array, fps: float) -> Array:
+    """(frames,) m/s^2: the largest acceleration of (frames, joints, 3) joints in each frame."""
+    return derivative_sizes(positions, fps, order=2).max(axis=1)
+
+
+def joint_jerks(positions: Array, fps: float) -> Array:
+    """(frames,) m/s^3: mean over joints of the third derivative's size in each frame."""
+    return derivative_sizes(positions, fps, order=3).mean(axis=1)
+
+
+def below(name: str, edge_hz: float) -> str:
+    """Name of a measure of what a low-pass at a frequency leaves of a motion."""
+    return f"{name}_below_{edge_hz:g}_hz"
+
+
+def jerks_in_bands(positions: Array, fps: float) -> dict[str, Array]:
+    """``jerk`` by `joint_jerks`, and below each of `BANDS_HZ`, where captures have less noise."""
+    positions = positions.astype(np.float64)
+    return {"jerk": joint_jerks(positions, fps)} | {
+        below("jerk", edge): joint_jerks(low_passed(positions, edge, fps), fps) for edge in BANDS_HZ
+    }
+
+
+def joint_rotation_rates(rotations: Array, fps: float) -> Array:
+    """(frames - 1, joints) degrees per second: rotation rate of each joint.
+
+    `rotations` (frames, joints, 4) quaternions. With local rotations a swinging arm counts once, at
+    the shoulder; in the world or in root space it would count for every descendant. Starke et al.
+    2022, table 2, which does not state space and unit.
+    """
+    if len(rotations) < 2:
+        raise ParameterError(f"rotation rates need at least 2 frames, not {len(rotations)}")
+    exact = quaternions.normalized(rotations.astype(np.float64))
+    turns = quaternions.vectors_between(exact[:-1], exact[1:])
+    return np.degrees(np.linalg.norm(turns, axis=-1)) * fps
+
+
+def foot_speeds(feet: Sequence[Array], fps: float) -> Array:
+    """(frames - 1, feet) m/s over the ground of each foot's slowest point.
+
+    A foot that rolls from heel to toe has a point at rest at any time, and does not slide. `feet`:
+    for each foot (frames, points, 3) metres.
+    """
+    steps = [np.diff(points[..., ::2].astype(np.float64), axis=0) * fps for points in feet]
+    return np.stack([np.linalg.norm(step, axis=-1).min(axis=1) for step in steps], axis=1)
+
+
+def foot_skating(speeds: Array, largest: float) -> float:
+    """Mean of v / v_max of feet in contact (Starke et al. 2022, table 3)."""
+    if not largest > 0:
+        raise ParameterError(f"the largest contact speed must be above 0, not {largest} m/s")
+    return float(np.mean(speeds) / largest) if len(speeds) else 0.0
+
+
+def seconds_of(values: Array, fps: float) -> Array:
+    """(seconds,) means of values (frames,) over whole seconds, without the remainder."""
+    length = max(1, round(fps))
+    whole = len(values) // length
+    return np.asarray(values, np.float64)[: whole * length].reshape(whole, length).mean(axis=1)
+
+
+def smoothed_velocities(positions: Array, fps: float) -> Array:
+    """(frames, 2) m/s of root positions (frames, 2) m, smoothed over 0.12 s."""
+    rough = velocities(np.asarray(positions, np.float64), fps)
+    return np.asarray(gaussian_filter1d(rough, SMOOTHING_S * fps, axis=0, mode="nearest"))
 
 
 class MeasuredBody(Protocol):
@@ -284,154 +350,3 @@ def foot_points(clip: Clip, feet: list[int], transforms: tuple[Array, Array]) ->
         tips = inside[skeleton.end_parents] & long
         found.append(np.concatenate([transforms[1][:, inside], ends[:, tips]], axis=1))
     return found
-
-
-def measured_data(clips: Iterable[Clip], body: MeasuredBody) -> dict[str, Any]:
-    """Measures of captured motion as plain numbers, for the headers of files.
-
-    ======================  ================================================================
-    clips, frames           number of measured clips and frames
-    joint_rotation          degrees per second, mean over joints: a spread over frames
-    usual_rotations         degrees per second of each joint: 99.9th percentile over frames
-    jerk                    m/s^3, mean over joints: a spread over frames
-    usual_acceleration      m/s^2: 99.9th percentile over frames of the joint that accelerates most
-    largest_contact_speed   m/s over the ground of the slowest point of feet in contact
-    mean_contact_speed      m/s: the same on average
-    bent_back               share of the limbs' frames in which a knee bends backward
-    skating                 the second over the first (Starke et al. 2022, table 3)
-    mean_, top_speed        m/s of the root, over all frames: mean, and 99th percentile
-    travelling_speed        m/s: the median of frames that travel; 0 if none does
-    turning_rate, top_...   rad/s: mean size of the facing's rate, and its 99th percentile
-    standing_speed          m/s: slower motion counts as standing
-    still_speed             m/s: 1st percentile, over seconds of travel, of the mean joint speed
-                            relative to the root; 0 without such seconds
-    idle_speed              m/s: mean joint speed relative to the root in the frames that
-                            `features.moment_kinds` finds idle; 0 where they are less than a second
-    limb_lengths            metres of each joint to its parent by its name
-    by_speed                means of joint_rotation, jerk, contact_speed and acceleration (m/s^2, of
-                            the joint that accelerates most) in bins of speed that are
-                            standing_speed wide; see
-                            `runs.means_by_speed`. The first two also below 12, 8 and 4 Hz, see
-                            `runs.below`. feet_aside and feet_ahead are metres between the feet, of
-                            quadrupeds the hind ones, and `TRUNK` degrees in rest and
-                            locomotion: 99.9th percentiles. Missing for bodies without legs
-    changes, headings       median and number of the durations, in seconds, of the data's own
-                            starts, stops and turns; see `response.own_changes`
-    ======================  ================================================================
-
-    A spread has the mean, the median, and the 1st and the 99th percentile as low and high.
-    """
-    first: tuple[Clip, MeasuredMotion] | None = None
-    changes: dict[str, list[float]] = {}
-    headings: dict[str, list[float]] = {}
-    tips: dict[str, list[Array]] = {}
-    gathered: dict[str, list[Array]] = {}
-    for clip in clips:
-        if len(clip) < MIN_FRAMES:
-            continue
-        motion = MeasuredMotion(clip, body)
-        first = first or (clip, motion)
-        kinds = moment_kinds(clip, BodyFrames.from_clip(clip, dict(body.body)), dict(body.body))
-        travels = seconds_of(motion.speeds, motion.fps) > motion.standing_speed
-        moved = motion.pose_speeds.mean(axis=1)
-        for name, values in {
-            "rates": motion.rotation_rates,
-            "jerks": motion.jerks,
-            "accelerations": motion.accelerations,
-            "contact_pairs": motion.contact_pairs().T,
-            "speeds": motion.speeds,
-            "turn_rates": np.abs(motion.turn_rates),
-            "bends": motion.bends.ravel(),
-            "feet_apart": motion.feet_apart,
-            "trunk": motion.trunk,
-            "walks": np.isin(kinds, (IDLE, LOCOMOTION)),
-            "travelling_seconds": seconds_of(moved, motion.fps)[travels],
-            "smoothed_speeds": motion.smoothed_speeds,
-            "idle": moved[kinds == IDLE],
-            **{f"by {name}": values for name, values in motion.by_speed.items()},
-        }.items():
-            gathered.setdefault(name, []).append(values)
-        own = own_changes(
-            motion.root_positions, motion.root_angles, motion.fps, motion.standing_speed
-        )
-        for every, found in zip((changes, headings), own, strict=True):
-            for kind, durations in found.items():
-                every.setdefault(kind, []).extend(durations)
-        for name, heights in tip_heights(clip, body).items():
-            tips.setdefault(name, []).append(heights)
-    if first is None:
-        raise ParameterError(
-            f"no clip has {MIN_FRAMES} frames, which measures need", hint="give longer clips"
-        )
-    every_frame = {name: np.concatenate(values) for name, values in gathered.items()}
-    skeleton, standing = first[0].skeleton, first[1].standing_speed
-    lengths = dict(zip(skeleton.names, bone_lengths(skeleton).tolist(), strict=True))
-    rates, bends = every_frame["rates"], every_frame["bends"]
-    contact, at_contacts = every_frame["contact_pairs"].T
-    speed, turn = every_frame["speeds"], every_frame["turn_rates"]
-    seconds, resting = every_frame["travelling_seconds"], every_frame["idle"]
-    travelling, largest = speed[speed > standing], float(contact.max(initial=0.0))
-    at_speeds: dict[str, Any] = {}
-    if standing > 0:
-        by_speed = {n.removeprefix("by "): v for n, v in every_frame.items() if n[:3] == "by "}
-        smoothed = every_frame["smoothed_speeds"]
-        apart = dict(zip(FEET_APART, every_frame["feet_apart"].T, strict=True))
-        # Leans of cartwheels and of bodies that crawl are not those of steered bodies.
-        walks, usual = every_frame["walks"], partial(np.percentile, q=USUAL_PERCENTILE)
-        trunk = dict(zip(TRUNK, every_frame["trunk"][walks].T, strict=True))
-        at_speeds["by_speed"] = {
-            **means_by_speed(smoothed, by_speed, standing),
-            **means_by_speed(at_contacts, {"contact_speed": contact}, standing),
-            **means_by_speed(smoothed, apart, standing, usual),
-            **means_by_speed(smoothed[walks], trunk, standing, usual),
-        }
-    return {
-        "clips": len(gathered["idle"]),
-        "frames": len(speed),
-        "joint_rotation": _spread(rates.mean(axis=1)),
-        "usual_rotations": dict(
-            zip(body.joints, np.percentile(rates, USUAL_PERCENTILE, axis=0).tolist(), strict=True)
-        ),
-        "jerk": _spread(every_frame["jerks"]),
-        "usual_acceleration": float(np.percentile(every_frame["accelerations"], USUAL_PERCENTILE)),
-        "largest_contact_speed": largest,
-        "mean_contact_speed": float(contact.mean()) if contact.size else 0.0,
-        "skating": foot_skating(contact, largest) if largest > 0 else 0.0,
-        "bent_back": float((bends < -BENT_BACK).mean()) if bends.size else 0.0,
-        "mean_speed": float(speed.mean()),
-        "travelling_speed": float(np.median(travelling)) if travelling.size else 0.0,
-        "top_speed": float(np.percentile(speed, BAND[1])),
-        "turning_rate": float(turn.mean()),
-        "top_turning_rate": float(np.percentile(turn, BAND[1])),
-        "standing_speed": standing,
-        "idle_speed": float(resting.mean()) if len(resting) >= clip.fps else 0.0,
-        "still_speed": float(np.percentile(seconds, BAND[0])) if seconds.size else 0.0,
-        "limb_lengths": {name: round(lengths[name], 6) for name in body.joints[1:]},
-        "lowest_tips": {
-            name: float(np.percentile(np.concatenate(heights), LOWEST_PERCENTILE))
-            for name, heights in tips.items()
-        },
-        **at_speeds,
-        "changes": summary(changes),
-        "headings": summary(headings),
-    }
-
-
-def tip_heights(clip: Clip, body: MeasuredBody) -> dict[str, Array]:
-    """Last joint of each limb -> (frames,) metres: height of the tip that touches the floor."""
-    skeleton = clip.skeleton
-    roles = find_roles(skeleton, description=dict(body.body), clip=clip)
-    limbs = LegChains.from_skeleton(skeleton, roles).on_floor(skeleton, roles)
-    solver = LimbSolver(skeleton, limbs, limbs.ends(skeleton, roles))
-    places = solver.transforms(clip.rotations, clip.local_positions()).positions[3, ..., 1]
-    return dict(zip((skeleton.names[int(last)] for last in limbs.last), places, strict=True))
-
-
-def _spread(values: Array) -> dict[str, float]:
-    low, high = np.percentile(values, BAND)
-    return {
-        "mean": float(values.mean()),
-        "median": float(np.median(values)),
-        "low": float(low),
-        "high": float(high),
-    }

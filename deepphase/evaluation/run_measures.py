@@ -22,12 +22,14 @@ from deepphase.evaluation.measurement import (
     run_measure,
     sliding_of_data,
 )
-from deepphase.evaluation.motion_measures import BENT_BACK, MIN_FRAMES, MeasuredMotion, trunk_beyond
-from deepphase.evaluation.runs import (
+from deepphase.evaluation.motion_measures import (
+    BENT_BACK,
+    MIN_FRAMES,
+    MeasuredMotion,
     below,
     foot_skating,
-    ratio_at_speed,
     seconds_of,
+    trunk_beyond,
 )
 from deepphase.features.moment_kinds import KINDS, LYING, SITTING
 from deepphase.motion.resample import BANDS_HZ
@@ -37,6 +39,8 @@ AT_REST_M_S = 0.05
 """Goals that are slower stand, m/s."""
 RUNAWAY_M = 0.5
 """Mean distance from the path's place at its clock beyond which a character has run away."""
+# Share of the frames whose speeds must occur in the data.
+_MIN_COVERED = 0.5
 # Share of the data's `still_speed` below which a body counts as frozen.
 _FROZEN_SHARE = 0.5
 _CM = 100.0
@@ -50,7 +54,7 @@ def measure(run: Run, reference: Mapping[str, Any]) -> list[Measure]:
     run
         The run; see `ObservedRun` for its tracks.
     reference
-        Measures of the captured motion by `motion_measures.measured_data`, such as
+        Measures of the captured motion by `captured_data.measured_data`, such as
         `Controller.data`.
 
     Returns
@@ -102,6 +106,19 @@ def joint_rotation(o: ObservedRun) -> float:
 )
 def jerk(o: ObservedRun) -> float:
     return o.mean(lambda motion: motion.jerks)
+
+
+def ratio_at_speed(
+    speeds: Array, values: Array, name: str, reference: Mapping[str, Any]
+) -> float | None:
+    """Mean of a measure over the data's at the same speeds; None if the data lack most of them."""
+    means = np.array([np.nan if value is None else value for value in reference[name]], np.float64)
+    bins = (speeds / reference["width"]).astype(np.int64)
+    expected = np.where(bins < len(means), means[np.minimum(bins, len(means) - 1)], np.nan)
+    covered = np.isfinite(expected)
+    if covered.mean() < _MIN_COVERED or not expected[covered].sum() > 0:
+        return None
+    return float(values[covered].sum() / expected[covered].sum())
 
 
 def _register_ratio(ratio: str, name: str, sentence: str, words: str) -> None:

@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING
 from deepphase.packages import lazy_names
 
 if TYPE_CHECKING:
-    from deepphase.figures.colouring import Colouring as Colouring
     from deepphase.figures.learning_curves import training_metrics as training_metrics
     from deepphase.figures.manifold import phase_manifold as phase_manifold
     from deepphase.figures.phase_parameters import (
@@ -17,5 +16,6 @@ if TYPE_CHECKING:
     from deepphase.figures.phase_parameters import phase_strips as phase_strips
     from deepphase.figures.similarity import frame_distances as frame_distances
     from deepphase.figures.similarity import similarity_map as similarity_map
+    from deepphase.figures.theme import Colouring as Colouring
 
 __getattr__, __dir__, __all__ = lazy_names(__name__)

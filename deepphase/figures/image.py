@@ -50,7 +50,8 @@ def write_images(
 
     def draw() -> None:
         try:
-            asyncio.run(_draw(figures, drawn, (width, height, scale), time_limit_s))
+            options = {"width": width, "scale": scale}
+            asyncio.run(_draw(figures, drawn, options, height, time_limit_s))
         except Exception as error:
             problems.append(_reason(error, time_limit_s))
 
@@ -72,14 +73,12 @@ def write_images(
 async def _draw(
     figures: Mapping[str | Path, go.Figure],
     drawn: dict[Path, bytes],
-    size: tuple[int, int | None, float],
+    options: Mapping[str, float],
+    height: int | None,
     time_limit_s: float,
 ) -> None:
     # The import searches for a browser.
     from kaleido import Kaleido
-
-    width, height, scale = size
-    options = {"width": width, "scale": scale}
 
     # Kaleido would load MathJax from the network; the figures have no formulas.
     browser = Kaleido(n=1, timeout=time_limit_s, mathjax=False)

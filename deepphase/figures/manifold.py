@@ -11,12 +11,12 @@ import plotly.graph_objects as go
 
 from deepphase.arrays import Array
 from deepphase.errors import ParameterError
-from deepphase.figures.colouring import Colouring
 from deepphase.figures.theme import (
     CYCLIC,
     NEUTRAL,
     SEQUENTIAL,
     WEBGL_POINTS,
+    Colouring,
     add_message,
     add_note,
     as_float32,

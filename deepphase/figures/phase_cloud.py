@@ -10,9 +10,8 @@ import numpy as np
 import plotly.graph_objects as go
 
 from deepphase.arrays import Array
-from deepphase.figures.colouring import Colouring
 from deepphase.figures.manifold import phase_manifold
-from deepphase.figures.theme import thinning, thinning_note
+from deepphase.figures.theme import Colouring, thinning, thinning_note
 from deepphase.formats.reading import unique_names
 from deepphase.phase.model import ManifoldProjection
 from deepphase.phase.parameters import ClipPhases, PhaseParameters

@@ -243,7 +243,7 @@ def phase_strips(
     )
     opacity = f"opacity: amplitude, full at {strongest:.3g} (latent unit)"
     add_note(chart, ", ".join(filter(None, (opacity, part.note))), side="left")
-    half = 0.5 * part.step / fps
+    half = 0.5 * part.frames.step / fps
     chart.update_xaxes(
         title_text="Time (s)", range=[float(time[0]) - half, float(time[-1]) + half], showgrid=False
     )
@@ -333,10 +333,7 @@ def parameter_distributions(parameters: PhaseParameters) -> go.Figure:
     ----------
     Starke et al. 2022, fig. 4.
     """
-    if parameters.phase.ndim != 2:
-        raise ParameterError(
-            f"phases must have shape (frames, channels), not {parameters.phase.shape}"
-        )
+    _checked_interior(parameters, None)
     frames, channels = parameters.phase.shape
     height = 150 + _ROW_PIXELS * max(channels, 3)
     chart = figure("Frequency and amplitude of each channel", height=height)

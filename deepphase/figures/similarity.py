@@ -39,7 +39,13 @@ def frame_distances(one: Array, other: Array) -> Array:
     ParameterError
         If the dimensions differ or a value is not finite.
     """
-    one, other = _checked(one, other)
+    one, other = np.asarray(one, np.float64), np.asarray(other, np.float64)
+    if one.ndim != 2 or other.ndim != 2 or one.shape[1] != other.shape[1]:
+        raise ParameterError(
+            f"features must both have shape (frames, dimensions), not {one.shape} and {other.shape}"
+        )
+    if not (np.isfinite(one).all() and np.isfinite(other).all()):
+        raise ParameterError("features must be finite")
     square = np.square(one).sum(1)[:, None] + np.square(other).sum(1)
     return np.sqrt(np.maximum(square - 2.0 * (one @ other.T), 0.0))
 
@@ -90,7 +96,7 @@ def similarity_map(
     part = excerpt(longest, fps, _MAX_EDGE)
     for column, (name, (one, other)) in enumerate(pairs.items(), start=1):
         one, other = one[part.frames], other[part.frames]
-        chart.add_trace(_panel(name, one, other, part.step / fps), 1, column)
+        chart.add_trace(_panel(name, one, other, part.frames.step / fps), 1, column)
         chart.update_xaxes(
             title_text=f"{label(names[0], _NAME_LETTERS)}: time (s)", row=1, col=column
         )
@@ -138,14 +144,3 @@ def _panel(name: str, one: Array, other: Array, seconds: float) -> go.Heatmap:
             f"{label(name)}<br>%{{x:.2f}} s and %{{y:.2f}} s<br>distance %{{z:.2f}}<extra></extra>"
         ),
     )
-
-
-def _checked(one: Array, other: Array) -> tuple[Array, Array]:
-    one, other = np.asarray(one, np.float64), np.asarray(other, np.float64)
-    if one.ndim != 2 or other.ndim != 2 or one.shape[1] != other.shape[1]:
-        raise ParameterError(
-            f"features must both have shape (frames, dimensions), not {one.shape} and {other.shape}"
-        )
-    if not (np.isfinite(one).all() and np.isfinite(other).all()):
-        raise ParameterError("features must be finite")
-    return one, other

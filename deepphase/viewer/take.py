@@ -12,8 +12,7 @@ from plotly.colors import sample_colorscale
 
 from deepphase.arrays import Array, brief_repr
 from deepphase.errors import FormatError, ParameterError
-from deepphase.figures.colouring import Colouring
-from deepphase.figures.theme import CYCLIC, SEQUENTIAL, percentile_range
+from deepphase.figures.theme import CYCLIC, SEQUENTIAL, Colouring, percentile_range
 from deepphase.motion.clip import Clip
 from deepphase.motion.point_track import PointTrack
 from deepphase.phase.parameters import PhaseParameters

@@ -11,8 +11,12 @@ import numpy as np
 from deepphase.arrays import Array, brief_repr
 from deepphase.corpus.groups import check_one_body
 from deepphase.errors import ParameterError, SkeletonError
-from deepphase.evaluation.motion_measures import LOWEST_PERCENTILE, USUAL_PERCENTILE
-from deepphase.evaluation.runs import joint_accelerations, standing_speed
+from deepphase.evaluation.motion_measures import (
+    LOWEST_PERCENTILE,
+    USUAL_PERCENTILE,
+    joint_accelerations,
+    standing_speed,
+)
 from deepphase.features.feature import complex_of, pairs
 from deepphase.matching.database.database import MotionDatabase
 from deepphase.matching.database.stored_rows import StoredRotations, has_ground_heights

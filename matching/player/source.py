@@ -9,7 +9,7 @@ from typing import Any, Self
 import numpy as np
 
 from deepphase.arrays import Array, brief_repr
-from deepphase.evaluation.motion_measures import measured_data
+from deepphase.evaluation.captured_data import measured_data
 from deepphase.features.moment_kinds import KINDS
 from deepphase.matching.database.database import MotionDatabase
 from deepphase.matching.player.playback import Playback
@@ -168,7 +168,7 @@ class PlayerSource:
 def database_measures(database: MotionDatabase, playback: Playback) -> dict[str, Any]:
     """Measures of a database's captured motion, from up to 80 clips spread over it.
 
-    See :func:`deepphase.evaluation.motion_measures.measured_data`. The usual acceleration
+    See :func:`deepphase.evaluation.captured_data.measured_data`. The usual acceleration
     is that of all clips.
     """
     count = len(database.clip_names)

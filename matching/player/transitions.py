@@ -8,7 +8,7 @@ from typing import NamedTuple
 import numpy as np
 
 from deepphase.arrays import Array
-from deepphase.evaluation.runs import BLEND_S
+from deepphase.evaluation.measurement import BLEND_S
 from deepphase.features.feature import complex_of
 from deepphase.matching.player.playback import Playback
 from deepphase.matching.player.settings_and_queries import CONSTANTS

@@ -16,7 +16,7 @@ from deepphase.controllers.networks.registry import make_network, network_kind
 from deepphase.controllers.runtime.controller import Controller
 from deepphase.controllers.schema.config import SchemaConfig
 from deepphase.corpus.clip_store import ClipStore
-from deepphase.evaluation.motion_measures import measured_data
+from deepphase.evaluation.captured_data import measured_data
 from deepphase.formats.load import load, save
 from deepphase.motion.clip import joint_positions
 from deepphase.phase.baselines.foot_phases import PfnnPhase

@@ -28,7 +28,7 @@ from deepphase.apps.dashboard.parts.collection import OpenModel, demo_clips, dem
 from deepphase.apps.dashboard.parts.encodings import Encodings, first_sight, steadiest_of
 from deepphase.corpus.clip_store import ClipStore
 from deepphase.corpus.store_writer import write_store
-from deepphase.figures.colouring import Colouring
+from deepphase.figures.theme import Colouring
 from deepphase.motion.clip import joint_positions
 from deepphase.phase.recurrence import periodic_moments
 from deepphase.synthetic.gait_motion import locomotion

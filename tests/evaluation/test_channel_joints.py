@@ -5,7 +5,7 @@ import pytest
 from scipy.spatial.transform import Rotation
 
 from deepphase.arrays import wrapped
-from deepphase.evaluation.channel_joints import (
+from deepphase.evaluation.phase_measures import (
     followed_parts,
     joint_energy,
     joints_followed,

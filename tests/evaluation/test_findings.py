@@ -10,10 +10,10 @@ import pytest
 from scipy.spatial.transform import Rotation
 
 from deepphase.controllers.runtime.characters import Characters
+from deepphase.evaluation.captured_data import measured_data
 from deepphase.evaluation.findings import _skips, ground_findings
 from deepphase.evaluation.findings import run_findings as findings_of_run
 from deepphase.evaluation.measurement import ObservedRun, values_by_name
-from deepphase.evaluation.motion_measures import measured_data
 from deepphase.evaluation.run_measures import measure
 from deepphase.steering.goal_sources import PathGoals
 from deepphase.steering.laid_run import FeetOnGround

@@ -10,8 +10,9 @@ import pytest
 from deepphase.controllers.runtime.characters import Characters
 from deepphase.controllers.runtime.frame import CharacterSettings
 from deepphase.errors import ParameterError
+from deepphase.evaluation.captured_data import measured_data
 from deepphase.evaluation.measurement import ObservedRun, travelling_speed, values_by_name
-from deepphase.evaluation.motion_measures import MeasuredMotion, measured_data
+from deepphase.evaluation.motion_measures import MeasuredMotion
 from deepphase.evaluation.run_measures import RUN_MEASURES, measure
 from deepphase.steering.goal_sources import PathGoals
 from deepphase.steering.path import GroundPath

@@ -7,7 +7,8 @@ import pytest
 
 from deepphase.controllers.schema.schema import ControllerSchema
 from deepphase.errors import ParameterError, SkeletonError
-from deepphase.evaluation.motion_measures import MeasuredMotion, measured_data
+from deepphase.evaluation.captured_data import measured_data
+from deepphase.evaluation.motion_measures import MeasuredMotion
 from deepphase.synthetic.gait_motion import locomotion
 from tests.formula_motion import swinging
 from tests.synthetic.motion_checks import constant_pose

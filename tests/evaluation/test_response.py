@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from deepphase.evaluation.runs import CHANGES, Responses, goal_changes, kind_of_change
+from deepphase.evaluation.measurement import CHANGES, Responses, goal_changes, kind_of_change
 
 FPS, SPEED, STANDING = 60.0, 1.2, 0.35
 # 90 % of a Gaussian step with a standard deviation of 0.12 s, and of a turn round: from -1 to 0.9.

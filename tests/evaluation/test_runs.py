@@ -5,14 +5,14 @@ import pytest
 from scipy.spatial.transform import Rotation
 
 from deepphase.errors import ParameterError
-from deepphase.evaluation.runs import (
+from deepphase.evaluation.measurement import near_marked
+from deepphase.evaluation.motion_measures import (
     foot_skating,
     foot_speeds,
     jerks_in_bands,
     joint_accelerations,
     joint_jerks,
     joint_rotation_rates,
-    near_marked,
     seconds_of,
 )
 

@@ -8,10 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from deepphase.figures.colouring import Colouring
 from deepphase.figures.manifold import phase_manifold
 from deepphase.figures.phase_parameters import parameters_over_time, phase_strips
-from deepphase.figures.theme import excerpt, thinning, thinning_note
+from deepphase.figures.theme import Colouring, excerpt, thinning, thinning_note
 from tests.figures.made_phases import FPS, made_phases
 
 
@@ -22,7 +21,7 @@ def test_never_more_than_can_be_drawn_and_never_silently_less(frames, fps, most)
     assert len(shown) <= most
     assert (part.note == "") == (len(shown) == frames)
     # What is drawn is dense enough for the quickest movement, or is every frame.
-    assert part.step == 1 or fps / part.step >= 15
+    assert part.frames.step == 1 or fps / part.frames.step >= 15
 
 
 def test_the_note_says_what_is_missing():

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from deepphase.figures.channel_joints import explained_by_joint
+from deepphase.figures.explained import explained_by_joint
 
 
 def test_joints_are_ordered_and_named():

@@ -5,8 +5,8 @@ import pytest
 from scipy.spatial.transform import Rotation
 
 from deepphase.errors import ParameterError
-from deepphase.figures.colouring import Colouring
 from deepphase.figures.manifold import aligned_views, manifold_change
+from deepphase.figures.theme import Colouring
 
 
 def test_turned_and_mirrored_views_come_to_lie_alike():

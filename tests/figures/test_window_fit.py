@@ -7,8 +7,8 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from deepphase.figures.explained import WindowExample, window_fit
 from deepphase.figures.theme import channel_colour
-from deepphase.figures.window_fit import WindowExample, window_fit
 from tests.figures.made_phases import made_phases
 
 

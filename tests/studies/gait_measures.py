@@ -13,8 +13,9 @@ import numpy as np
 
 from deepphase.arrays import Array
 from deepphase.errors import ParameterError
+from deepphase.evaluation.captured_data import means_by_speed
 from deepphase.evaluation.motion_measures import MeasuredBody, MeasuredMotion, foot_points
-from deepphase.evaluation.runs import means_by_speed, ratio_at_speed
+from deepphase.evaluation.run_measures import ratio_at_speed
 from deepphase.motion.clip import Clip, global_transforms, velocities
 from deepphase.motion.resample import low_passed
 from deepphase.motion.roles import TRUNK, body_parts, find_roles

@@ -22,7 +22,7 @@ from deepphase.edit.damage import Damage, find_damage
 from deepphase.edit.editor import MotionEditor
 from deepphase.edit.missing import NOISY
 from deepphase.edit.repair import interpolated_pose, repaired
-from deepphase.evaluation.runs import joint_jerks
+from deepphase.evaluation.motion_measures import joint_jerks
 from deepphase.motion import quaternions
 from deepphase.motion.clip import Clip, joint_positions
 from deepphase.motion.contacts import foot_contacts, sliding_speed

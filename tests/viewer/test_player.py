@@ -9,8 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from deepphase.errors import FormatError, ParameterError
-from deepphase.figures.colouring import Colouring
-from deepphase.figures.theme import channel_colour
+from deepphase.figures.theme import Colouring, channel_colour
 from deepphase.motion.clip import global_transforms, joint_positions
 from deepphase.motion.point_track import PointTrack
 from deepphase.synthetic.gait import gaits_of

@@ -16,16 +16,15 @@ from deepphase.apps.reports.phase_pages import example_window
 from deepphase.apps.reports.player import takes_of_clips
 from deepphase.arrays import Array
 from deepphase.errors import ParameterError
-from deepphase.evaluation.channel_joints import (
+from deepphase.evaluation.phase_measures import (
     followed_parts,
     joint_energy,
     joints_followed,
     part_energy,
 )
-from deepphase.figures.channel_joints import channel_joints
+from deepphase.figures.explained import WindowExample, channel_joints, window_fit
 from deepphase.figures.phase_parameters import parameters_over_time, phase_strips
 from deepphase.figures.similarity import similarity_map
-from deepphase.figures.window_fit import WindowExample, window_fit
 from deepphase.motion.roles import body_parts, find_roles
 from deepphase.phase.extractor import PhaseExtractor
 from deepphase.phase.model import PhaseModel

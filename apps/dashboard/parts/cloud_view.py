@@ -20,8 +20,15 @@ from deepphase.apps.dashboard.parts.encodings import Encodings
 from deepphase.apps.dashboard.parts.widgets import browser_component, is_dark
 from deepphase.apps.reports.matches_page import moment_actor
 from deepphase.arrays import Array
-from deepphase.figures.colouring import Colouring
-from deepphase.figures.theme import CYCLIC, DARK, LIGHT, NEUTRAL, SEQUENTIAL, percentile_range
+from deepphase.figures.theme import (
+    CYCLIC,
+    DARK,
+    LIGHT,
+    NEUTRAL,
+    SEQUENTIAL,
+    Colouring,
+    percentile_range,
+)
 from deepphase.motion.roles import find_roles
 from deepphase.motion.root_trajectory import root_trajectory
 from deepphase.phase.parameters import PhaseParameters

@@ -13,10 +13,9 @@ from deepphase.apps.dashboard.parts import encodings
 from deepphase.apps.dashboard.parts.encodings import BY_CLIPS_AND_MODEL, Encodings
 from deepphase.apps.reports.player import in_words
 from deepphase.arrays import Array
-from deepphase.figures.colouring import Colouring
 from deepphase.figures.manifold import axis_title
 from deepphase.figures.phase_cloud import PhaseCloud
-from deepphase.figures.theme import thinning
+from deepphase.figures.theme import Colouring, thinning
 from deepphase.motion.clip import joint_positions
 from deepphase.motion.roles import find_roles
 from deepphase.motion.root_trajectory import root_trajectory, to_root_space

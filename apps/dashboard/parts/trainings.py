@@ -28,7 +28,7 @@ from deepphase.corpus.store import store_groups
 from deepphase.edit.config import EditorConfig
 from deepphase.edit.editor import MotionEditor
 from deepphase.errors import ParameterError
-from deepphase.figures.colouring import Colouring
+from deepphase.figures.theme import Colouring
 from deepphase.files import atomic_write, temporary_folder
 from deepphase.phase.config import NetworkConfig
 from deepphase.phase.model import PhaseModel

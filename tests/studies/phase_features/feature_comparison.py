@@ -12,7 +12,7 @@ import numpy as np
 
 from deepphase.arrays import Array
 from deepphase.errors import ParameterError
-from deepphase.evaluation.channel_joints import followed_parts, joint_energy, joints_followed
+from deepphase.evaluation.phase_measures import followed_parts, joint_energy, joints_followed
 from deepphase.phase.matches import match_distances_m, nearest_frames, query_frames, ranks_of_later
 from deepphase.work import Progress
 from tests.studies.phase_features.autoregressive_search import SearchedPaths, searched_paths

@@ -87,9 +87,10 @@ class FootGround:
         return self._lift, self._drop
 
 
-# Limbs are stretched beyond the motion softly, up to this share of their length; a knee that
-# straightens within a frame or two pops.
-_MAX_STRETCH = 0.99
+# Limbs are stretched beyond the motion softly, up to this share of their length, and where their
+# feet are moved from up to this share of it before: a knee that straightens, or bends again, within
+# a frame or two pops.
+_MAX_STRETCH, _GIVE = 0.99, 0.02
 # The lock turns joints at most this many times as fast as is usual, which the fastest captured
 # frames do as well: at less, limbs lag with a jerk and overtake.
 _FASTER = 1.25
@@ -171,7 +172,7 @@ class FootLock:
 
     @property
     def stepping(self) -> Array:
-        """(characters, limbs) bool: feet that step while their body is at rest."""
+        """(characters, limbs) bool: feet in a step that began while their body was at rest."""
         return self._step_left.T > 0
 
     def apply(
@@ -216,8 +217,9 @@ class FootLock:
         size = np.maximum(np.sqrt(np.vecdot(slid, slid)), 1e-12)
         slid *= np.minimum(most / size, 1.0)[..., None]
         if slips is not None:
-            rests = np.zeros(len(slips), bool) if resting is None else resting
-            slid = np.where(rests[:, None], slid, slips.swapaxes(0, 1))
+            stands = flags if resting is None else flags & ~resting
+            # A foot that the motion lifts at once would be flung.
+            slid = np.where(stands[..., None], slips.swapaxes(0, 1), slid)
         shift = self._held(moving, flags, length, seconds, slid) - ground
         targets[..., ::2] += shift
         step = 1.0 - self._step_left / self._settings.step_s
@@ -282,7 +284,7 @@ class FootLock:
     def _steps(self, ground: Array, resting: Array, length: Array, seconds: float) -> Array:
         """(limbs, characters) bool: feet that step, of which some begin."""
         settings = self._settings
-        self._step_left = np.where(resting, np.maximum(self._step_left - seconds, 0.0), 0.0)
+        self._step_left = np.maximum(self._step_left - seconds, 0.0)
         stepping = self._step_left > 0
         free = resting & (stepping.sum(axis=0) < max(1, len(stepping) // 2))
         if not (free.any() and self._locked.any()):
@@ -336,6 +338,8 @@ def within_reach(upper: Array, last: Array, targets: Array, length: Array) -> Ar
     """Targets, moved towards the limb's upper joint where they would overstretch the limb."""
     drawn, natural = targets - upper, last - upper
     distance, own = np.sqrt(np.vecdot(drawn, drawn)), np.sqrt(np.vecdot(natural, natural))
+    moved = targets - last
+    own -= np.minimum(np.sqrt(np.vecdot(moved, moved)), _GIVE * length)
     over = distance - own
     if not (over > 0).any():
         return targets

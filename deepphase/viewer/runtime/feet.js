@@ -8,8 +8,9 @@ import { fromVector, toVector } from "./transitions.js";
 
 const IN_CONTACT = 0.5;
 const GRAVITY = 9.81;
-// Legs are stretched beyond the motion softly, up to this share of their length.
-const MAX_STRETCH = 0.99;
+// Legs are stretched beyond the motion softly, up to this share of their length, and where their feet are moved from up to
+// this share of it before.
+const MAX_STRETCH = 0.99, GIVE = 0.02;
 // A nearly straight leg bends about its hinge, by this share when it is straight.
 const NEARLY_STRAIGHT = 0.5;
 const STRAIGHT_SHARE = 0.4;
@@ -62,7 +63,7 @@ export class FootLock {
     states.forEach((state, index) => {
       const leg = this.legs[index];
       state.touching = contacts[leg.contact] > IN_CONTACT && !(leg.stepLeft > 0);
-      const held = this.place(leg, state, seconds, slips && !resting ? slips[index] : null);
+      const held = this.place(leg, state, seconds, slips && !resting && state.touching ? slips[index] : null);
       state.shift = [0, 1].map((axis) => held[axis] - state.place[axis]);
     });
     const { lifts, drop } = ground ? ground.moved(states, seconds) : { lifts: null, drop: 0 };
@@ -132,7 +133,7 @@ export class FootLock {
   /** Begin a step of the foot that is farthest from its place, and go on with steps that have begun. */
   step(states, resting, seconds) {
     const { legs, settings } = this;
-    for (const leg of legs) leg.stepLeft = resting ? Math.max(leg.stepLeft - seconds, 0) : 0;
+    for (const leg of legs) leg.stepLeft = Math.max(leg.stepLeft - seconds, 0);
     const stepping = legs.filter((leg) => leg.stepLeft > 0).length;
     if (!resting || stepping >= Math.max(1, Math.floor(legs.length / 2))) return;
     const gaps = legs.map(({ locked, stepLeft, point }, index) => {
@@ -207,7 +208,7 @@ function followed(leg, settings, ground, reach, seconds) {
 /** The target, moved towards the leg's upper joint where it would overstretch the leg. */
 function withinReach(upper, last, target, whole) {
   const drawn = subtract(target, upper);
-  const reach = length(drawn), own = distance(upper, last);
+  const reach = length(drawn), own = distance(upper, last) - Math.min(distance(target, last), GIVE * whole);
   if (!(reach > own)) return target;
   const room = Math.max(MAX_STRETCH * whole - own, 1e-6);
   return add(upper, drawn, (own + room * Math.tanh((reach - own) / room)) / Math.max(reach, 1e-9));

@@ -1,18 +1,17 @@
-"""Runs of any runner: their goals and ground by the options of commands, driven, measured, and
-written as one page with its files."""
+"""Runs of any runner: driven, measured, and written as one page with its files."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from itertools import product
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from deepphase.apps.input_checks import claim_folder
-from deepphase.apps.options import SteeringOptions
+from deepphase.apps.options import SteeringOptions, complete_goals
 from deepphase.apps.reports import page as reports
 from deepphase.apps.terminal import note, progress, table, warn
 from deepphase.arrays import Array
@@ -22,10 +21,9 @@ from deepphase.evaluation.measurement import Measure, ObservedRun, measures_of
 from deepphase.evaluation.run_measures import observed_measures
 from deepphase.motion.root_trajectory import RootMotion
 from deepphase.phase.rings import ring_projection
-from deepphase.steering.gamepad import Gamepad, read_gamepad
+from deepphase.steering.gamepad import Gamepad
 from deepphase.steering.goal_sources import GamepadSettings
 from deepphase.steering.laid_run import feet_on_ground, lay_run
-from deepphase.steering.path import MADE_PATHS, GroundPath, made_path, read_path
 from deepphase.steering.run import (
     SQUARED,
     Run,
@@ -35,91 +33,14 @@ from deepphase.steering.run import (
     start_on_path,
     start_under_gamepad,
 )
-from deepphase.terrain.ground_file import read_ground
-from deepphase.terrain.heightmap import MADE_GROUNDS, Heightmap, made_ground
+from deepphase.terrain.heightmap import Heightmap
 from deepphase.terrain.laying import GROUND_MEASURES
 from deepphase.viewer import take as player
 from deepphase.viewer.actor import Actor
 from deepphase.work import Progress
 
-Goal = GroundPath | Gamepad
-
-# Made ground reaches 40 m around the origin, as far as half a minute of walking.
-_MADE_M, _MADE_SPACING_M = 80.0, 0.05
-
-
-def read_goals(path: str | None, gamepad: Path | None = None) -> dict[str, Goal | None]:
-    """Name -> the goal of a command line; None for paths that are generated, wave by default."""
-    if gamepad is not None:
-        if path is not None:
-            raise ParameterError(
-                "--path and --gamepad cannot be used together", hint="give one of them"
-            )
-        return {str(gamepad): read_gamepad(gamepad)}
-    goals: dict[str, Goal | None] = {}
-    for name in (path or "wave").split(","):
-        goal = None
-        if name not in MADE_PATHS:
-            _check_file("path", name, MADE_PATHS)
-            goal = read_path(name)
-        title = name if goal is None else goal.name
-        if title in goals:
-            raise ParameterError(
-                f"there are two paths called {title!r}", hint="rename one of the files"
-            )
-        goals[title] = goal
-    return goals
-
-
-def complete_goals(
-    goals: Mapping[str, Goal | None],
-    travelling_speed: float,
-    *,
-    seconds: float | None = None,
-    speed: float | None = None,
-) -> list[Goal]:
-    """Goals of `read_goals` with the generated paths, at the desired or the `travelling_speed`."""
-    complete: list[Goal] = []
-    for name, goal in goals.items():
-        if goal is None:
-            if not (speed or travelling_speed) > 0:
-                raise ParameterError(
-                    "no motion of the data travels, so that its speed cannot be taken",
-                    hint="give --speed",
-                )
-            goal = made_path(name, speed or travelling_speed, seconds or 20.0)
-        elif isinstance(goal, GroundPath) and speed is not None:
-            goal = goal.at_speed(speed)
-        complete.append(goal)
-    return complete
-
-
-def chosen_ground(name: str | None) -> str | Heightmap | None:
-    """The kind of generated ground, the ground of a file, whose notes are printed, or None."""
-    if name is None or name in MADE_GROUNDS:
-        return name
-    _check_file("ground", name, MADE_GROUNDS)
-    ground = read_ground(name)
-    for text in ground.notes:
-        note(f"{ground.name}: {text}")
-    return ground
-
-
-def run_ground(name: str | None, *, seed: int = 0) -> Heightmap | None:
-    """The ground of `chosen_ground`, generated if it is a kind; None for a flat floor."""
-    chosen = chosen_ground(name)
-    if not isinstance(chosen, str):
-        return chosen
-    return made_ground(chosen, seed=seed, size_m=_MADE_M, spacing_m=_MADE_SPACING_M)
-
-
-def _check_file(what: str, name: str, kinds: Iterable[str]) -> None:
-    """Raise ParameterError for a name that is neither a kind nor looks like a file."""
-    if not (Path(name).suffix or Path(name).exists()):
-        raise ParameterError(
-            f"there is no {what} {name!r}", hint=f"give a file, or {', '.join(kinds)}"
-        )
-
+if TYPE_CHECKING:
+    from deepphase.apps.options import Goal
 
 # Root motion -> the joint that carries the travel, in words.
 _CARRIERS: dict[RootMotion, str] = {

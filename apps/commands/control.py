@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import deepphase as dp
-from deepphase.apps.options import SteeringOptions, parse_labels
+from deepphase.apps.options import SteeringOptions, parse_labels, read_goals, run_ground
 from deepphase.apps.terminal import next_step
 from deepphase.errors import ParameterError
 
@@ -45,11 +45,10 @@ def command(
     foot_ik
         Leave feet where the network has them, without holding them during contacts.
     """
-    from deepphase.apps.runs import read_goals, report_runs, run_ground
-
     # Refused before anything is loaded.
     goals = read_goals(steering.path, steering.gamepad)
     ground = run_ground(steering.terrain, seed=steering.seed)
+    from deepphase.apps.runs import report_runs
 
     settings = dp.controllers.CharacterSettings(*_biases(blend), foot_ik=foot_ik)
     opened = dp.controllers.Controller.load(controller)

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import deepphase as dp
 from deepphase.apps import edit_files
-from deepphase.apps.options import parse_names, parse_stretches
+from deepphase.apps.options import complete_goals, parse_names, parse_stretches, read_goals
 from deepphase.apps.terminal import note, warn, working
 from deepphase.errors import ParameterError
 from deepphase.motion.clip import Clip
@@ -264,7 +264,6 @@ def _on_path(
     editor: dp.edit.MotionEditor, path: str, seconds: float | None, speed: float | None
 ) -> tuple[Clip, str]:
     """The clip of a character along a path, and the path's name."""
-    from deepphase.apps.runs import complete_goals, read_goals
     from deepphase.edit.path_motion import path_networks
 
     read = read_goals(path)

@@ -44,7 +44,7 @@ def command(
     if web:
         from deepphase.apps.live.assets import asset_of
         from deepphase.apps.live.page import live_page
-        from deepphase.apps.runs import chosen_ground
+        from deepphase.apps.options import chosen_ground
 
         ground = chosen_ground(terrain)
         page = live_page(asset_of(model), name=model.stem, body=body, ground=ground)

@@ -8,6 +8,7 @@ import webbrowser
 from contextlib import suppress
 from pathlib import Path
 
+from deepphase.apps.options import chosen_ground
 from deepphase.apps.terminal import next_step, note, note_shipped, warn
 from deepphase.shipped import SHIPPED
 
@@ -38,7 +39,6 @@ def command(
     from deepphase.apps.hosts import HOST, free_port
     from deepphase.apps.live.server import LiveServer
     from deepphase.apps.live.sources import live_sources
-    from deepphase.apps.runs import chosen_ground
 
     sources = live_sources(source)
     chosen = chosen_ground(terrain)

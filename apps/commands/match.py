@@ -17,7 +17,7 @@ from deepphase.formats.array_file import read_header
 from deepphase.work import Progress
 
 if TYPE_CHECKING:
-    from deepphase.apps.runs import Goal
+    from deepphase.apps.options import Goal
     from deepphase.matching.player.settings_and_queries import MomentFilter
 
 _MATCHER = "deepphase.matcher"
@@ -280,11 +280,10 @@ def run_command(
         Labels whose values are kept at a cost, separated by commas, or none; if not given, style
         where the database has it.
     """
-    from deepphase.apps.runs import read_goals, report_runs, run_ground
-
     # Refused before anything is loaded.
-    goals = read_goals(steering.path, steering.gamepad)
-    ground = run_ground(steering.terrain, seed=steering.seed)
+    goals = options.read_goals(steering.path, steering.gamepad)
+    ground = options.run_ground(steering.terrain, seed=steering.seed)
+    from deepphase.apps.runs import report_runs
     from deepphase.matching.database.stored_rows import has_ground_heights
     from deepphase.matching.player.settings_and_queries import moments_line
 

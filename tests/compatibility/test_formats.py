@@ -10,6 +10,7 @@ from deepphase.controllers.dance.dancer import Dancer
 from deepphase.controllers.dance.dancing import generate_dances
 from deepphase.controllers.runtime.characters import Characters
 from deepphase.controllers.runtime.controller import Controller
+from deepphase.controllers.runtime.frame import CharacterSettings
 from deepphase.corpus.store import open_store
 from deepphase.formats.load import load
 from deepphase.matching.database.database import MotionDatabase
@@ -36,9 +37,10 @@ def _manifold(phases, step):
 
 
 def _rolled_out(name):
-    """Rotations of the pose after some frames that a controller made by itself."""
+    """Rotations of the pose after some frames that a network made, without the lock of feet."""
     controller = Controller.load(_FILES / name)
-    character = Characters(controller, controller.starts.select(np.arange(2)))
+    settings = CharacterSettings(foot_ik=False)
+    character = Characters(controller, controller.starts.select(np.arange(2)), settings=settings)
     for _ in range(_FRAMES):
         frame = character.step()
     return frame.rotations

@@ -13,8 +13,7 @@ from deepphase.arrays import Array
 from deepphase.figures.manifold import phase_manifold
 from deepphase.figures.theme import Colouring, thinning, thinning_note
 from deepphase.formats.reading import unique_names
-from deepphase.phase.model import ManifoldProjection
-from deepphase.phase.parameters import ClipPhases, PhaseParameters
+from deepphase.phase.parameters import ClipPhases, ManifoldProjection, PhaseParameters
 
 if TYPE_CHECKING:
     from deepphase.phase.extractor import PhaseExtractor

@@ -13,9 +13,9 @@ if TYPE_CHECKING:
     from deepphase.phase.extractor import fit_phases as fit_phases
     from deepphase.phase.extractor import load_extractor as load_extractor
     from deepphase.phase.health import Health as Health
-    from deepphase.phase.model import ManifoldProjection as ManifoldProjection
     from deepphase.phase.networks.autoencoder import Encoding as Encoding
     from deepphase.phase.networks.autoencoder import PeriodicAutoencoder as PeriodicAutoencoder
+    from deepphase.phase.parameters import ManifoldProjection as ManifoldProjection
     from deepphase.phase.parameters import save_phases as save_phases
     from deepphase.phase.signal_corpus import SignalCorpus as SignalCorpus
     from deepphase.phase.streaming import PhaseStream as PhaseStream

@@ -22,8 +22,8 @@ from deepphase.phase.baselines.foot_phases import ContactPhase, PfnnPhase
 from deepphase.phase.baselines.pca_phase import PcaPhase
 from deepphase.phase.config import reads_songs
 from deepphase.phase.health import Health
-from deepphase.phase.model import FORMAT, ManifoldProjection, Paths, PhaseModel
-from deepphase.phase.parameters import ClipPhases, save_csv, save_phases
+from deepphase.phase.model import FORMAT, Paths, PhaseModel
+from deepphase.phase.parameters import ClipPhases, ManifoldProjection, save_csv, save_phases
 from deepphase.phase.signals import JointVelocities, PointVelocities
 from deepphase.shipped import SHIPPED
 from deepphase.work import Progress, map_in_order, reported, within_memory, workers_for

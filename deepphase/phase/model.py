@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import warnings
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, field, fields, replace
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any, Generic, TypeVar, overload
 
@@ -26,7 +26,7 @@ from deepphase.phase.config import PhaseConfig
 from deepphase.phase.encoding import encode_frames, interior_frames, make_autoencoder
 from deepphase.phase.health import Health, TrainedSkeleton
 from deepphase.phase.networks.autoencoder import PeriodicAutoencoder
-from deepphase.phase.parameters import CONVENTIONS, ClipPhases
+from deepphase.phase.parameters import CONVENTIONS, ClipPhases, ManifoldProjection
 from deepphase.phase.signals import (
     BodyPlan,
     JointVelocities,
@@ -46,105 +46,6 @@ _SIGNALS: dict[str, Any] = {
     SongSignals.KIND: SongSignals,
     PointVelocities.KIND: PointVelocities,
 }
-
-
-_PROJECTION: dict[str, Any] = {"format": "deepphase.projection", "version": 1}
-_VIEW_AXES = 3
-
-
-@dataclass(frozen=True, eq=False)
-class ManifoldProjection:
-    """The leading principal axes of a manifold; new clips land in the same picture.
-
-    Parameters
-    ----------
-    mean
-        (2 * channels,)
-    axes
-        (3, 2 * channels) orthonormal rows; zeros where the manifold has fewer dimensions.
-    explained
-        (3,) share of the variance on each axis.
-    """
-
-    mean: Array
-    axes: Array
-    explained: Array
-
-    def __repr__(self) -> str:
-        shares = " + ".join(f"{share:.0%}" for share in self.explained)
-        return short_repr(self, f"{len(self.mean)} values to 3 axes", f"{shares} of the variance")
-
-    @classmethod
-    def fit(cls, manifold: Array) -> ManifoldProjection:
-        """Principal axes of (frames, 2 * channels).
-
-        The sign of an axis is arbitrary; here its largest component is positive, so that two
-        pictures of the same manifold agree.
-
-        Raises
-        ------
-        ParameterError
-            Where there are no frames or a value is not finite.
-        """
-        if manifold.ndim != 2 or not len(manifold) or not np.isfinite(manifold).all():
-            raise ParameterError(
-                "a manifold must have frames, and finite values", hint="encode clips that move"
-            )
-        values = manifold.astype(np.float64)
-        mean = values.mean(0)
-        variance, vectors = np.linalg.eigh(np.atleast_2d(np.cov(values.T, bias=True)))
-        order = np.argsort(variance)[::-1][:_VIEW_AXES]
-        axes = np.zeros((_VIEW_AXES, values.shape[1]))
-        axes[: len(order)] = vectors[:, order].T
-        largest = np.abs(axes).argmax(1)
-        axes *= np.where(axes[np.arange(_VIEW_AXES), largest] < 0, -1.0, 1.0)[:, None]
-        explained = np.zeros(_VIEW_AXES)
-        total = variance.sum()
-        if total > 0:
-            explained[: len(order)] = np.maximum(variance[order], 0) / total
-        return cls(*(item.astype(np.float32) for item in (mean, axes, explained)))
-
-    def save(self, path: str | Path) -> None:
-        """Write the projection as a file of its own, whole or not at all."""
-        write_arrays(path, self.as_arrays(), {}, **_PROJECTION)
-
-    @classmethod
-    def load(cls, path: str | Path) -> ManifoldProjection:
-        """Read what `save` wrote.
-
-        Raises
-        ------
-        CheckpointError
-            Where the file is damaged or foreign.
-        """
-        arrays, _ = read_arrays(path, **_PROJECTION, types={"*": "F32"})
-        with fitting_parts("projection", "save it again", path):
-            return cls.from_arrays(arrays)
-
-    @classmethod
-    def from_arrays(cls, arrays: Mapping[str, Array], prefix: str = "") -> ManifoldProjection:
-        """From what `as_arrays` made.
-
-        Raises
-        ------
-        KeyError
-            Where one is missing.
-        ValueError
-            Where their shapes do not fit.
-        """
-        cloud = cls(*(np.array(arrays[prefix + item.name]) for item in fields(cls)))
-        shapes = (cloud.mean.shape[:1], (_VIEW_AXES, *cloud.mean.shape), (_VIEW_AXES,))
-        if (cloud.mean.shape, cloud.axes.shape, cloud.explained.shape) != shapes:
-            raise ValueError(f"its mean has shape {cloud.mean.shape}, its axes {cloud.axes.shape}")
-        return cloud
-
-    def as_arrays(self, prefix: str = "") -> dict[str, Array]:
-        """Its arrays by name, for a file that holds others, too."""
-        return {prefix + item.name: getattr(self, item.name) for item in fields(self)}
-
-    def __call__(self, manifold: Array) -> Array:
-        """(..., 2 * channels) -> (..., 3)."""
-        return (manifold - self.mean) @ self.axes.T
 
 
 @dataclass(eq=False)

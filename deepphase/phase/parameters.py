@@ -1,4 +1,4 @@
-"""Phase parameters and their conventions; the phases of a clip or song, and their files.
+"""Phase parameters and their conventions; phases of a clip or song, their files and their picture.
 
 A phase channel describes a window of motion around a frame by one sinusoid,
 
@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from itertools import count, takewhile
 from pathlib import Path
 from typing import Any, Self
@@ -24,7 +24,7 @@ from deepphase.arrays import Array, counted, short_repr, timed, wrapped
 from deepphase.config import checked_text
 from deepphase.errors import FormatError, ParameterError
 from deepphase.files import atomic_write
-from deepphase.formats.array_file import checked_rate
+from deepphase.formats.array_file import checked_rate, fitting_parts, read_arrays, write_arrays
 from deepphase.formats.npz.archive import read_npz, write_npz
 
 CURVES = ("phase", "frequency", "amplitude", "offset")
@@ -338,3 +338,102 @@ def save_csv(phases: ClipPhases, path: str | Path) -> None:
     formats = ["%.6f", "%d", *["%.6g"] * (len(columns) - 2)]
     with atomic_write(path) as file:
         np.savetxt(file, values, formats, ",", header=",".join(columns), comments="")
+
+
+_PROJECTION: dict[str, Any] = {"format": "deepphase.projection", "version": 1}
+_VIEW_AXES = 3
+
+
+@dataclass(frozen=True, eq=False)
+class ManifoldProjection:
+    """The leading principal axes of a manifold; new clips land in the same picture.
+
+    Parameters
+    ----------
+    mean
+        (2 * channels,)
+    axes
+        (3, 2 * channels) orthonormal rows; zeros where the manifold has fewer dimensions.
+    explained
+        (3,) share of the variance on each axis.
+    """
+
+    mean: Array
+    axes: Array
+    explained: Array
+
+    def __repr__(self) -> str:
+        shares = " + ".join(f"{share:.0%}" for share in self.explained)
+        return short_repr(self, f"{len(self.mean)} values to 3 axes", f"{shares} of the variance")
+
+    @classmethod
+    def fit(cls, manifold: Array) -> ManifoldProjection:
+        """Principal axes of (frames, 2 * channels).
+
+        The sign of an axis is arbitrary; here its largest component is positive, so that two
+        pictures of the same manifold agree.
+
+        Raises
+        ------
+        ParameterError
+            Where there are no frames or a value is not finite.
+        """
+        if manifold.ndim != 2 or not len(manifold) or not np.isfinite(manifold).all():
+            raise ParameterError(
+                "a manifold must have frames, and finite values", hint="encode clips that move"
+            )
+        values = manifold.astype(np.float64)
+        mean = values.mean(0)
+        variance, vectors = np.linalg.eigh(np.atleast_2d(np.cov(values.T, bias=True)))
+        order = np.argsort(variance)[::-1][:_VIEW_AXES]
+        axes = np.zeros((_VIEW_AXES, values.shape[1]))
+        axes[: len(order)] = vectors[:, order].T
+        largest = np.abs(axes).argmax(1)
+        axes *= np.where(axes[np.arange(_VIEW_AXES), largest] < 0, -1.0, 1.0)[:, None]
+        explained = np.zeros(_VIEW_AXES)
+        total = variance.sum()
+        if total > 0:
+            explained[: len(order)] = np.maximum(variance[order], 0) / total
+        return cls(*(item.astype(np.float32) for item in (mean, axes, explained)))
+
+    def save(self, path: str | Path) -> None:
+        """Write the projection as a file of its own, whole or not at all."""
+        write_arrays(path, self.as_arrays(), {}, **_PROJECTION)
+
+    @classmethod
+    def load(cls, path: str | Path) -> ManifoldProjection:
+        """Read what `save` wrote.
+
+        Raises
+        ------
+        CheckpointError
+            Where the file is damaged or foreign.
+        """
+        arrays, _ = read_arrays(path, **_PROJECTION, types={"*": "F32"})
+        with fitting_parts("projection", "save it again", path):
+            return cls.from_arrays(arrays)
+
+    @classmethod
+    def from_arrays(cls, arrays: Mapping[str, Array], prefix: str = "") -> ManifoldProjection:
+        """From what `as_arrays` made.
+
+        Raises
+        ------
+        KeyError
+            Where one is missing.
+        ValueError
+            Where their shapes do not fit.
+        """
+        cloud = cls(*(np.array(arrays[prefix + item.name]) for item in fields(cls)))
+        shapes = (cloud.mean.shape[:1], (_VIEW_AXES, *cloud.mean.shape), (_VIEW_AXES,))
+        if (cloud.mean.shape, cloud.axes.shape, cloud.explained.shape) != shapes:
+            raise ValueError(f"its mean has shape {cloud.mean.shape}, its axes {cloud.axes.shape}")
+        return cloud
+
+    def as_arrays(self, prefix: str = "") -> dict[str, Array]:
+        """Its arrays by name, for a file that holds others, too."""
+        return {prefix + item.name: getattr(self, item.name) for item in fields(self)}
+
+    def __call__(self, manifold: Array) -> Array:
+        """(..., 2 * channels) -> (..., 3)."""
+        return (manifold - self.mean) @ self.axes.T

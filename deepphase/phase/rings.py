@@ -11,7 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from deepphase.arrays import Array
-from deepphase.phase.model import ManifoldProjection
+from deepphase.phase.parameters import ManifoldProjection
 
 # Channels of the plane of a ring.
 _RING_CHANNELS = 8

@@ -19,7 +19,8 @@ from deepphase.phase.config import NetworkConfig, PhaseConfig
 from deepphase.phase.encoding import make_autoencoder
 from deepphase.phase.extractor import shipped_model
 from deepphase.phase.health import ChannelHealth, Health
-from deepphase.phase.model import ManifoldProjection, PhaseModel
+from deepphase.phase.model import PhaseModel
+from deepphase.phase.parameters import ManifoldProjection
 from deepphase.phase.signals import JointVelocities
 from deepphase.synthetic.gait_motion import locomotion
 from tests.apps.test_page import figures_in

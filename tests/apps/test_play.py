@@ -9,7 +9,8 @@ from deepphase.apps.cli import main
 from deepphase.formats.bvh.writer import save_bvh
 from deepphase.phase.config import PhaseConfig
 from deepphase.phase.encoding import make_autoencoder
-from deepphase.phase.model import ManifoldProjection, PhaseModel
+from deepphase.phase.model import PhaseModel
+from deepphase.phase.parameters import ManifoldProjection
 from deepphase.phase.signals import JointVelocities
 from deepphase.synthetic.gait_motion import locomotion
 from tests.viewer.player_pages import PageParts, wav_bytes

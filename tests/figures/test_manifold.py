@@ -9,7 +9,7 @@ import pytest
 
 from deepphase.figures.manifold import Colouring, phase_manifold
 from deepphase.figures.theme import channel_colour
-from deepphase.phase.model import ManifoldProjection
+from deepphase.phase.parameters import ManifoldProjection
 from tests.figures.made_phases import FPS, made_phases
 
 DRAWN = {axes: partial(phase_manifold, dimensions=axes) for axes in (2, 3)}

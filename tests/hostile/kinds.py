@@ -48,8 +48,8 @@ from deepphase.phase.baselines.pca_phase import PcaPhase
 from deepphase.phase.config import PhaseConfig
 from deepphase.phase.encoding import make_autoencoder
 from deepphase.phase.extractor import load_extractor
-from deepphase.phase.model import ManifoldProjection, PhaseModel
-from deepphase.phase.parameters import load_phases, save_phases
+from deepphase.phase.model import PhaseModel
+from deepphase.phase.parameters import ManifoldProjection, load_phases, save_phases
 from deepphase.phase.song_signals import SongSignals
 from deepphase.phase.training.train import train_phase
 from deepphase.rigs.body_rig import BodyRig

@@ -7,7 +7,7 @@ import pytest
 
 from deepphase.errors import CheckpointError
 from deepphase.formats.array_file import write_arrays
-from deepphase.phase.model import ManifoldProjection
+from deepphase.phase.parameters import ManifoldProjection
 from tests.figures.made_phases import made_phases
 
 

@@ -11,7 +11,7 @@ from html.parser import HTMLParser
 
 import numpy as np
 
-from deepphase.phase.model import ManifoldProjection
+from deepphase.phase.parameters import ManifoldProjection
 from deepphase.viewer.actor import Actor
 from deepphase.viewer.take import (
     Channels,

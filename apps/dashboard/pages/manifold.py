@@ -17,8 +17,7 @@ from deepphase.apps.dashboard.parts.encodings import Encodings
 from deepphase.apps.dashboard.parts.messages import plain
 from deepphase.apps.dashboard.parts.steerables import steer_on_the_manifold
 from deepphase.arrays import Array
-from deepphase.phase.model import ManifoldProjection
-from deepphase.phase.parameters import PhaseParameters
+from deepphase.phase.parameters import ManifoldProjection, PhaseParameters
 from deepphase.phase.rings import Ring
 from deepphase.viewer.take import ManifoldCloud, Take, point_colours
 

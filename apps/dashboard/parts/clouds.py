@@ -20,8 +20,7 @@ from deepphase.motion.clip import joint_positions
 from deepphase.motion.roles import find_roles
 from deepphase.motion.root_trajectory import root_trajectory, to_root_space
 from deepphase.motion.skeleton import Skeleton, ancestors
-from deepphase.phase.model import ManifoldProjection
-from deepphase.phase.parameters import PhaseParameters
+from deepphase.phase.parameters import ManifoldProjection, PhaseParameters
 from deepphase.phase.rings import ring_projection
 from deepphase.viewer.actor import links_of
 

@@ -25,9 +25,9 @@ from deepphase.motion.roles import Roles, find_roles
 from deepphase.phase.config import NetworkConfig
 from deepphase.phase.encoding import advanced_to_ends, interior_frames
 from deepphase.phase.health import Health
-from deepphase.phase.model import ManifoldProjection, Paths, encode_paths
+from deepphase.phase.model import Paths, encode_paths
 from deepphase.phase.networks.sine_fit_autoencoder import SineFitLayer
-from deepphase.phase.parameters import ClipPhases, PhaseParameters
+from deepphase.phase.parameters import ClipPhases, ManifoldProjection, PhaseParameters
 from deepphase.phase.signal_corpus import SignalCorpus
 from deepphase.phase.signals import JointVelocities
 from deepphase.work import Progress, reported

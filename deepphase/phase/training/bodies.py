@@ -17,7 +17,8 @@ from deepphase.errors import ParameterError
 from deepphase.phase.config import PhaseConfig
 from deepphase.phase.encoding import encode_windows, gather
 from deepphase.phase.health import TrainedSkeleton, measured_health
-from deepphase.phase.model import ManifoldProjection, PhaseModel
+from deepphase.phase.model import PhaseModel
+from deepphase.phase.parameters import ManifoldProjection
 from deepphase.phase.signal_corpus import CorpusBody, SignalCorpus
 from deepphase.phase.signals import (
     CHAINS,

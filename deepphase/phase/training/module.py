@@ -14,7 +14,7 @@ from deepphase.arrays import release_pages
 from deepphase.phase.config import PhaseConfig
 from deepphase.phase.encoding import encode_windows, gather, make_autoencoder
 from deepphase.phase.health import measured_health
-from deepphase.phase.model import ManifoldProjection, PhaseModel
+from deepphase.phase.model import PhaseModel
 from deepphase.phase.networks.autoencoder import PeriodicAutoencoder
 from deepphase.phase.networks.muon import Muon
 from deepphase.phase.networks.sine_fit_autoencoder import (
@@ -22,6 +22,7 @@ from deepphase.phase.networks.sine_fit_autoencoder import (
     needed_channels,
     with_channels,
 )
+from deepphase.phase.parameters import ManifoldProjection
 from deepphase.phase.signals import JointVelocities, PointVelocities
 from deepphase.phase.song_signals import SongSignals
 from deepphase.phase.training.data import PhaseData

@@ -9,7 +9,7 @@ import numpy as np
 
 from deepphase.arrays import Array
 from deepphase.phase.matches import Frames
-from deepphase.phase.model import ManifoldProjection
+from deepphase.phase.parameters import ManifoldProjection
 from deepphase.phase.rings import evenness, winding
 
 # Time before and after two similar frames whose directions are compared.

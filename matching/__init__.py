@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from deepphase.matching.music.song_tracks import ClipSongTracks as ClipSongTracks
     from deepphase.matching.player.playback import Playback as Playback
     from deepphase.matching.player.player import Player as Player
-    from deepphase.matching.player.settings_and_queries import PlayerSettings as PlayerSettings
+    from deepphase.matching.player.settings import PlayerSettings as PlayerSettings
     from deepphase.matching.player.source import PlayerSource as PlayerSource
     from deepphase.matching.player.source import database_measures as database_measures
     from deepphase.matching.search.moments import Moment as Moment

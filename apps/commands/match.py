@@ -18,7 +18,7 @@ from deepphase.work import Progress
 
 if TYPE_CHECKING:
     from deepphase.apps.options import Goal
-    from deepphase.matching.player.settings_and_queries import MomentFilter
+    from deepphase.matching.player.settings import MomentFilter
 
 _MATCHER = "deepphase.matcher"
 _DEFAULT, _ON_GROUND = "phase_trajectory", "ground_trajectory"
@@ -71,7 +71,7 @@ def build_command(
     from deepphase.matching.database.build import ClipsOnGround
     from deepphase.matching.database.stored_rows import GROUND_HEIGHTS, has_ground_heights
     from deepphase.matching.music.song_tracks import has_song_tracks
-    from deepphase.matching.player.settings_and_queries import future_offsets
+    from deepphase.matching.player.trajectory_queries import future_offsets
     from deepphase.terrain.grounded_clip import ClipGrounds
 
     if terrain is not None and config == dp.features.FeatureLayout.load(_DEFAULT):
@@ -147,7 +147,7 @@ def build_command(
 def next_of_database(database: dp.matching.MotionDatabase, path: Path) -> None:
     """Print what the features of a database serve for."""
     from deepphase.matching.music.song_tracks import has_song_tracks
-    from deepphase.matching.player.settings_and_queries import future_offsets
+    from deepphase.matching.player.trajectory_queries import future_offsets
 
     if has_song_tracks(database.layout):
         terminal.next_step("dance", "SONG", "--database", path, "-o", "dance")
@@ -285,7 +285,7 @@ def run_command(
     ground = options.run_ground(steering.terrain, seed=steering.seed)
     from deepphase.apps.runs import report_runs
     from deepphase.matching.database.stored_rows import has_ground_heights
-    from deepphase.matching.player.settings_and_queries import moments_line
+    from deepphase.matching.player.settings import moments_line
 
     kept = () if keep == "none" else tuple(options.parse_names(keep))
     settings = dp.matching.PlayerSettings(moments=played_moments(include))
@@ -387,7 +387,7 @@ def _check_labels(goals: Mapping[str, Goal | None], source: dp.matching.PlayerSo
 def played_moments(include: str | None) -> MomentFilter:
     """The moments that a run plays: idle and locomotion, and what is included by an option."""
     from deepphase.features.moment_kinds import KINDS
-    from deepphase.matching.player.settings_and_queries import MomentFilter
+    from deepphase.matching.player.settings import MomentFilter
 
     if include is None:
         return MomentFilter()

@@ -30,7 +30,7 @@ from deepphase.matching.database.stored_rows import GROUND_HEIGHTS
 from deepphase.matching.learned.matcher import FORMAT as MATCHER_FORMAT
 from deepphase.matching.learned.matcher import Matcher, rounded
 from deepphase.matching.player.playback import Playback
-from deepphase.matching.player.settings_and_queries import CONSTANTS, MomentFilter, PlayerSettings
+from deepphase.matching.player.settings import CONSTANTS, MomentFilter, PlayerSettings
 from deepphase.matching.player.trajectory_search import KEEPING, max_improvement, rest_moments
 from deepphase.motion.roles import find_roles
 from deepphase.phase.rings import ring_projection

@@ -18,7 +18,7 @@ from deepphase.features.moment_kinds import IDLE, RESTS, clip_kinds
 from deepphase.motion import quaternions
 from deepphase.motion.clip import Clip
 from deepphase.motion.roles import find_roles
-from deepphase.steering.limits_and_rest import RestMoments
+from deepphase.steering.rest import RestMoments
 
 _BLOCKS = ("root_velocity", "root_turn", "contact", *POSE_BLOCKS)
 # Seconds of the shortest and of the longest stretch, and of all stretches together.

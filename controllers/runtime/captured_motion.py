@@ -16,7 +16,7 @@ from deepphase.controllers.data.captured_rows import (
 )
 from deepphase.controllers.schema.schema import ControllerSchema
 from deepphase.features.feature import complex_of, pairs
-from deepphase.steering.limits_and_rest import CONSTANTS, RestChain
+from deepphase.steering.rest import CONSTANTS, RestChain
 from deepphase.steering.springs import faded, spring_rate, wrapped_angle
 
 # Rest begins where a body is slower, m/s, or the goal has stood for so long, s; and where the body

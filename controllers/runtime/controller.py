@@ -34,7 +34,7 @@ from deepphase.motion.ball import Ball
 from deepphase.motion.clip import Source
 from deepphase.motion.skeleton import Skeleton
 from deepphase.phase.model import load_weights
-from deepphase.steering.limits_and_rest import GoalLimits
+from deepphase.steering.goal_limits import GoalLimits
 
 FORMAT, VERSION = "deepphase.controller", 3
 _NORMALISED = ("inputs", "gate", "outputs")

@@ -23,8 +23,8 @@ from deepphase.features.feature import (
     pairs,
 )
 from deepphase.features.layout import FeatureLayout
+from deepphase.steering.goal_limits import GoalLimits
 from deepphase.steering.goal_sources import GoalSource, LedGoals, RootStates
-from deepphase.steering.limits_and_rest import GoalLimits
 from deepphase.steering.springs import wrapped_angle
 
 

@@ -66,7 +66,7 @@ class Frame:
     trajectory_angles: Array | None = None
     # (characters, samples, 2) m in the world: the desired trajectory; None without goals.
     desired: Array | None = None
-    # (characters,) bool: the goals were out of `limits_and_rest.GoalLimits`, and were limited. None
+    # (characters,) bool: the goals were out of `goal_limits.GoalLimits`, and were limited. None
     # without goals.
     limited: Array | None = None
     # (characters, joints, 4) local rotations of `RunnerSpec.locked_joints` before foot locking;

@@ -12,7 +12,7 @@ from deepphase.errors import ParameterError
 from deepphase.matching.database.database import MotionDatabase
 from deepphase.matching.learned.motion import KeptStates, PoseValues, RootPoses
 from deepphase.matching.player.playback import Playback
-from deepphase.matching.player.settings_and_queries import MomentFilter
+from deepphase.matching.player.settings import MomentFilter
 from deepphase.matching.player.trajectory_search import TrajectorySearch
 from deepphase.work import Progress
 

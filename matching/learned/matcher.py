@@ -33,8 +33,8 @@ from deepphase.matching.learned.motion import (
     PoseValues,
     RootPoses,
 )
-from deepphase.matching.player.settings_and_queries import SECTORS
 from deepphase.matching.player.source import PlayerSource
+from deepphase.matching.player.trajectory_queries import SECTORS
 from deepphase.motion.skeleton import Skeleton
 
 FORMAT, VERSION = "deepphase.matcher", 2

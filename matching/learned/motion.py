@@ -14,7 +14,8 @@ import numpy as np
 from deepphase.arrays import Array, ComputedRows
 from deepphase.evaluation.motion_measures import USUAL_PERCENTILE
 from deepphase.matching.player.playback import Playback, supports
-from deepphase.matching.player.settings_and_queries import CONSTANTS, FacingCoverage
+from deepphase.matching.player.settings import CONSTANTS
+from deepphase.matching.player.trajectory_queries import FacingCoverage
 from deepphase.matching.search.exact import ExactSearcher
 from deepphase.matching.search.request import Searcher, SearchRequest
 from deepphase.motion import quaternions

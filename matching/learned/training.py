@@ -14,7 +14,7 @@ from deepphase.matching.learned.data import FRAMES, LearnedData
 from deepphase.matching.learned.least_squares import fitted
 from deepphase.matching.learned.matcher import Matcher, rounded
 from deepphase.matching.learned.motion import KeptStates, MatcherBody
-from deepphase.matching.player.settings_and_queries import MomentFilter
+from deepphase.matching.player.settings import MomentFilter
 from deepphase.matching.player.source import database_measures
 from deepphase.motion import quaternions
 from deepphase.packages import version

@@ -17,7 +17,7 @@ from deepphase.matching.database.database import MotionDatabase
 from deepphase.matching.music.song_tracks import LEAST_S, VARIETY, MusicSearch
 from deepphase.matching.player.playback import Playback
 from deepphase.matching.player.player import Player
-from deepphase.matching.player.settings_and_queries import PlayerSettings
+from deepphase.matching.player.settings import PlayerSettings
 from deepphase.matching.search.request import Searcher
 from deepphase.motion.clip import Clip
 from deepphase.motion.contacts import foot_contacts

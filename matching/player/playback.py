@@ -20,15 +20,17 @@ from deepphase.evaluation.motion_measures import (
 from deepphase.features.feature import complex_of, pairs
 from deepphase.matching.database.database import MotionDatabase
 from deepphase.matching.database.stored_rows import StoredRotations, has_ground_heights
-from deepphase.matching.player.settings_and_queries import CONSTANTS, FacingCoverage
+from deepphase.matching.player.settings import CONSTANTS
+from deepphase.matching.player.trajectory_queries import FacingCoverage
 from deepphase.motion import quaternions
 from deepphase.motion.clip import Clip, Source, global_transforms, joint_positions
 from deepphase.motion.contacts import GRAVITY, foot_contacts
 from deepphase.motion.foot_ik import LegChains, LimbSolver
 from deepphase.motion.roles import Roles, find_roles
 from deepphase.motion.skeleton import Skeleton, ancestors, bone_lengths, path_length, subtree_mask
-from deepphase.steering.limits_and_rest import CONSTANTS as REST
-from deepphase.steering.limits_and_rest import GoalLimits, breathing
+from deepphase.steering.goal_limits import GoalLimits
+from deepphase.steering.rest import CONSTANTS as REST
+from deepphase.steering.rest import breathing
 from deepphase.work import Progress, report
 
 

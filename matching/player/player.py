@@ -12,19 +12,16 @@ from deepphase.errors import ParameterError
 from deepphase.features.feature import complex_of, pairs
 from deepphase.matching.database.database import MotionDatabase
 from deepphase.matching.player.playback import Playback, check_same_rows
-from deepphase.matching.player.settings_and_queries import (
-    CONSTANTS,
-    HeldFacings,
-    PlayerSettings,
-    future_offsets,
-)
+from deepphase.matching.player.settings import CONSTANTS, PlayerSettings
+from deepphase.matching.player.trajectory_queries import HeldFacings, future_offsets
 from deepphase.matching.player.trajectory_search import JumpRequest, SearchPolicy, style_of
 from deepphase.matching.player.transitions import PosePair, RootSteps, Transitions
 from deepphase.motion import quaternions
 from deepphase.steering.foot_lock import FootGround, FootLock
+from deepphase.steering.goal_limits import LimitedGoals
 from deepphase.steering.goal_sources import GoalSource, RootStates
-from deepphase.steering.limits_and_rest import CONSTANTS as REST
-from deepphase.steering.limits_and_rest import LimitedGoals, RestChain, standing_goals
+from deepphase.steering.rest import CONSTANTS as REST
+from deepphase.steering.rest import RestChain, standing_goals
 from deepphase.steering.run import SQUARED, Frame, RunnerSpec
 from deepphase.terrain.heightmap import Heightmap, ground_level
 

@@ -14,7 +14,7 @@ from deepphase.features.moment_kinds import KINDS
 from deepphase.matching.database.database import MotionDatabase
 from deepphase.matching.player.playback import Playback
 from deepphase.matching.player.player import Player, runner_spec
-from deepphase.matching.player.settings_and_queries import CONSTANTS, PlayerSettings
+from deepphase.matching.player.settings import CONSTANTS, PlayerSettings
 from deepphase.matching.player.trajectory_search import TrajectorySearch
 from deepphase.matching.search.request import Searcher
 from deepphase.matching.search.searcher import open_searcher

@@ -14,14 +14,11 @@ from deepphase.errors import ParameterError
 from deepphase.features.layout import FeatureLayout
 from deepphase.matching.database.database import MotionDatabase
 from deepphase.matching.player.playback import Playback
-from deepphase.matching.player.settings_and_queries import (
-    CONSTANTS,
-    MomentFilter,
-    TrajectoryQueries,
-)
+from deepphase.matching.player.settings import CONSTANTS, MomentFilter
+from deepphase.matching.player.trajectory_queries import TrajectoryQueries
 from deepphase.matching.search.request import Searcher, cost_terms
 from deepphase.steering.goal_sources import GoalSource, RootStates
-from deepphase.steering.limits_and_rest import RestMoments
+from deepphase.steering.rest import RestMoments
 from deepphase.terrain.heightmap import Heightmap
 
 _ROWS_AT_ONCE = 1 << 20

@@ -11,7 +11,7 @@ from deepphase.arrays import Array
 from deepphase.evaluation.measurement import BLEND_S
 from deepphase.features.feature import complex_of
 from deepphase.matching.player.playback import Playback
-from deepphase.matching.player.settings_and_queries import CONSTANTS
+from deepphase.matching.player.settings import CONSTANTS
 from deepphase.motion import quaternions
 from deepphase.steering.springs import (
     RootCorrection,

@@ -15,7 +15,7 @@ import numpy as np
 
 from deepphase.corpus.clip_store import ClipStore
 from deepphase.matching.database.database import MotionDatabase
-from deepphase.matching.player.settings_and_queries import PlayerSettings
+from deepphase.matching.player.settings import PlayerSettings
 from deepphase.matching.player.source import PlayerSource
 from deepphase.steering.path import circle
 from deepphase.steering.run import start_on_path

@@ -12,8 +12,8 @@ from deepphase.controllers.training.closed_loop import ClipGoals, RootOffset
 from deepphase.controllers.training.health import RecordedGoals
 from deepphase.controllers.training.module import ControllerModule
 from deepphase.features.feature import TRAJECTORY_BLOCKS, pairs
+from deepphase.steering.goal_limits import GoalLimits
 from deepphase.steering.goal_sources import RootStates
-from deepphase.steering.limits_and_rest import GoalLimits
 from tests.controllers.made_controllers import data_of, small_controller
 
 

@@ -37,7 +37,7 @@ from deepphase.errors import CheckpointError, DeepPhaseError, FormatError, Param
 from deepphase.evaluation.measurement import values_by_name
 from deepphase.formats.bvh.writer import save_bvh
 from deepphase.matching.database.database import MotionDatabase
-from deepphase.matching.player.settings_and_queries import PlayerSettings
+from deepphase.matching.player.settings import PlayerSettings
 from deepphase.motion.clip import joint_positions
 from deepphase.motion.roles import find_roles
 from deepphase.motion.root_trajectory import root_trajectory

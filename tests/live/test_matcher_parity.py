@@ -9,7 +9,7 @@ import pytest
 
 from deepphase.apps.live.assets import matcher_asset
 from deepphase.matching.learned.matcher import Matcher
-from deepphase.matching.player.settings_and_queries import MomentFilter, PlayerSettings
+from deepphase.matching.player.settings import MomentFilter, PlayerSettings
 from deepphase.matching.player.source import PlayerSource
 from deepphase.motion.clip import Clip, joint_positions
 from deepphase.steering.gamepad import Gamepad

@@ -9,7 +9,7 @@ import pytest
 
 from deepphase.corpus.clip_store import ClipStore
 from deepphase.features.feature import facing_directions
-from deepphase.matching.player.settings_and_queries import PlayerSettings
+from deepphase.matching.player.settings import PlayerSettings
 from deepphase.matching.player.source import PlayerSource
 from deepphase.matching.player.trajectory_search import JumpRequest, TrajectorySearch
 from deepphase.steering.path import made_path

@@ -16,7 +16,7 @@ from deepphase.matching.learned.matcher import FORMAT, VERSION, Matcher
 from deepphase.matching.learned.motion import KeptStates
 from deepphase.matching.learned.training import train_matcher
 from deepphase.matching.player.playback import Playback
-from deepphase.matching.player.settings_and_queries import MomentFilter
+from deepphase.matching.player.settings import MomentFilter
 from deepphase.matching.search.searcher import open_searcher
 from deepphase.motion.clip import joint_positions
 from deepphase.steering.gamepad import Gamepad

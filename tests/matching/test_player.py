@@ -15,11 +15,7 @@ from deepphase.features.layout import Feature, FeatureLayout
 from deepphase.features.moment_kinds import KINDS
 from deepphase.matching.database.database import MotionDatabase
 from deepphase.matching.player.playback import Playback
-from deepphase.matching.player.settings_and_queries import (
-    MomentFilter,
-    PlayerSettings,
-    moments_line,
-)
+from deepphase.matching.player.settings import MomentFilter, PlayerSettings, moments_line
 from deepphase.matching.player.source import PlayerSource, database_measures
 from deepphase.matching.search.searcher import open_searcher
 from deepphase.motion.clip import joint_positions

@@ -7,10 +7,10 @@ import pytest
 
 from deepphase.corpus.clip_store import ClipStore
 from deepphase.features.moment_kinds import IDLE, LOCOMOTION
-from deepphase.matching.player.settings_and_queries import MomentFilter, PlayerSettings
+from deepphase.matching.player.settings import MomentFilter, PlayerSettings
 from deepphase.matching.player.source import PlayerSource
 from deepphase.steering.gamepad import Gamepad
-from deepphase.steering.limits_and_rest import CONSTANTS, RestChain, RestMoments
+from deepphase.steering.rest import CONSTANTS, RestChain, RestMoments
 from deepphase.steering.run import rollout, start_under_gamepad
 from deepphase.synthetic.gait_motion import locomotion
 from tests.matching.test_player import opened, walking_store

@@ -7,7 +7,7 @@ import pytest
 
 from deepphase.evaluation.motion_measures import MeasuredMotion
 from deepphase.features.feature import complex_of, pairs
-from deepphase.matching.player.settings_and_queries import PlayerSettings
+from deepphase.matching.player.settings import PlayerSettings
 from deepphase.matching.player.source import PlayerSource
 from deepphase.matching.player.transitions import RootSteps
 from deepphase.steering.path import made_path

@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from deepphase.steering.goal_limits import GoalLimits
 from deepphase.steering.goal_sources import RootStates
-from deepphase.steering.limits_and_rest import GoalLimits
 
 LIMITS = GoalLimits(2.0)
 OFFSETS = np.array([0.25, 0.5, 1.0])

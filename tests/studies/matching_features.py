@@ -21,7 +21,7 @@ from deepphase.formats.array_file import read_header
 from deepphase.matching.database.database import MotionDatabase
 from deepphase.matching.learned.matcher import FORMAT as MATCHER
 from deepphase.matching.learned.matcher import Matcher
-from deepphase.matching.player.settings_and_queries import MomentFilter, PlayerSettings
+from deepphase.matching.player.settings import MomentFilter, PlayerSettings
 from deepphase.matching.player.source import PlayerSource
 from deepphase.steering.gamepad import Gamepad
 from deepphase.steering.goal_sources import GamepadSettings, GoalSource, RootStates

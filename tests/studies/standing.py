@@ -22,7 +22,7 @@ from deepphase.controllers.runtime.start import CharacterSource
 from deepphase.corpus.store import open_store
 from deepphase.features.moment_kinds import ACTION, IDLE, LYING, SITTING
 from deepphase.matching.database.database import MotionDatabase
-from deepphase.matching.player.settings_and_queries import MomentFilter, PlayerSettings
+from deepphase.matching.player.settings import MomentFilter, PlayerSettings
 from deepphase.matching.player.source import PlayerSource
 from deepphase.motion.clip import Clip
 from deepphase.steering.gamepad import Gamepad

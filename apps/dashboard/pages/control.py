@@ -16,7 +16,7 @@ from deepphase.apps.reports.player import in_words
 from deepphase.apps.runs import compared_take, write_motions
 from deepphase.controllers.runtime.frame import BLENDS, CharacterSettings
 from deepphase.files import temporary_folder
-from deepphase.matching.player.settings_and_queries import MomentFilter, PlayerSettings
+from deepphase.matching.player.settings import MomentFilter, PlayerSettings
 from deepphase.motion.root_trajectory import RootMotion
 
 _PLAYER_HEIGHT = 1040

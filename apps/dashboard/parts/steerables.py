@@ -40,12 +40,9 @@ from deepphase.formats.array_file import read_header
 from deepphase.matching.database.database import MotionDatabase
 from deepphase.matching.database.stored_rows import FORMAT as DATABASE_FORMAT
 from deepphase.matching.learned.matcher import Matcher
-from deepphase.matching.player.settings_and_queries import (
-    MomentFilter,
-    PlayerSettings,
-    future_offsets,
-)
+from deepphase.matching.player.settings import MomentFilter, PlayerSettings
 from deepphase.matching.player.source import PlayerSource
+from deepphase.matching.player.trajectory_queries import future_offsets
 from deepphase.motion.clip import Clip
 from deepphase.motion.resample import resample
 from deepphase.steering.path import GroundPath, made_path

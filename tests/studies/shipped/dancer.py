@@ -31,7 +31,7 @@ from deepphase.matching.learned.matcher import Matcher
 from deepphase.matching.learned.training import train_matcher
 from deepphase.matching.music.dancing import beat_phases
 from deepphase.matching.music.song_tracks import ClipSongTracks, track_features, with_songs
-from deepphase.matching.player.settings_and_queries import MomentFilter
+from deepphase.matching.player.settings import MomentFilter
 from deepphase.motion.clip import Clip
 from deepphase.motion.contacts import foot_contacts
 from deepphase.motion.glitches import find_glitches

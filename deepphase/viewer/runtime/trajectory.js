@@ -90,7 +90,7 @@ export function trajectoryRows({ places, angles }, samples = angles.length) {
   return rows;
 }
 
-// As in `trajectory_queries.py`: m/s between which facings are turned, and radians that count as turned.
+// As in `goal_limits.py`: m/s between which facings are turned, and radians that count as turned.
 const SLOW = [0.15, 0.4], TURNED = 1e-3;
 
 /** Blends predictions with goals (Holden, Komura and Saito 2017, section 6). */

@@ -25,7 +25,6 @@ import soundfile
 import yaml
 
 from deepphase import config
-from deepphase.apps import runs
 from deepphase.apps.cli import FIRST_LINES, main
 from deepphase.apps.reports import phase_pages
 from deepphase.edit import control_training, style
@@ -34,6 +33,7 @@ from deepphase.formats.load import save
 from deepphase.formats.points import save_points
 from deepphase.motion.clip import joint_positions
 from deepphase.motion.point_track import PointTrack
+from deepphase.steering import path as paths
 from deepphase.steering.path import GroundPath
 from deepphase.synthetic.dance_motion import dance
 from deepphase.synthetic.gait_motion import locomotion
@@ -172,7 +172,7 @@ def pages() -> list[Any]:
 @pytest.fixture(scope="module")
 def small_configs(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
     """Shipped configs of small sizes, short paths, and reports with one picture each."""
-    whole_path, whole_training = runs.made_path, control_training.train_path
+    whole_path, whole_training = paths.made_path, control_training.train_path
 
     def short_path(name: str, speed: float, seconds: float) -> GroundPath:
         return whole_path(name, speed, min(seconds, 4.0))
@@ -193,7 +193,7 @@ def small_configs(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
             path.write_text(yaml.safe_dump(content), encoding="utf-8")
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(config, "_FOLDER", folder)
-        patch.setattr(runs, "made_path", short_path)
+        patch.setattr(paths, "made_path", short_path)
         patch.setattr(control_training, "train_path", short_training)
         patch.setattr(style, "_ITERATIONS", 10)
         patch.setattr(

@@ -24,7 +24,6 @@ from deepphase.motion.clip import (
     velocities,
 )
 from deepphase.motion.contacts import GRAVITY, foot_contacts
-from deepphase.motion.foot_ik import LegChains
 from deepphase.motion.resample import BANDS_HZ, low_passed, low_passed_rotations
 from deepphase.motion.roles import Roles, find_roles
 from deepphase.motion.root_trajectory import RootTrajectory, root_trajectory, to_root_space
@@ -296,6 +295,9 @@ def limb_bends(skeleton: Skeleton, roles: Roles, positions: Array) -> Array:
 
     Ahead is across the limb and the line from the right hip to the left one.
     """
+    # Imported here: it loads the compiled solver of limbs, which measures of dances do without.
+    from deepphase.motion.foot_ik import LegChains
+
     limbs = LegChains.from_skeleton(skeleton, roles)
     upper, middle, last = (
         positions[:, joints].astype(np.float64)

@@ -14,7 +14,7 @@ from scipy.interpolate import CubicSpline, make_smoothing_spline
 from deepphase.arrays import Array, wrapped
 from deepphase.evaluation.dance import body_of_clip, foot_strikes, mean_joint_speed, motion_beats
 from deepphase.matching.database.database import MotionDatabase
-from deepphase.matching.music.song_tracks import LEAST_S, VARIETY, MusicSearch
+from deepphase.matching.music.music_search import LEAST_S, VARIETY, MusicSearch
 from deepphase.matching.player.playback import Playback
 from deepphase.matching.player.player import Player
 from deepphase.matching.player.settings import PlayerSettings
